@@ -1,0 +1,114 @@
+//! The trait that every engine implements: one method a role of SPEED.
+//!
+//! | role | method | holds |
+//! |---|---|---|
+//! | student | [`Backend::generate_keys`], [`Backend::decrypt`] | the secret key |
+//! | teacher | [`Backend::encrypt`] | the public key and its own votes |
+//! | server | [`Backend::aggregate`] | the evaluation key, the ballots, the seed |
+//!
+//! Samples are handled in batches ([`Backend::batches`]), so that an engine can pack as many as fit
+//! into a ciphertext. All engines draw the same entries for the same seed, so all return exactly the
+//! labels of the [`ClearBackend`]: the suite in `backend::suite` holds them to that.
+
+mod ballot_box;
+mod clear;
+mod presence;
+#[cfg(any(test, feature = "suite"))]
+pub mod suite;
+
+use std::error::Error;
+use std::ops::Range;
+
+use rand::{CryptoRng, RngCore};
+
+pub use ballot_box::{Ballot, BallotBox, BallotBoxError, MemoryBallotBox, urns};
+pub use clear::{ClearBackend, ClearBallot, ClearError, ClearRelease, NoKey};
+pub use presence::Presence;
+
+use crate::election::Election;
+use crate::seed::Seed;
+use crate::votes::{Label, Vote};
+
+/// The three keys of an election, made together by the student.
+#[derive(Debug)]
+pub struct Keys<S, P, E> {
+    /// For the student alone. Whoever has it can read every ballot: it must never reach the server.
+    pub secret: S,
+    /// For the teachers, who encrypt with it.
+    pub public: P,
+    /// For the server, which aggregates with it.
+    pub evaluation: E,
+}
+
+/// The keys of a backend.
+pub type KeysOf<B> =
+    Keys<<B as Backend>::SecretKey, <B as Backend>::PublicKey, <B as Backend>::EvaluationKey>;
+
+/// An engine, set up for one election.
+pub trait Backend: Sync {
+    /// What the student keeps.
+    type SecretKey;
+    /// What the teachers encrypt with.
+    type PublicKey: Sync;
+    /// What the server aggregates with.
+    type EvaluationKey: Sync;
+    /// One teacher's votes on one batch of samples.
+    type Ballot: Ballot;
+    /// What the server hands to the student for one batch.
+    type Release: Send;
+    /// What can go wrong.
+    type Error: Error + Send + Sync + From<BallotBoxError> + 'static;
+
+    /// The engine's name, as in `--backend`.
+    fn name(&self) -> &'static str;
+
+    /// The election it is set up for.
+    fn election(&self) -> &Election;
+
+    /// How many samples one batch holds, at most.
+    fn samples_per_batch(&self) -> usize;
+
+    /// The student's keys.
+    fn generate_keys<R: RngCore + CryptoRng>(
+        &self,
+        rng: &mut R,
+    ) -> Result<KeysOf<Self>, Self::Error>;
+
+    /// One teacher's ballot: its votes on the samples of [`Self::batch`], in order.
+    fn encrypt<R: RngCore + CryptoRng>(
+        &self,
+        key: &Self::PublicKey,
+        batch: usize,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<Self::Ballot, Self::Error>;
+
+    /// What the student gets for one batch: a pure function of its arguments.
+    fn aggregate<B: BallotBox<Self::Ballot>>(
+        &self,
+        key: &Self::EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+    ) -> Result<Self::Release, Self::Error>;
+
+    /// The labels of one batch.
+    fn decrypt(
+        &self,
+        key: &Self::SecretKey,
+        batch: usize,
+        release: &Self::Release,
+    ) -> Result<Vec<Label>, Self::Error>;
+
+    /// How many batches there are.
+    fn batches(&self) -> usize {
+        self.election().samples().div_ceil(self.samples_per_batch())
+    }
+
+    /// The samples of one batch; empty past the last.
+    fn batch(&self, batch: usize) -> Range<usize> {
+        let samples = self.election().samples();
+        let start = batch.saturating_mul(self.samples_per_batch()).min(samples);
+        start..start.saturating_add(self.samples_per_batch()).min(samples)
+    }
+}

@@ -1,0 +1,138 @@
+//! One run of SPEED: who may vote, on how many samples, and with which mechanism.
+
+use serde::Serialize;
+
+use crate::mechanism::Mechanism;
+use crate::parameters::{Classes, ParameterError};
+
+/// Everything that all parties must agree on before anyone votes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Election {
+    teachers: u32,
+    classes: Classes,
+    samples: usize,
+    mechanism: Mechanism,
+}
+
+impl Election {
+    /// The most teachers accepted.
+    pub const MAX_TEACHERS: usize = 1_000_000;
+    /// The most samples accepted.
+    pub const MAX_SAMPLES: usize = 100_000_000;
+
+    /// An election of at least one teacher and one sample.
+    pub fn new(
+        teachers: usize,
+        classes: Classes,
+        samples: usize,
+        mechanism: Mechanism,
+    ) -> Result<Self, ParameterError> {
+        let out_of_range = |parameter, value: usize, allowed| ParameterError {
+            parameter,
+            value: value.to_string(),
+            allowed,
+        };
+        let count = match u32::try_from(teachers) {
+            Ok(count @ 1..) if teachers <= Self::MAX_TEACHERS => count,
+            _ => {
+                let allowed = "it must be from 1 to 1,000,000";
+                return Err(out_of_range("the number of teachers", teachers, allowed));
+            }
+        };
+        if samples == 0 || samples > Self::MAX_SAMPLES {
+            let allowed = "it must be from 1 to 100,000,000";
+            return Err(out_of_range("the number of samples", samples, allowed));
+        }
+        Ok(Self {
+            teachers: count,
+            classes,
+            samples,
+            mechanism,
+        })
+    }
+
+    /// How many teachers may vote. They are numbered from 0.
+    pub fn teachers(&self) -> u32 {
+        self.teachers
+    }
+
+    /// How many classes there are.
+    pub fn classes(&self) -> Classes {
+        self.classes
+    }
+
+    /// How many samples are to be labelled.
+    pub fn samples(&self) -> usize {
+        self.samples
+    }
+
+    /// The operator's setting.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
+    }
+
+    /// A short name for exactly this election: the same for all parties, another for any other one.
+    ///
+    /// Every field is written with a fixed width or a length, so that no two elections are written alike.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("shield 2026 election fingerprint v1");
+        hasher.update(&self.teachers.to_le_bytes());
+        hasher.update(&(self.classes.count() as u64).to_le_bytes());
+        hasher.update(&(self.samples as u64).to_le_bytes());
+        hasher.update(&self.mechanism.offset.dummies().to_le_bytes());
+        for text in [
+            self.mechanism.polynomial.to_string(),
+            self.mechanism.sampling.to_string(),
+        ] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Offset;
+
+    #[test]
+    fn every_field_changes_the_fingerprint() {
+        let classes = |count| Classes::new(count).unwrap();
+        let base = Mechanism::default();
+        let offset = Mechanism {
+            offset: Offset::new(2).unwrap(),
+            ..base.clone()
+        };
+        let polynomial = Mechanism {
+            polynomial: "X".parse().unwrap(),
+            ..base.clone()
+        };
+        let sampling = Mechanism {
+            sampling: "without-replacement".parse().unwrap(),
+            ..base.clone()
+        };
+        let elections = [
+            Election::new(5, classes(3), 7, base.clone()),
+            Election::new(6, classes(3), 7, base.clone()),
+            Election::new(5, classes(4), 7, base.clone()),
+            Election::new(5, classes(3), 8, base),
+            Election::new(5, classes(3), 7, offset),
+            Election::new(5, classes(3), 7, polynomial),
+            Election::new(5, classes(3), 7, sampling),
+        ];
+        let prints: std::collections::HashSet<_> = elections
+            .iter()
+            .map(|election| election.as_ref().unwrap().fingerprint())
+            .collect();
+        assert_eq!(prints.len(), elections.len());
+    }
+
+    #[test]
+    fn refuses_nobody_and_nothing() {
+        let classes = Classes::new(2).unwrap();
+        assert!(Election::new(0, classes, 1, Mechanism::default()).is_err());
+        assert!(Election::new(1, classes, 0, Mechanism::default()).is_err());
+        assert!(Election::new(1_000_001, classes, 1, Mechanism::default()).is_err());
+    }
+}

@@ -1,0 +1,219 @@
+//! What goes out comes back, and what is wrong is named.
+
+use std::fs;
+use std::path::PathBuf;
+
+use npyz::WriterBuilder;
+use tempfile::TempDir;
+
+use super::*;
+use crate::votes::Label;
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+fn classes(count: usize) -> Option<Classes> {
+    Some(Classes::new(count).unwrap())
+}
+
+fn csv_error(content: &str) -> String {
+    let folder = Folder::new();
+    let path = folder.file("votes.csv", content);
+    let error = read_votes(&path, classes(10)).unwrap_err().to_string();
+    assert!(error.contains("votes.csv"), "{error}");
+    error
+}
+
+fn array<T: npyz::Serialize + npyz::AutoSerialize + Copy>(shape: &[u64], cells: &[T]) -> Vec<u8> {
+    ordered(shape, cells, npyz::Order::C)
+}
+
+fn ordered<T>(shape: &[u64], cells: &[T], order: npyz::Order) -> Vec<u8>
+where
+    T: npyz::Serialize + npyz::AutoSerialize + Copy,
+{
+    let mut bytes = Vec::new();
+    let options = npyz::WriteOptions::new()
+        .default_dtype()
+        .shape(shape)
+        .order(order);
+    let mut writer = options.writer(&mut bytes).begin_nd().unwrap();
+    writer.extend(cells.iter().copied()).unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
+#[test]
+fn votes_and_labels_come_back() {
+    let folder = Folder::new();
+    let rows = [[Some(Class(3)), None], [Some(Class(0)), Some(Class(9))]];
+    let votes = Votes::from_rows(Classes::new(10).unwrap(), rows).unwrap();
+    let labels = Labels::new(vec![Some(Class(1)), None, Some(Class(9))]).unwrap();
+    for name in ["a.csv", "a.npy", "b.NPY"] {
+        let path = folder.0.path().join(name);
+        write_votes(&path, &votes).unwrap();
+        assert_eq!(read_votes(&path, classes(10)).unwrap(), votes, "{name}");
+        write_labels(&path, &labels).unwrap();
+        assert_eq!(read_labels(&path).unwrap(), labels, "{name}");
+    }
+    let left: Vec<_> = fs::read_dir(folder.0.path()).unwrap().collect();
+    assert_eq!(left.len(), 3, "temporary files are gone: {left:?}");
+}
+
+#[test]
+fn absent_labels_are_empty_lines() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("labels.csv");
+    let labels: Vec<Label> = vec![Some(Class(4)), None];
+    write_labels(&path, &Labels::new(labels).unwrap()).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "4\n\n");
+}
+
+#[test]
+fn csv_is_forgiving_where_it_is_harmless() {
+    let folder = Folder::new();
+    let path = folder.file("votes.csv", "\u{feff}1, 2\r\n3,\r\n-1,0");
+    let votes = read_votes(&path, classes(4)).unwrap();
+    assert_eq!((votes.samples(), votes.teachers()), (3, 2));
+    assert_eq!((votes.vote(1, 1), votes.vote(2, 0)), (None, None));
+}
+
+#[test]
+fn csv_errors_say_where_and_what_to_do() {
+    for (content, words) in [
+        ("", "is empty"),
+        ("1,2\n3\n", "row 2 has 1 votes, row 1 has 2"),
+        (
+            "1,2\n3,10\n",
+            "row 2, column 2: 10 is not a class; classes are 0 to 9",
+        ),
+        ("1,2\n-7,1\n", "row 2, column 1: -7"),
+        ("1,NaN\n", "row 1, column 2: `NaN` is not a whole number"),
+        ("1,2.5\n", "`2.5` is not a whole number"),
+        ("a,b\n1,2\n", "remove it"),
+        ("1;2\n", "separated by commas"),
+        (
+            "99999999999999999999999999999999999999999\n",
+            "is not a whole number",
+        ),
+    ] {
+        let error = csv_error(content);
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn npy_of_every_integer_type_and_both_orders() {
+    let check = |bytes: Vec<u8>| {
+        let votes = votes_from_npy(&bytes, classes(10)).unwrap();
+        let cells: Vec<_> = (0..2).flat_map(|s| (0..3).map(move |t| (s, t))).collect();
+        let found: Vec<_> = cells
+            .iter()
+            .map(|&(s, t)| votes.vote(s, t).unwrap().0)
+            .collect();
+        assert_eq!(found, [1, 2, 3, 4, 5, 6]);
+    };
+    check(array(&[2, 3], &[1i8, 2, 3, 4, 5, 6]));
+    check(array(&[2, 3], &[1i16, 2, 3, 4, 5, 6]));
+    check(array(&[2, 3], &[1i32, 2, 3, 4, 5, 6]));
+    check(array(&[2, 3], &[1i64, 2, 3, 4, 5, 6]));
+    check(array(&[2, 3], &[1u8, 2, 3, 4, 5, 6]));
+    check(array(&[2, 3], &[1u16, 2, 3, 4, 5, 6]));
+    check(array(&[2, 3], &[1u32, 2, 3, 4, 5, 6]));
+    check(array(&[2, 3], &[1u64, 2, 3, 4, 5, 6]));
+    check(ordered(
+        &[2, 3],
+        &[1i64, 4, 2, 5, 3, 6],
+        npyz::Order::Fortran,
+    ));
+    let big_endian: Vec<u8> = [1i32, 2, 3, 4, 5, 6]
+        .iter()
+        .flat_map(|v| v.to_be_bytes())
+        .collect();
+    let mut bytes = Vec::new();
+    let dtype = npyz::DType::Plain(">i4".parse().unwrap());
+    let options = npyz::WriteOptions::<i32>::new().dtype(dtype).shape(&[2, 3]);
+    let mut writer = options.writer(&mut bytes).begin_nd().unwrap();
+    writer.extend([1, 2, 3, 4, 5, 6]).unwrap();
+    writer.finish().unwrap();
+    assert!(bytes.ends_with(&big_endian));
+    check(bytes);
+}
+
+#[test]
+fn npy_errors_say_what_to_do() {
+    let good = array(&[2, 3], &[1i64, 2, 3, 4, 5, 6]);
+    let error = |bytes: &[u8]| votes_from_npy(bytes, classes(10)).unwrap_err().to_string();
+    assert!(error(&[]).contains("is empty"));
+    assert!(error(b"hello, world").contains("np.save"));
+    assert!(error(&good[..40]).contains("cut off"));
+    assert!(error(&good[..good.len() - 1]).contains("cut off or damaged"));
+    assert!(error(&[good.clone(), vec![0]].concat()).contains("cut off or damaged"));
+    assert!(error(&array(&[2, 2], &[1.0f64, f64::NAN, 0.0, 0.0])).contains("dtype"));
+    assert!(error(&array(&[6], &[1i64, 2, 3, 4, 5, 6])).contains("two dimensions"));
+    assert!(error(&array::<i64>(&[0, 5], &[])).contains("is empty"));
+    assert!(error(&array(&[2, 2], &[0i8, 1, 2, 77])).contains("row 2, column 2: 77"));
+    assert!(
+        labels_from_npy(&good)
+            .unwrap_err()
+            .to_string()
+            .contains("one dimension")
+    );
+    let huge = array(&[1, 1], &[u64::MAX]);
+    assert!(error(&huge).contains("row 1, column 1: 18446744073709551615"));
+}
+
+#[test]
+fn hostile_npy_headers_are_refused_without_a_panic() {
+    let with_header = |header: &str| {
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes
+    };
+    let deep = "(".repeat(3000);
+    let wide = "{'descr': '<i8', 'fortran_order': False, 'shape': (9999999999, 9999999999), }";
+    for header in [
+        deep.as_str(),
+        wide,
+        "{}",
+        "",
+        "{'descr': 'O', 'fortran_order': True, 'shape': (1, 1)}",
+    ] {
+        assert!(
+            votes_from_npy(&with_header(header), None).is_err(),
+            "{header}"
+        );
+    }
+    let good = array(&[2, 3], &[1i64, 2, 3, 4, 5, 6]);
+    for place in 0..good.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut bytes = good.clone();
+            bytes[place] ^= flip;
+            let _ = votes_from_npy(&bytes, None);
+        }
+    }
+}
+
+#[test]
+fn unknown_kinds_and_missing_files_are_named() {
+    let missing = read_votes(&PathBuf::from("no/such/file.npy"), None)
+        .unwrap_err()
+        .to_string();
+    assert!(missing.contains("no/such/file.npy"), "{missing}");
+    let unknown = read_votes(&PathBuf::from("votes.xlsx"), None)
+        .unwrap_err()
+        .to_string();
+    assert!(unknown.contains(".npy or .csv"), "{unknown}");
+}

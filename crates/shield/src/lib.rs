@@ -1,0 +1,40 @@
+//! SHIELD: a randomised argmax over one-hot votes whose randomness is its differential privacy.
+//!
+//! This crate holds everything that needs no cryptography. Data flows one way, and the modules
+//! follow it:
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`polynomial`], [`parameters`], [`mechanism`] | what the operator is told: rounds, offset, sampling rule |
+//! | [`votes`], [`histogram`], [`files`] | what the teachers said, and how it is read and written |
+//! | [`seed`], [`draws`] | whom the server draws |
+//! | [`operator`] | the operator in the clear: the reference for every encrypted backend |
+//! | [`distribution`], [`accuracy`] | the exact law of the output, and how good it is |
+//! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
+//! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
+
+pub mod accuracy;
+pub mod backend;
+pub mod distribution;
+pub mod draws;
+pub mod election;
+pub mod files;
+pub mod histogram;
+pub mod mechanism;
+pub mod operator;
+pub mod parameters;
+pub mod polynomial;
+pub mod seed;
+pub mod synthetic;
+pub mod votes;
+
+pub use accuracy::Accuracy;
+pub use distribution::OutputDistribution;
+pub use draws::{Drawn, Draws, Urn};
+pub use election::Election;
+pub use histogram::Histogram;
+pub use mechanism::Mechanism;
+pub use parameters::{Class, Classes, Delta, Epsilon, Offset, ParameterError, Sampling};
+pub use polynomial::{Polynomial, PolynomialError, Term};
+pub use seed::Seed;
+pub use votes::{Label, Labels, Vote, Votes, VotesError};

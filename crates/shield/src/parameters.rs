@@ -1,0 +1,303 @@
+//! Small checked types: what the operator and its analysis are told, validated once at the edge.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+/// A parameter out of its range: which, what it was, and what it may be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{parameter} is {value}; {allowed}")]
+pub struct ParameterError {
+    /// The parameter's name, as a user knows it.
+    pub parameter: &'static str,
+    /// The value that was given.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: &'static str,
+}
+
+impl ParameterError {
+    fn new(parameter: &'static str, value: impl fmt::Display, allowed: &'static str) -> Self {
+        Self {
+            parameter,
+            value: value.to_string(),
+            allowed,
+        }
+    }
+}
+
+/// A class, counted from 0. That it lies below the number of classes is checked where votes are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Class(pub u16);
+
+impl Class {
+    /// The class as an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number of classes, K: from 2 to [`Classes::MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Classes(u16);
+
+impl Classes {
+    /// The most classes accepted.
+    pub const MAX: usize = 10_000;
+
+    /// That many classes.
+    pub fn new(count: usize) -> Result<Self, ParameterError> {
+        match u16::try_from(count) {
+            Ok(count @ 2..) if usize::from(count) <= Self::MAX => Ok(Self(count)),
+            _ => Err(ParameterError::new(
+                "the number of classes",
+                count,
+                "it must be from 2 to 10,000",
+            )),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// All of them, in order.
+    pub fn all(self) -> impl Iterator<Item = Class> {
+        (0..self.0).map(Class)
+    }
+
+    /// Whether the class is one of them.
+    pub fn contains(self, class: Class) -> bool {
+        class.0 < self.0
+    }
+}
+
+/// The offset w: how many dummy votes the urn holds for each class. 0 means none, and no privacy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Offset(u32);
+
+impl Offset {
+    /// The largest offset accepted.
+    pub const MAX: u32 = 100_000;
+
+    /// That many dummies a class.
+    pub fn new(dummies: u32) -> Result<Self, ParameterError> {
+        if dummies > Self::MAX {
+            return Err(ParameterError::new(
+                "the offset",
+                dummies,
+                "it must be from 0 to 100,000",
+            ));
+        }
+        Ok(Self(dummies))
+    }
+
+    /// How many dummies each class has.
+    pub fn dummies(self) -> u32 {
+        self.0
+    }
+}
+
+impl Default for Offset {
+    /// The paper's offset.
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+/// How the votes of one round are drawn from the urn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// Each draw sees the whole urn: the paper's rule.
+    #[default]
+    WithReplacement,
+    /// The votes of one round are distinct entries of the urn; the next round sees the whole urn again.
+    WithoutReplacement,
+}
+
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WithReplacement => "with-replacement",
+            Self::WithoutReplacement => "without-replacement",
+        })
+    }
+}
+
+/// The failure probability delta of (epsilon, delta)-differential privacy: strictly between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
+pub struct Delta(f64);
+
+impl Delta {
+    /// That probability.
+    pub fn new(probability: f64) -> Result<Self, ParameterError> {
+        if probability > 0.0 && probability < 1.0 {
+            Ok(Self(probability))
+        } else {
+            Err(ParameterError::new(
+                "delta",
+                probability,
+                "it must lie strictly between 0 and 1",
+            ))
+        }
+    }
+
+    /// The probability.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Default for Delta {
+    /// The paper's delta.
+    fn default() -> Self {
+        Self(1e-5)
+    }
+}
+
+/// A privacy cost: not negative, and infinite where there is no privacy.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Epsilon(f64);
+
+impl Epsilon {
+    /// No privacy at all.
+    pub const INFINITE: Self = Self(f64::INFINITY);
+
+    /// That cost. Refuses what is not a number or is negative.
+    pub fn new(cost: f64) -> Result<Self, ParameterError> {
+        if cost >= 0.0 {
+            Ok(Self(cost))
+        } else {
+            Err(ParameterError::new("epsilon", cost, "it must be 0 or more"))
+        }
+    }
+
+    /// The cost.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// Whether there is any privacy.
+    pub fn is_finite(self) -> bool {
+        self.0.is_finite()
+    }
+}
+
+impl fmt::Display for Epsilon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_infinite() {
+            return f.write_str("inf");
+        }
+        match f.precision() {
+            // Rounded up, never down: a printed figure must still be a bound.
+            Some(digits) => {
+                let scale = 10f64.powi(i32::try_from(digits).unwrap_or(15));
+                write!(f, "{:.digits$}", (self.0 * scale).ceil() / scale)
+            }
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl Serialize for Epsilon {
+    /// JSON has no infinity: it is the string "inf".
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_infinite() {
+            serializer.serialize_str("inf")
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
+macro_rules! from_text {
+    ($type:ident, $number:ty, $name:literal, $allowed:literal) => {
+        impl FromStr for $type {
+            type Err = ParameterError;
+
+            fn from_str(text: &str) -> Result<Self, ParameterError> {
+                let number: $number = text
+                    .trim()
+                    .parse()
+                    .map_err(|_| ParameterError::new($name, format!("`{text}`"), $allowed))?;
+                Self::new(number)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+from_text!(
+    Classes,
+    usize,
+    "the number of classes",
+    "it must be a whole number from 2 to 10,000"
+);
+from_text!(
+    Offset,
+    u32,
+    "the offset",
+    "it must be a whole number from 0 to 100,000"
+);
+from_text!(
+    Delta,
+    f64,
+    "delta",
+    "it must be a number strictly between 0 and 1"
+);
+
+impl FromStr for Sampling {
+    type Err = ParameterError;
+
+    fn from_str(text: &str) -> Result<Self, ParameterError> {
+        match text {
+            "with-replacement" => Ok(Self::WithReplacement),
+            "without-replacement" => Ok(Self::WithoutReplacement),
+            _ => Err(ParameterError::new(
+                "the sampling rule",
+                format!("`{text}`"),
+                "it must be with-replacement or without-replacement",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_kept() {
+        assert!(
+            Classes::new(1).is_err() && Classes::new(2).is_ok() && Classes::new(10_001).is_err()
+        );
+        assert!(Classes::new(70_000).is_err());
+        assert!("-1".parse::<Offset>().is_err() && "0".parse::<Offset>().is_ok());
+        for bad in ["0", "1", "-0.1", "NaN", "inf", "x", ""] {
+            assert!(bad.parse::<Delta>().is_err(), "{bad}");
+        }
+        assert!(Epsilon::new(f64::NAN).is_err() && Epsilon::new(-0.1).is_err());
+    }
+
+    #[test]
+    fn a_printed_epsilon_never_falls_below_its_value() {
+        assert_eq!(format!("{:.2}", Epsilon::new(1.911).unwrap()), "1.92");
+        assert_eq!(format!("{:.2}", Epsilon::new(2.0).unwrap()), "2.00");
+        assert_eq!(format!("{:.2}", Epsilon::INFINITE), "inf");
+    }
+}
