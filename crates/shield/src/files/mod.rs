@@ -182,7 +182,7 @@ pub fn write_labels(path: &Path, labels: &Labels) -> Result<(), FileError> {
 fn write<Row: Iterator<Item = Option<Class>>>(
     path: &Path,
     shape: &[usize],
-    rows: impl Iterator<Item = Row>,
+    rows: impl Iterator<Item = Row> + Clone,
 ) -> Result<(), FileError> {
     let written = Kind::of(path).and_then(|kind| {
         write_atomically(path, |file| match kind {

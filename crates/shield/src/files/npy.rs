@@ -170,20 +170,40 @@ where
     Ok(into)
 }
 
+/// Writes bytes where all classes fit, two bytes a cell otherwise.
 pub(super) fn write<Row: Iterator<Item = Option<Class>>>(
     writer: &mut impl Write,
     shape: &[usize],
-    rows: impl Iterator<Item = Row>,
+    rows: impl Iterator<Item = Row> + Clone,
 ) -> io::Result<()> {
     let shape: Vec<u64> = shape.iter().map(|&length| length as u64).collect();
-    let options = npyz::WriteOptions::<i16>::new()
+    let cells = |class: Option<Class>| {
+        class.map_or(-1, |class| {
+            i16::try_from(class.0).expect("Classes::MAX fits in 15 bits")
+        })
+    };
+    if rows
+        .clone()
+        .flatten()
+        .all(|class| i8::try_from(cells(class)).is_ok())
+    {
+        let narrow = |class| i8::try_from(cells(class)).expect("checked just above");
+        array(writer, &shape, rows.flatten().map(narrow))
+    } else {
+        array(writer, &shape, rows.flatten().map(cells))
+    }
+}
+
+fn array<T: npyz::AutoSerialize>(
+    writer: &mut impl Write,
+    shape: &[u64],
+    cells: impl Iterator<Item = T>,
+) -> io::Result<()> {
+    let options = npyz::WriteOptions::new()
         .default_dtype()
-        .shape(&shape)
+        .shape(shape)
         .writer(writer);
     let mut array = options.begin_nd()?;
-    let cell = |class: Class| i16::try_from(class.0).expect("Classes::MAX fits in 15 bits");
-    for row in rows {
-        array.extend(row.map(|vote| vote.map_or(-1, cell)))?;
-    }
+    array.extend(cells)?;
     array.finish()
 }

@@ -24,7 +24,7 @@ impl Folder {
 }
 
 fn classes(count: usize) -> Option<Classes> {
-    Some(Classes::new(count).unwrap())
+    Classes::new(count).ok()
 }
 
 fn csv_error(content: &str) -> String {

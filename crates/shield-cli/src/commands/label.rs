@@ -1,0 +1,234 @@
+//! `label`: every role of SPEED in one process, from votes to labels.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use rand::rngs::OsRng;
+use rand::{SeedableRng, TryRngCore, rngs::StdRng};
+use serde::Serialize;
+use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
+use shield::{Election, Label, Labels, Seed, Votes, files};
+
+use super::Output;
+use crate::console::{self, duration, percent};
+use crate::failure::Failure;
+use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
+
+/// Label samples: teachers, server and student in one process
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  shield label --votes examples/synthetic/votes.npy \
+    --labels examples/synthetic/labels.npy --out labels.csv\n\n\
+    Without --out the labels go to stdout, one a line."
+)]
+pub(super) struct LabelArgs {
+    #[command(flatten)]
+    votes: VotesArgs,
+
+    /// The engine
+    #[arg(long, value_enum, default_value_t = Engine::Clear)]
+    backend: Engine,
+
+    #[command(flatten)]
+    mechanism: MechanismArgs,
+
+    /// Makes the run repeatable. For tests only: whoever knows the number knows every draw
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+
+    /// Number of threads [default: all cores]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+
+    /// Where to write the labels, .npy or .csv [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// The engines that can label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Engine {
+    /// No encryption: the reference
+    Clear,
+}
+
+/// Seconds that each role took, over all teachers and batches.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Seconds {
+    pub(super) keygen: f64,
+    pub(super) encrypt: f64,
+    pub(super) aggregate: f64,
+    pub(super) decrypt: f64,
+}
+
+/// What a run gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Labelling {
+    pub(super) labels: Vec<Label>,
+    /// How many equal the true labels, where those are known.
+    pub(super) correct: Option<usize>,
+    pub(super) seconds: Seconds,
+    /// Of the aggregation, which is what the paper reports.
+    pub(super) seconds_per_sample: f64,
+    pub(super) threads: usize,
+    pub(super) backend: &'static str,
+}
+
+pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
+    let (votes, truth) = args.votes.load()?;
+    let mechanism = args.mechanism.mechanism();
+    let election = Election::new(
+        votes.teachers(),
+        votes.classes(),
+        votes.samples(),
+        mechanism,
+    )?;
+    let seed = seed(args.seed);
+    let labelling = on_threads(args.threads, |threads| {
+        label(
+            args.backend,
+            election,
+            &votes,
+            truth.as_ref(),
+            &seed,
+            threads,
+        )
+    })??;
+    let labels = Labels::new(labelling.labels.clone())?;
+    if let Some(path) = &args.out {
+        files::write_labels(path, &labels).map_err(Failure::failed)?;
+    }
+    match output {
+        Output::Json => console::print_json(&labelling),
+        Output::Tables if args.out.is_some() => console::print(&describe(&labelling)),
+        Output::Tables => {
+            console::note(&describe(&labelling));
+            let line = |label: &Label| label.map_or("\n".to_owned(), |class| format!("{class}\n"));
+            console::print(&labels.as_slice().iter().map(line).collect::<String>())
+        }
+    }
+}
+
+/// The seed of the run: fresh, or the caller's, with a warning.
+fn seed(number: Option<u64>) -> Seed {
+    if let Some(number) = number {
+        console::warn(
+            "--seed makes every draw predictable, so the labels have no privacy; use it for tests only",
+        );
+        return Seed::from_number(number);
+    }
+    Seed::random(&mut OsRng.unwrap_err())
+}
+
+/// Every role, with the engine that was asked for.
+pub(super) fn label(
+    engine: Engine,
+    election: Election,
+    votes: &Votes,
+    truth: Option<&Labels>,
+    seed: &Seed,
+    threads: usize,
+) -> Result<Labelling, Failure> {
+    match engine {
+        Engine::Clear => label_with(&ClearBackend::new(election), votes, truth, seed, threads),
+    }
+}
+
+fn label_with<B: Backend>(
+    backend: &B,
+    votes: &Votes,
+    truth: Option<&Labels>,
+    seed: &Seed,
+    threads: usize,
+) -> Result<Labelling, Failure> {
+    let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
+    let mut seconds = Seconds::default();
+    let mut labels = Vec::with_capacity(votes.samples());
+    let start = Instant::now();
+    let keys = backend.generate_keys(&mut rng).map_err(Failure::failed)?;
+    seconds.keygen = start.elapsed().as_secs_f64();
+    let progress = console::progress(votes.samples() as u64, "labelling");
+    for batch in 0..backend.batches() {
+        let samples = backend.batch(batch);
+        let start = Instant::now();
+        let ballots = (0..votes.teachers())
+            .map(|teacher| {
+                let own = votes.teacher(teacher, samples.clone());
+                backend
+                    .encrypt(&keys.public, batch, &own, &mut rng)
+                    .map(Some)
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(Failure::failed)?;
+        let ballots = MemoryBallotBox::new(samples.len(), ballots);
+        seconds.encrypt += start.elapsed().as_secs_f64();
+
+        let start = Instant::now();
+        let release = backend
+            .aggregate(&keys.evaluation, batch, &ballots, seed)
+            .map_err(Failure::failed)?;
+        seconds.aggregate += start.elapsed().as_secs_f64();
+
+        let start = Instant::now();
+        labels.extend(
+            backend
+                .decrypt(&keys.secret, batch, &release)
+                .map_err(Failure::failed)?,
+        );
+        seconds.decrypt += start.elapsed().as_secs_f64();
+        progress.inc(samples.len() as u64);
+    }
+    progress.finish_and_clear();
+    let found = Labels::new(labels)?;
+    Ok(Labelling {
+        correct: truth.map(|truth| truth.agreement(&found)),
+        seconds_per_sample: seconds.aggregate / votes.samples() as f64,
+        labels: found.as_slice().to_vec(),
+        seconds,
+        threads,
+        backend: backend.name(),
+    })
+}
+
+/// The run in a few lines.
+pub(super) fn describe(labelling: &Labelling) -> String {
+    let samples = labelling.labels.len();
+    let absent = labelling
+        .labels
+        .iter()
+        .filter(|label| label.is_none())
+        .count();
+    let seconds = labelling.seconds;
+    let mut rows = vec![(
+        "labelled",
+        format!(
+            "{} of {samples} samples ({} backend)",
+            samples - absent,
+            labelling.backend
+        ),
+    )];
+    if let Some(correct) = labelling.correct {
+        let share = percent(correct as f64 / samples as f64);
+        rows.push(("correct", format!("{correct} of {samples} ({share})")));
+    }
+    rows.extend([
+        ("keys", duration(seconds.keygen)),
+        (
+            "encryption",
+            format!("{}, all teachers", duration(seconds.encrypt)),
+        ),
+        (
+            "aggregation",
+            format!(
+                "{} on {} thread{}, {} a sample",
+                duration(seconds.aggregate),
+                labelling.threads,
+                if labelling.threads == 1 { "" } else { "s" },
+                duration(labelling.seconds_per_sample)
+            ),
+        ),
+        ("decryption", duration(seconds.decrypt)),
+    ]);
+    console::properties(&rows)
+}

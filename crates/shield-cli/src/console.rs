@@ -1,0 +1,99 @@
+//! What the commands show: data on stdout, warnings and progress on stderr.
+
+use std::io::{self, ErrorKind, Write};
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes text to stdout. A reader that has gone away (`| head`) is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::ReaderGone),
+        Err(error) => Err(Failure::failed(format!("cannot write to stdout: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Writes one JSON document to stdout.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(Failure::failed)?;
+    print(&(text + "\n"))
+}
+
+/// Writes a warning to stderr.
+pub(crate) fn warn(text: &str) {
+    eprintln!("warning: {text}");
+}
+
+/// Writes a remark to stderr.
+pub(crate) fn note(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Lines above, below and under the header, none between rows.
+const FRAME: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
+
+/// A table with a header, in a light frame; the first column to the left, the others to the right.
+pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(FRAME)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("{table}\n")
+}
+
+/// A table of names and values, without a header.
+pub(crate) fn properties(rows: &[(&str, String)]) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    for (name, value) in rows {
+        table.add_row([*name, value]);
+    }
+    table.trim_fmt() + "\n"
+}
+
+/// A progress bar over a known amount of work; shown only where stderr is a terminal.
+pub(crate) fn progress(steps: u64, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(steps);
+    let style = ProgressStyle::with_template("{msg:>12} [{wide_bar}] {pos}/{len} {eta:>4}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style.progress_chars("=> "));
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// A share as a percentage with two decimals.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.2}%", 100.0 * share)
+}
+
+/// A duration in the unit in which it reads best.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.1} us", s * 1e6),
+    }
+}

@@ -1,0 +1,91 @@
+//! Arguments that several commands share, and what they become.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use shield::{Classes, Labels, Mechanism, Offset, Polynomial, Sampling, Votes, files};
+
+use crate::console;
+use crate::failure::Failure;
+
+/// The votes, and what is known about them.
+#[derive(Args, Debug)]
+pub(crate) struct VotesArgs {
+    /// Votes: integers, samples x teachers, .npy or .csv (-1 or an empty cell abstains)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) votes: PathBuf,
+
+    /// True labels to compare with: one integer a sample, .npy or .csv
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+
+    /// Number of classes [default: one more than the largest vote or label]
+    #[arg(long, value_name = "K")]
+    pub(crate) classes: Option<Classes>,
+}
+
+impl VotesArgs {
+    /// Reads the files and checks that they fit each other.
+    pub(crate) fn load(&self) -> Result<(Votes, Option<Labels>), Failure> {
+        let labels = self.labels.as_deref().map(files::read_labels).transpose()?;
+        let mut votes = files::read_votes(&self.votes, self.classes)?;
+        if self.classes.is_none() {
+            let largest = labels.iter().flat_map(Labels::as_slice).flatten().max();
+            if let Some(class) = largest.filter(|&&class| !votes.classes().contains(class)) {
+                votes = files::read_votes(&self.votes, Some(Classes::new(class.index() + 1)?))?;
+            }
+            console::warn(&format!(
+                "took {} classes from the largest vote; give --classes if there are more",
+                votes.classes()
+            ));
+        }
+        if let (Some(labels), Some(path)) = (&labels, &self.labels) {
+            labels
+                .check(votes.samples(), votes.classes())
+                .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+        }
+        Ok((votes, labels))
+    }
+}
+
+/// The operator's setting.
+#[derive(Args, Debug)]
+pub(crate) struct MechanismArgs {
+    /// Rounds of the operator: 2X^3+X is two rounds of three draws, then one of one
+    #[arg(long, value_name = "P", default_value_t = Polynomial::default())]
+    pub(crate) polynomial: Polynomial,
+
+    /// Dummy votes for each class; 0 gives no privacy
+    #[arg(long, value_name = "W", default_value_t = Offset::default())]
+    pub(crate) offset: Offset,
+
+    /// How a round draws: with-replacement or without-replacement
+    #[arg(long, value_name = "RULE", default_value_t = Sampling::default())]
+    pub(crate) sampling: Sampling,
+}
+
+impl MechanismArgs {
+    /// The mechanism.
+    pub(crate) fn mechanism(&self) -> Mechanism {
+        Mechanism {
+            polynomial: self.polynomial.clone(),
+            offset: self.offset,
+            sampling: self.sampling,
+        }
+    }
+}
+
+/// Runs some work on that many threads; without a number, on all cores.
+pub(crate) fn on_threads<T: Send>(
+    threads: Option<usize>,
+    work: impl FnOnce(usize) -> T + Send,
+) -> Result<T, Failure> {
+    if threads == Some(0) {
+        return Err(Failure::bad_input(
+            "--threads is 0; give 1 or more, or leave it out for all cores",
+        ));
+    }
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
+    let pool = builder.build().map_err(Failure::failed)?;
+    Ok(pool.install(|| work(rayon::current_num_threads())))
+}
