@@ -60,6 +60,14 @@ impl OutputDistribution {
         }
     }
 
+    /// A law from the probabilities of the classes, where something always wins.
+    pub(crate) fn from_probabilities(classes: impl IntoIterator<Item = f64>) -> Self {
+        Self {
+            log_classes: classes.into_iter().map(f64::ln).collect(),
+            log_failure: f64::NEG_INFINITY,
+        }
+    }
+
     /// The natural logarithm of the probability of each class.
     pub fn log_classes(&self) -> &[f64] {
         &self.log_classes

@@ -165,6 +165,67 @@ impl Default for Delta {
     }
 }
 
+/// How many samples the student asks about: at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Queries(u64);
+
+impl Queries {
+    /// The most queries accepted.
+    pub const MAX: u64 = 1_000_000_000;
+
+    /// That many queries.
+    pub fn new(count: u64) -> Result<Self, ParameterError> {
+        if (1..=Self::MAX).contains(&count) {
+            Ok(Self(count))
+        } else {
+            Err(ParameterError::new(
+                "the number of queries",
+                count,
+                "it must be from 1 to 1,000,000,000",
+            ))
+        }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for Queries {
+    /// The paper's number of queries.
+    fn default() -> Self {
+        Self(100)
+    }
+}
+
+/// How many teachers vote on a sample: at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Voters(u32);
+
+impl Voters {
+    /// The most voters accepted.
+    pub const MAX: u32 = 10_000_000;
+
+    /// That many voters.
+    pub fn new(count: u32) -> Result<Self, ParameterError> {
+        if (1..=Self::MAX).contains(&count) {
+            Ok(Self(count))
+        } else {
+            Err(ParameterError::new(
+                "the number of teachers",
+                count,
+                "it must be from 1 to 10,000,000",
+            ))
+        }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u32 {
+        self.0
+    }
+}
+
 /// A privacy cost: not negative, and infinite where there is no privacy.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Epsilon(f64);
@@ -172,6 +233,8 @@ pub struct Epsilon(f64);
 impl Epsilon {
     /// No privacy at all.
     pub const INFINITE: Self = Self(f64::INFINITY);
+    /// No cost.
+    pub const ZERO: Self = Self(0.0);
 
     /// That cost. Refuses what is not a number or is negative.
     pub fn new(cost: f64) -> Result<Self, ParameterError> {
@@ -253,6 +316,18 @@ from_text!(
     u32,
     "the offset",
     "it must be a whole number from 0 to 100,000"
+);
+from_text!(
+    Queries,
+    u64,
+    "the number of queries",
+    "it must be a whole number from 1 to 1,000,000,000"
+);
+from_text!(
+    Voters,
+    u32,
+    "the number of teachers",
+    "it must be a whole number from 1 to 10,000,000"
 );
 from_text!(
     Delta,

@@ -1,0 +1,287 @@
+//! PATE's noisy argmax, for a fair comparison on the same votes: its output law and its own accounting.
+//!
+//! - **LNMax** (Papernot et al., 2017): Laplace noise of scale b on every count, gamma = 1/b. One vote changes two counts by
+//!   one, so it is 2 gamma-private and alpha(l) <= min(2 gamma^2 l (l+1), 2 gamma l). Where the argmax is likely, their Theorem 3 is
+//!   better: with q at least the probability of another output, and q < (e^{2 gamma} - 1)/(e^{4 gamma} - 1),
+//!   alpha(l) <= ln((1-q) ((1-q)/(1 - e^{2 gamma} q))^l + q e^{2 gamma l}), with
+//!   q <= sum over the others of (2 + gamma d)/(4 e^{gamma d}), d being the leader's lead.
+//! - **GNMax** (Papernot et al., 2018): Gaussian noise of deviation sigma; alpha(l) <= l (l+1)/sigma^2. Their Theorem 6, with
+//!   the orders of their Proposition 10, is the data-dependent bound; q <= sum of erfc(d/(2 sigma))/2.
+
+use rayon::prelude::*;
+
+use super::Usage;
+use super::conversion::Conversion;
+use super::moments::ROUND_UP;
+use crate::distribution::OutputDistribution;
+use crate::histogram::Histogram;
+use crate::parameters::{Epsilon, ParameterError};
+
+/// How much noise: the scale of Laplace noise, or the standard deviation of Gaussian noise.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Noise(f64);
+
+impl Noise {
+    /// That much noise: positive and finite.
+    pub fn new(amount: f64) -> Result<Self, ParameterError> {
+        if amount > 0.0 && amount.is_finite() {
+            Ok(Self(amount))
+        } else {
+            Err(ParameterError {
+                parameter: "the noise",
+                value: amount.to_string(),
+                allowed: "it must be a positive number",
+            })
+        }
+    }
+
+    /// The amount.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A noisy argmax.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NoisyArgmax {
+    /// Laplace noise of this scale.
+    Laplace(Noise),
+    /// Gaussian noise of this standard deviation.
+    Gaussian(Noise),
+}
+
+impl NoisyArgmax {
+    /// The data-independent log-moment of one query.
+    pub fn log_moment(self, order: f64) -> f64 {
+        match self {
+            Self::Laplace(scale) => {
+                let gamma = 1.0 / scale.0;
+                (2.0 * gamma * gamma * order * (order + 1.0)).min(2.0 * gamma * order)
+            }
+            Self::Gaussian(sigma) => order * (order + 1.0) / (sigma.0 * sigma.0),
+        }
+    }
+
+    /// The data-dependent log-moment of one query: never above the data-independent one.
+    pub fn log_moment_of(self, histogram: &Histogram, order: f64) -> f64 {
+        let q = self.error_bound(histogram);
+        let bound = match self {
+            Self::Laplace(scale) => laplace_bound(2.0 / scale.0, q, order),
+            Self::Gaussian(sigma) => gaussian_bound(sigma.0, q, order),
+        };
+        bound.min(self.log_moment(order))
+    }
+
+    /// At least the probability that the output is not the leader.
+    fn error_bound(self, histogram: &Histogram) -> f64 {
+        let counts = histogram.counts();
+        let Some(leader) = histogram.leaders().next() else { return 1.0 };
+        let top = f64::from(counts[leader.index()]);
+        let others = counts.iter().enumerate().filter(|&(class, _)| class != leader.index());
+        let leads = others.map(|(_, &count)| top - f64::from(count));
+        let sum: f64 = match self {
+            Self::Laplace(scale) => leads
+                .map(|lead| lead / scale.0)
+                .map(|lead| (2.0 + lead) / (4.0 * lead.exp()))
+                .sum(),
+            Self::Gaussian(sigma) => {
+                leads.map(|lead| 0.5 * libm::erfc(lead / (2.0 * sigma.0))).sum()
+            }
+        };
+        sum.min(1.0)
+    }
+
+    /// The output law, by quadrature: class k wins at x if its noisy count is x and all others are below.
+    pub fn law(self, histogram: &Histogram) -> OutputDistribution {
+        let counts: Vec<f64> = histogram.counts().iter().map(|&count| f64::from(count)).collect();
+        let top = counts.iter().copied().fold(0.0, f64::max);
+        let (scale, reach) = match self {
+            Self::Laplace(scale) => (scale.0, 40.0),
+            Self::Gaussian(sigma) => (sigma.0, 9.0),
+        };
+        // Laplace densities have a corner at each count; between corners everything is smooth.
+        let mut corners: Vec<f64> =
+            counts.iter().copied().filter(|count| top - count < reach * scale).collect();
+        corners.extend([top - reach * scale, top + reach * scale]);
+        corners.sort_by(f64::total_cmp);
+        let mut law = vec![0.0; counts.len()];
+        for pair in corners.windows(2).filter(|pair| pair[1] > pair[0]) {
+            let pieces = ((pair[1] - pair[0]) / scale).ceil();
+            let width = (pair[1] - pair[0]) / pieces;
+            for piece in 0..pieces as u32 {
+                let middle = pair[0] + (f64::from(piece) + 0.5) * width;
+                for &(node, weight) in &GAUSS {
+                    for side in [-node, node] {
+                        self.add_point(&counts, middle + side * width / 2.0, weight * width / 2.0, &mut law);
+                    }
+                }
+            }
+        }
+        let total: f64 = law.iter().sum();
+        OutputDistribution::from_probabilities(law.iter().map(|p| p / total))
+    }
+
+    fn add_point(self, counts: &[f64], x: f64, weight: f64, law: &mut [f64]) {
+        let below: f64 = counts.iter().map(|count| self.cumulative(x - count)).product();
+        for (probability, count) in law.iter_mut().zip(counts) {
+            let own = self.cumulative(x - count);
+            if own > 0.0 {
+                *probability += weight * self.density(x - count) * (below / own);
+            }
+        }
+    }
+
+    fn density(self, x: f64) -> f64 {
+        match self {
+            Self::Laplace(scale) => (-(x / scale.0).abs()).exp() / (2.0 * scale.0),
+            Self::Gaussian(sigma) => {
+                let z = x / sigma.0;
+                (-0.5 * z * z).exp() / (sigma.0 * (2.0 * std::f64::consts::PI).sqrt())
+            }
+        }
+    }
+
+    fn cumulative(self, x: f64) -> f64 {
+        match self {
+            Self::Laplace(scale) if x < 0.0 => 0.5 * (x / scale.0).exp(),
+            Self::Laplace(scale) => 1.0 - 0.5 * (-x / scale.0).exp(),
+            Self::Gaussian(sigma) => 0.5 * libm::erfc(-x / (sigma.0 * std::f64::consts::SQRT_2)),
+        }
+    }
+
+    /// The data-independent cost.
+    pub fn data_independent(self, usage: Usage, conversion: Conversion) -> Epsilon {
+        let count = usage.queries.count() as f64;
+        let best = conversion.minimise(usage.delta, |order| count * self.log_moment(order));
+        best.rounded_up()
+    }
+
+    /// The data-dependent cost: log-moments averaged over the samples. Must not be published.
+    pub fn data_dependent(
+        self,
+        histograms: &[Histogram],
+        usage: Usage,
+        conversion: Conversion,
+    ) -> Epsilon {
+        let scale = usage.queries.count() as f64 / histograms.len().max(1) as f64 * ROUND_UP;
+        let sum = |order: f64| {
+            let parts: Vec<f64> =
+                histograms.par_iter().map(|histogram| self.log_moment_of(histogram, order)).collect();
+            parts.iter().sum::<f64>()
+        };
+        conversion.minimise(usage.delta, |order| scale * sum(order)).rounded_up()
+    }
+}
+
+/// Theorem 3 of the 2017 paper, for a mechanism that is `epsilon`-private.
+fn laplace_bound(epsilon: f64, q: f64, order: f64) -> f64 {
+    if q >= epsilon.exp_m1() / (2.0 * epsilon).exp_m1() {
+        return f64::INFINITY;
+    }
+    let rest = (1.0 - q) * ((1.0 - q) / (1.0 - epsilon.exp() * q)).powf(order);
+    (rest + q * (epsilon * order).exp()).ln().max(0.0)
+}
+
+/// Theorem 6 of the 2018 paper with the orders of its Proposition 10.
+fn gaussian_bound(sigma: f64, q: f64, order: f64) -> f64 {
+    if q <= 0.0 {
+        return 0.0;
+    }
+    let lambda = order + 1.0;
+    let variance = sigma * sigma;
+    let mu2 = sigma * (-q.ln()).sqrt();
+    let mu1 = mu2 + 1.0;
+    let (epsilon1, epsilon2) = (mu1 / variance, mu2 / variance);
+    if mu2 <= 1.0 || lambda > mu1 {
+        return f64::INFINITY;
+    }
+    let limit = (mu2 - 1.0) * epsilon2 - mu2 * ((mu1 / (mu1 - 1.0)).ln() + (mu2 / (mu2 - 1.0)).ln());
+    if q.ln() > limit {
+        return f64::INFINITY;
+    }
+    let a = (1.0 - q) / (1.0 - ((q.ln() + epsilon2) * (mu2 - 1.0) / mu2).exp());
+    let b = epsilon1 - q.ln() / (mu1 - 1.0);
+    ((1.0 - q) * a.powf(order) + (q.ln() + b * order).exp()).ln().max(0.0)
+}
+
+/// Positive nodes and weights of the 8-point Gauss-Legendre rule.
+const GAUSS: [(f64, f64); 4] = [
+    (0.183_434_642_495_649_8, 0.362_683_783_378_362),
+    (0.525_532_409_916_329, 0.313_706_645_877_887_3),
+    (0.796_666_477_413_626_7, 0.222_381_034_453_374_5),
+    (0.960_289_856_497_536_3, 0.101_228_536_290_376_3),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(counts: &[u32]) -> Histogram {
+        Histogram::new(counts.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn two_classes_by_the_known_law() {
+        // The difference of two Gaussians is Gaussian; that of two Laplace variables has a known tail.
+        let (sigma, scale, lead) = (20.0, 10.0, 14.0);
+        let votes = histogram(&[32, 18]);
+        let gaussian = NoisyArgmax::Gaussian(Noise(sigma)).law(&votes);
+        let expected = 1.0 - 0.5 * libm::erfc(lead / (2.0 * sigma));
+        assert!((gaussian.probabilities().next().unwrap() - expected).abs() < 1e-9);
+        let laplace = NoisyArgmax::Laplace(Noise(scale)).law(&votes);
+        let z = lead / scale;
+        let expected = 1.0 - (2.0 + z) / (4.0 * z.exp());
+        assert!((laplace.probabilities().next().unwrap() - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_accountings_bound_the_true_moments() {
+        for mechanism in [NoisyArgmax::Laplace(Noise(20.0)), NoisyArgmax::Gaussian(Noise(20.0))] {
+            for (counts, moved) in [([90, 8, 2], [89, 9, 2]), ([40, 35, 25], [39, 35, 26])] {
+                let (p, q) = (mechanism.law(&histogram(&counts)), mechanism.law(&histogram(&moved)));
+                for order in [1.0, 4.0, 12.0] {
+                    let moment: f64 = p
+                        .probabilities()
+                        .zip(q.probabilities())
+                        .map(|(p, q)| p * (p / q).powf(order))
+                        .sum();
+                    let bound = mechanism.log_moment_of(&histogram(&counts), order);
+                    assert!(moment.ln() <= bound, "{mechanism:?} {order}: {} {bound}", moment.ln());
+                    assert!(bound <= mechanism.log_moment(order));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_clear_lead_is_cheap() {
+        let usage = Usage::default();
+        for mechanism in [NoisyArgmax::Laplace(Noise(20.0)), NoisyArgmax::Gaussian(Noise(40.0))] {
+            let independent = mechanism.data_independent(usage, Conversion::Renyi);
+            let clear = mechanism.data_dependent(&[histogram(&[240, 6, 4])], usage, Conversion::Renyi);
+            let tied = mechanism.data_dependent(&[histogram(&[83, 83, 84])], usage, Conversion::Renyi);
+            assert!(clear < tied && tied.get() <= independent.get() * (1.0 + 1e-8), "{clear} {tied} {independent}");
+            assert!(clear.get() < 0.5 * independent.get());
+        }
+    }
+
+    #[test]
+    fn figures_by_hand() {
+        // Pure 2/b-privacy of one query, where moments can say no more.
+        let laplace = NoisyArgmax::Laplace(Noise(20.0));
+        assert!((laplace.log_moment(1e6) - 1e5).abs() < 1e-6);
+        // alpha(l) = l(l+1)/sigma^2: the tail bound gives Q/s^2 + 2 sqrt(Q ln(1/delta))/s.
+        let gaussian = NoisyArgmax::Gaussian(Noise(4000.0));
+        let usage = Usage::default();
+        let found = gaussian.data_independent(usage, Conversion::TailBound).get();
+        let expected = 100.0 / 16e6 + 2.0 * (100.0 * 1e5f64.ln()).sqrt() / 4000.0;
+        assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+    }
+
+    #[test]
+    fn bad_noise_is_refused() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Noise::new(bad).is_err());
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The privacy loss of every query on given votes: the common ground of the data-dependent figures.
+//!
+//! **Data-dependent**: what is computed here depends on the votes, so it says something about them, and must
+//! not be published.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rayon::prelude::*;
+
+use super::moments::{LawPair, ROUND_UP, bregman};
+use super::neighbours::neighbours;
+use crate::histogram::Histogram;
+use crate::mechanism::Mechanism;
+use crate::votes::Votes;
+
+/// Both directions of a privacy loss: of the votes against their neighbour, and back.
+pub(crate) type BothWays = [f64; 2];
+
+/// What a vote can do to the output of one query, for all histograms that occur.
+#[derive(Clone, Debug)]
+pub struct Queries {
+    /// Distinct histograms, up to the order of the classes.
+    distinct: Vec<Distinct>,
+    /// For each sample, which of them it has.
+    samples: Vec<usize>,
+    /// Moments that are known, by order.
+    known: BTreeMap<u64, Moments>,
+}
+
+#[derive(Clone, Debug)]
+struct Distinct {
+    /// How many samples have this histogram.
+    occurrences: f64,
+    /// Neighbours by the number of votes of the class that loses one, in increasing order.
+    moves: Vec<Moves>,
+}
+
+#[derive(Clone, Debug)]
+struct Moves {
+    from: u32,
+    losses: Vec<Losses>,
+}
+
+/// The largest log-moment of each move of each distinct histogram, in both directions.
+pub(crate) type Moments = std::sync::Arc<Vec<Vec<BothWays>>>;
+
+impl Queries {
+    /// The queries of a mechanism about every sample of some votes.
+    pub fn new(mechanism: &Mechanism, histograms: &[Histogram]) -> Self {
+        let mut places = HashMap::new();
+        let mut distinct: Vec<(Histogram, f64)> = Vec::new();
+        let samples = histograms
+            .iter()
+            .map(|histogram| {
+                let mut counts = histogram.counts().to_vec();
+                counts.sort_unstable();
+                let place = *places.entry(counts).or_insert_with(|| {
+                    distinct.push((histogram.clone(), 0.0));
+                    distinct.len() - 1
+                });
+                distinct[place].1 += 1.0;
+                place
+            })
+            .collect();
+        let distinct = distinct
+            .into_par_iter()
+            .map(|(histogram, occurrences)| {
+                let mut moves: Vec<Moves> = Vec::new();
+                for neighbour in neighbours(mechanism, &histogram) {
+                    let losses = Losses::of(&neighbour.laws);
+                    match moves.last_mut() {
+                        Some(last) if last.from == neighbour.from => last.losses.push(losses),
+                        _ => moves.push(Moves { from: neighbour.from, losses: vec![losses] }),
+                    }
+                }
+                Distinct { occurrences, moves }
+            })
+            .collect();
+        Self { distinct, samples, known: BTreeMap::new() }
+    }
+
+    /// How many samples there are.
+    pub(crate) fn samples(&self) -> f64 {
+        self.samples.len() as f64
+    }
+
+    /// For each distinct histogram and each class that can lose a vote, the largest log-moment over
+    /// the classes that can gain it.
+    pub(crate) fn moments(&mut self, order: f64) -> Moments {
+        if let Some(known) = self.known.get(&order.to_bits()) {
+            return known.clone();
+        }
+        let moments: Vec<Vec<BothWays>> = self
+            .distinct
+            .par_iter()
+            .map(|distinct| {
+                let worst = |moves: &Moves| {
+                    moves.losses.iter().map(|losses| losses.log_moments(order)).fold([0.0; 2], largest)
+                };
+                distinct.moves.iter().map(worst).collect()
+            })
+            .collect();
+        let moments = Moments::new(moments);
+        self.known.insert(order.to_bits(), moments.clone());
+        moments
+    }
+
+    /// The mean over the samples of the worst neighbour's log-moment, in its worse direction.
+    pub(crate) fn mean_log_moment(&mut self, order: f64) -> f64 {
+        let moments = self.moments(order);
+        let worst = |moves: &Vec<BothWays>| {
+            let [there, back] = moves.iter().copied().fold([0.0; 2], largest);
+            f64::max(there, back)
+        };
+        let sum: f64 =
+            moments.iter().zip(&self.distinct).map(|(moves, d)| d.occurrences * worst(moves)).sum();
+        sum / self.samples() * ROUND_UP
+    }
+
+    /// For each sample and class, which of the sample's moves takes a vote from that class.
+    pub(crate) fn moves_of<'a>(&'a self, votes: &'a Votes) -> impl Fn(usize) -> Vec<Option<usize>> + 'a {
+        |sample| {
+            let moves = &self.distinct[self.samples[sample]].moves;
+            let place = |votes: &u32| moves.iter().position(|moves| moves.from == *votes);
+            votes.histogram(sample).counts().iter().map(place).collect()
+        }
+    }
+
+    /// Which distinct histogram a sample has.
+    pub(crate) fn distinct_of(&self, sample: usize) -> usize {
+        self.samples[sample]
+    }
+
+    /// For each distinct histogram and each class that can lose a vote, the largest hockey stick at each
+    /// threshold, in either direction.
+    pub(crate) fn hockey_sticks(&self, thresholds: &[f64]) -> Vec<Vec<Vec<f64>>> {
+        self.distinct
+            .par_iter()
+            .map(|distinct| {
+                distinct
+                    .moves
+                    .iter()
+                    .map(|moves| {
+                        let mut worst = vec![0.0; thresholds.len()];
+                        for losses in &moves.losses {
+                            losses.raise(thresholds, &mut worst);
+                        }
+                        worst
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// The largest loss that any output of any query can have, up to `most`.
+    pub(crate) fn largest_loss(&self, most: f64) -> f64 {
+        let losses = self.distinct.iter().flat_map(|d| &d.moves).flat_map(|moves| &moves.losses);
+        losses.flat_map(|losses| &losses.outcomes).map(|o| o.x.abs()).fold(0.0, f64::max).min(most)
+    }
+}
+
+fn largest(a: BothWays, b: BothWays) -> BothWays {
+    [a[0].max(b[0]), a[1].max(b[1])]
+}
+
+/// A pair of laws, laid out for evaluating many moments.
+#[derive(Clone, Debug)]
+struct Losses {
+    outcomes: Vec<Loss>,
+    laws: Option<LawPair>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Loss {
+    /// Probabilities under both laws, and ln of their ratio.
+    p: f64,
+    q: f64,
+    x: f64,
+}
+
+impl Losses {
+    fn of(laws: &LawPair) -> Self {
+        let outcomes: Vec<Loss> = laws
+            .outcomes()
+            .iter()
+            .map(|o| Loss {
+                p: o.copies * o.log_p.exp(),
+                q: o.copies * o.log_q.exp(),
+                x: o.log_p - o.log_q,
+            })
+            .collect();
+        // Probabilities too small for a float are rare; those laws keep their logarithms.
+        let plain = outcomes.iter().all(|o| o.p > 1e-290 && o.q > 1e-290);
+        Self { outcomes, laws: (!plain).then(|| laws.clone()) }
+    }
+
+    fn log_moments(&self, order: f64) -> BothWays {
+        if let Some(laws) = &self.laws {
+            return [laws.log_moment(order), laws.reversed().log_moment(order)];
+        }
+        let (mut there, mut back) = (0.0, 0.0);
+        for o in &self.outcomes {
+            there += o.q * bregman(order, o.x);
+            back += o.p * bregman(order, -o.x);
+        }
+        [there.ln_1p(), back.ln_1p()]
+    }
+
+    /// Raises `worst` to this pair's hockey stick at each threshold.
+    fn raise(&self, thresholds: &[f64], worst: &mut [f64]) {
+        for (worst, &t) in worst.iter_mut().zip(thresholds) {
+            let (mut there, mut back) = (0.0, 0.0);
+            for o in &self.outcomes {
+                there += (o.p - t * o.q).max(0.0);
+                back += (o.q - t * o.p).max(0.0);
+            }
+            *worst = worst.max(there * ROUND_UP).max(back * ROUND_UP);
+        }
+    }
+}
