@@ -83,6 +83,16 @@ pub(crate) fn progress(steps: u64, what: &'static str) -> ProgressBar {
     bar
 }
 
+/// A spinner for work of unknown length; shown only where stderr is a terminal.
+pub(crate) fn spinner(what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_message(what);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// What stands beside every figure that depends on the votes.
+pub(crate) const DO_NOT_PUBLISH: &str = "depends on the votes: must not be published";
+
 /// A share as a percentage with two decimals.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}%", 100.0 * share)

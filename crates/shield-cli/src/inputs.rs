@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use shield::{Classes, Labels, Mechanism, Offset, Polynomial, Sampling, Votes, files};
+use shield::privacy::Usage;
+use shield::{
+    Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
+};
 
 use crate::console;
 use crate::failure::Failure;
@@ -71,6 +74,28 @@ impl MechanismArgs {
             polynomial: self.polynomial.clone(),
             offset: self.offset,
             sampling: self.sampling,
+        }
+    }
+}
+
+/// What a privacy cost is stated for.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct UsageArgs {
+    /// How many samples the student asks about
+    #[arg(long, value_name = "Q", default_value_t = Queries::default())]
+    pub(crate) queries: Queries,
+
+    /// The failure probability of (epsilon, delta)-differential privacy
+    #[arg(long, value_name = "D", default_value_t = Delta::default())]
+    pub(crate) delta: Delta,
+}
+
+impl UsageArgs {
+    /// Queries and delta.
+    pub(crate) fn usage(self) -> Usage {
+        Usage {
+            queries: self.queries,
+            delta: self.delta,
         }
     }
 }

@@ -7,6 +7,7 @@ mod commands;
 mod console;
 mod failure;
 mod inputs;
+mod plot;
 
 use std::process::ExitCode;
 

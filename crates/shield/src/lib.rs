@@ -27,6 +27,7 @@ pub mod polynomial;
 pub mod privacy;
 pub mod seed;
 pub mod synthetic;
+pub mod tune;
 pub mod votes;
 
 pub use accuracy::Accuracy;

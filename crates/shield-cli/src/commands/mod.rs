@@ -1,11 +1,13 @@
 //! The commands, one file each: its arguments, and what it does.
 
 mod analyze;
+mod bound;
 mod completions;
 mod demo;
 mod label;
 mod man;
 mod synthesize;
+mod tune;
 
 use clap::{Parser, Subcommand};
 
@@ -36,6 +38,8 @@ enum Command {
     Demo(demo::DemoArgs),
     Label(label::LabelArgs),
     Analyze(analyze::AnalyzeArgs),
+    Bound(bound::BoundArgs),
+    Tune(tune::TuneArgs),
     Synthesize(synthesize::SynthesizeArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -61,6 +65,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(&args, output),
         Command::Label(args) => label::run(&args, output),
         Command::Analyze(args) => analyze::run(&args, output),
+        Command::Bound(args) => bound::run(&args, output),
+        Command::Tune(args) => tune::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

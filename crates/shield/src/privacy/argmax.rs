@@ -4,12 +4,20 @@
 //! Ties go to the lowest class. The paper speaks of a lead of two votes; a vote that moves from the leader to the
 //! runner-up takes two from the lead, so with a lead of exactly two the tie-break decides, and with less the winner changes.
 
+use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
 use crate::parameters::Epsilon;
 
 /// The data-dependent cost over all samples: zero, or infinite if any winner hangs on one vote.
 pub fn data_dependent(histograms: &[Histogram]) -> Epsilon {
     if histograms.iter().all(is_settled) { Epsilon::ZERO } else { Epsilon::INFINITE }
+}
+
+/// The output law: the leader, always; the lowest class where several lead.
+pub fn law(histogram: &Histogram) -> OutputDistribution {
+    let leader = histogram.leaders().next().map(crate::parameters::Class::index);
+    let certain = |class: usize| if Some(class) == leader { 1.0 } else { 0.0 };
+    OutputDistribution::from_probabilities((0..histogram.classes()).map(certain))
 }
 
 /// Whether the winner stays whichever single vote changes.

@@ -25,7 +25,7 @@ pub mod moments;
 pub mod neighbours;
 pub mod noisy_argmax;
 pub mod queries;
-mod rounds;
+pub(crate) mod rounds;
 
 use crate::parameters::{Delta, Epsilon, Queries};
 use loss_distribution::{LARGEST_LOSS, LossDistribution};

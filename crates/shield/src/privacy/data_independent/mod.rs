@@ -76,7 +76,7 @@ mod worst;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
@@ -88,6 +88,7 @@ use super::conversion::{Best, Conversion};
 use super::hockey_stick::Nodes;
 use super::loss_distribution::{LARGEST_LOSS, LossDistribution};
 use super::rounds::Rounds;
+use crate::histogram::Histogram;
 use crate::mechanism::Mechanism;
 use crate::parameters::{Classes, Epsilon, Voters};
 
@@ -288,4 +289,52 @@ impl DataIndependent {
             found.map_or((Vec::new(), 0.0), |(pair, cost)| (pair.votes(&self.rounds), cost));
         WorstFound { histogram, epsilon: Epsilon::new(epsilon).unwrap_or(Epsilon::INFINITE) }
     }
+}
+
+/// Pairs of neighbours that were bad for some mechanism, to be tried on others with the same urn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suspects(Vec<Pair>);
+
+impl Suspects {
+    /// Adds those that are new, up to a handful.
+    pub(crate) fn merge(&mut self, others: &[Pair]) {
+        const HANDFUL: usize = 6;
+        for pair in others.iter().rev().take(2) {
+            if !self.0.contains(pair) {
+                self.0.push(pair.clone());
+            }
+        }
+        let surplus = self.0.len().saturating_sub(HANDFUL);
+        self.0.drain(..surplus);
+    }
+}
+
+impl DataIndependent {
+    /// The worst pairs met, the latest last.
+    pub(crate) fn suspects(&self) -> &[Pair] {
+        &self.hints
+    }
+
+    /// What the cost by moments is at least: what the worst of the suspects costs.
+    pub(crate) fn at_least(&self, suspects: &Suspects, usage: Usage) -> f64 {
+        match self.regime {
+            Regime::Free => 0.0,
+            Regime::Infinite => f64::INFINITY,
+            Regime::Ordinary => suspects
+                .0
+                .iter()
+                .map(|pair| worst::epsilon(&self.rounds, pair, usage.queries, usage.delta))
+                .fold(0.0, f64::max),
+        }
+    }
+}
+
+/// The numbers of voters that occur in some histograms: who takes part is public, so the worst of
+/// their figures is data-independent.
+pub fn voters(histograms: &[Histogram]) -> Vec<Voters> {
+    let counts: BTreeSet<u32> = histograms
+        .iter()
+        .filter_map(|histogram| u32::try_from(histogram.voters()).ok())
+        .collect();
+    counts.into_iter().filter_map(|count| Voters::new(count).ok()).collect()
 }

@@ -1,0 +1,209 @@
+//! `bound`: what a mechanism costs in the worst case, proven, without any votes.
+
+use clap::Args;
+use serde_json::{Value, json};
+use shield::privacy::calibrate::queries_within;
+use shield::privacy::conversion::Conversion;
+use shield::privacy::data_independent::{DataIndependent, WorstFound};
+use shield::privacy::{Usage, exact_of_pair, neighbours};
+use shield::{Classes, Epsilon, Histogram, Mechanism, Queries, Voters};
+
+use super::Output;
+use crate::console;
+use crate::failure::Failure;
+use crate::inputs::{MechanismArgs, UsageArgs};
+
+/// Proven worst-case privacy of a mechanism: needs no votes, may be published
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    shield bound --teachers 250 --classes 10 --offset 5\n  \
+    shield bound --teachers 250 --classes 10 --offset 5 --budget 2\n  \
+    shield bound --histogram 33,0,27,28 --from 0 --to 1\n\n\
+    The first proves an epsilon, the second says how many queries a budget allows, the third costs one \
+    pair of neighbouring histograms.")]
+pub(super) struct BoundArgs {
+    /// Number of teachers that vote on a sample
+    #[arg(long, value_name = "N", required_unless_present = "histogram")]
+    teachers: Option<Voters>,
+
+    /// Number of classes
+    #[arg(long, value_name = "K", required_unless_present = "histogram")]
+    classes: Option<Classes>,
+
+    #[command(flatten)]
+    mechanism: MechanismArgs,
+
+    #[command(flatten)]
+    usage: UsageArgs,
+
+    /// Also say how many queries cost at most this epsilon
+    #[arg(long, value_name = "EPSILON")]
+    budget: Option<f64>,
+
+    /// Cost this one histogram and a neighbour instead: votes for each class
+    #[arg(long, value_name = "N1,N2,...", value_delimiter = ',', requires_all = ["from", "to"],
+        conflicts_with_all = ["teachers", "classes", "budget"])]
+    histogram: Vec<u32>,
+
+    /// The class that loses a vote in the neighbour, counted from 0
+    #[arg(long, value_name = "CLASS", requires = "histogram")]
+    from: Option<usize>,
+
+    /// The class that gains it
+    #[arg(long, value_name = "CLASS", requires = "histogram")]
+    to: Option<usize>,
+}
+
+pub(super) fn run(args: &BoundArgs, output: Output) -> Result<(), Failure> {
+    let mechanism = args.mechanism.mechanism();
+    let usage = args.usage.usage();
+    match (args.teachers, args.classes, args.from, args.to) {
+        (Some(teachers), Some(classes), _, _) => bound(args, &mechanism, teachers, classes, usage, output),
+        (_, _, Some(from), Some(to)) => pair(&args.histogram, from, to, &mechanism, usage, output),
+        _ => Err(Failure::bad_input("give --teachers and --classes, or --histogram, --from and --to")),
+    }
+}
+
+fn named(mechanism: &Mechanism) -> Value {
+    json!({
+        "name": "shield",
+        "polynomial": mechanism.polynomial,
+        "offset": mechanism.offset,
+        "sampling": mechanism.sampling,
+    })
+}
+
+fn bound(
+    args: &BoundArgs,
+    mechanism: &Mechanism,
+    teachers: Voters,
+    classes: Classes,
+    usage: Usage,
+    output: Output,
+) -> Result<(), Failure> {
+    let budget = args.budget.map(Epsilon::new).transpose()?;
+    let spinner = console::spinner("proving the bound");
+    let mut figure = DataIndependent::new(mechanism, classes, teachers);
+    let epsilon = figure.epsilon(usage);
+    let found = figure.worst_found(usage);
+    let exact = figure.exact(usage);
+    let found_exact = figure.worst_found_exact(usage);
+    let within = budget.map(|budget| {
+        queries_within(budget, usage.delta, |usage| figure.epsilon(usage)).map_or(0, Queries::count)
+    });
+    spinner.finish_and_clear();
+    if output == Output::Json {
+        let mut document = json!({
+            "teachers": teachers,
+            "classes": classes,
+            "mechanism": named(mechanism),
+            "queries": usage.queries,
+            "delta": usage.delta,
+            "epsilon": epsilon,
+            "worst_found": found.epsilon,
+            "worst_histogram": found.histogram,
+            "ratio": ratio(epsilon, &found),
+            "exact": {
+                "epsilon": exact,
+                "worst_found": found_exact.epsilon,
+                "worst_histogram": found_exact.histogram,
+            },
+        });
+        if let (Some(budget), Some(within)) = (budget, within) {
+            document["budget"] = json!(budget);
+            document["queries_within_budget"] = json!(within);
+        }
+        return console::print_json(&document);
+    }
+    let mut rows = vec![
+        ("election", format!("{teachers} teachers, {classes} classes")),
+        (
+            "mechanism",
+            format!("{}, offset {}, {}", mechanism.polynomial, mechanism.offset, mechanism.sampling),
+        ),
+        ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
+    ];
+    if let (Some(budget), Some(within)) = (budget, within) {
+        rows.push(("queries within the budget", format!("{within} cost at most {budget}")));
+    }
+    let row = |name: &str, proven: Epsilon, found: &WorstFound| {
+        let ratio = ratio(proven, found).map_or_else(String::new, |ratio| format!("{ratio:.4}"));
+        vec![
+            name.to_owned(),
+            format!("{proven:.4}"),
+            format!("{:.4}", found.epsilon),
+            ratio,
+            histogram(&found.histogram),
+        ]
+    };
+    let table = console::table(
+        &["epsilon", "proven", "worst found", "ratio", "its histogram"],
+        [row("by moments", epsilon, &found), row("exact", exact, &found_exact)],
+    );
+    console::print(&format!(
+        "{}\n{table}Both proven figures hold for all votes there could be, and are safe to publish; the smaller one counts.\n\
+         In the worst histogram found, one vote moves from the first class to the second.\n",
+        console::properties(&rows)
+    ))
+}
+
+/// How far the proven figure lies above what was found; nothing where either is 0 or infinite.
+fn ratio(proven: Epsilon, found: &WorstFound) -> Option<f64> {
+    let ratio = proven.get() / found.epsilon.get();
+    ratio.is_finite().then_some(ratio)
+}
+
+/// Votes for each class, runs of equal ones as `27 (x4)`.
+fn histogram(votes: &[u32]) -> String {
+    let runs = votes.chunk_by(|a, b| a == b).map(|run| match run.len() {
+        1 => run[0].to_string(),
+        times => format!("{} (x{times})", run[0]),
+    });
+    runs.collect::<Vec<_>>().join(" ")
+}
+
+fn pair(
+    votes: &[u32],
+    from: usize,
+    to: usize,
+    mechanism: &Mechanism,
+    usage: Usage,
+    output: Output,
+) -> Result<(), Failure> {
+    let histogram = Histogram::new(votes.to_vec())?;
+    let count = |class: usize| {
+        votes.get(class).copied().ok_or_else(|| {
+            Failure::bad_input(format!("there is no class {class}; classes are 0 to {}", votes.len() - 1))
+        })
+    };
+    let (losing, gaining) = (count(from)?, count(to)?);
+    let laws = (from != to)
+        .then(|| neighbours::laws_of_move(mechanism, &histogram, losing, gaining))
+        .flatten()
+        .ok_or_else(|| {
+            Failure::bad_input("no vote can move so: give two classes, and let the first have a vote")
+        })?;
+    let back = laws.reversed();
+    let queries = usage.queries.count() as f64;
+    let moments = |order: f64| queries * laws.log_moment(order).max(back.log_moment(order));
+    let renyi = Conversion::Renyi.minimise(usage.delta, moments).rounded_up();
+    let exact = exact_of_pair(&laws, usage);
+    match output {
+        Output::Json => console::print_json(&json!({
+            "mechanism": named(mechanism),
+            "queries": usage.queries,
+            "delta": usage.delta,
+            "histogram": votes,
+            "from": from,
+            "to": to,
+            "renyi": renyi,
+            "exact": exact,
+        })),
+        Output::Tables => console::print(&console::properties(&[
+            ("pair", format!("{votes:?}, one vote moves from class {from} to class {to}")),
+            ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
+            ("epsilon by moments", format!("{renyi:.4}")),
+            ("epsilon, exact", format!("{exact:.4}")),
+        ])),
+    }
+}

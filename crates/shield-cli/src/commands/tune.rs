@@ -1,0 +1,193 @@
+//! `tune`: the best polynomials and offsets for given votes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use shield::tune::front::Point;
+use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
+use shield::{Epsilon, Histogram, Offset, Sampling};
+
+use super::Output;
+use crate::console::{self, DO_NOT_PUBLISH, percent};
+use crate::failure::Failure;
+use crate::inputs::{UsageArgs, VotesArgs};
+use crate::plot::{self, Figure};
+
+/// The Pareto front of privacy and accuracy over polynomials and offsets
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    shield tune --votes examples/synthetic/votes.npy --max-degree 4 --max-terms 20 \
+    --offsets 1,2,5 --plot front.svg\n  \
+    shield tune --votes examples/synthetic/votes.npy --max-degree 4 --max-terms 20 \
+    --offsets 2,5,10 --target-epsilon 2")]
+pub(super) struct TuneArgs {
+    #[command(flatten)]
+    votes: VotesArgs,
+
+    /// Largest degree of the polynomials, 1 to 16
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEGREE)))]
+    max_degree: u32,
+
+    /// Largest number of rounds, the one of degree 1 included, 1 to 1000
+    #[arg(long, value_name = "A", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TERMS)))]
+    max_terms: u32,
+
+    /// Offsets to try
+    #[arg(long, value_name = "W,...", value_delimiter = ',', default_value = "1")]
+    offsets: Vec<Offset>,
+
+    /// How a round draws: with-replacement or without-replacement
+    #[arg(long, value_name = "RULE", default_value_t = Sampling::default())]
+    sampling: Sampling,
+
+    /// The cost to weigh against accuracy
+    #[arg(long, value_name = "FIGURE", default_value = "data-independent")]
+    objective: Figures,
+
+    #[command(flatten)]
+    usage: UsageArgs,
+
+    /// Pick the most accurate setting that costs at most this epsilon
+    #[arg(long, value_name = "EPSILON", conflicts_with = "target_accuracy")]
+    target_epsilon: Option<f64>,
+
+    /// Pick the cheapest setting with at least this ground-truth accuracy, 0 to 1
+    #[arg(long, value_name = "GTA")]
+    target_accuracy: Option<f64>,
+
+    /// Draw the front: a file that ends in .svg or .png
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+/// The objectives by their names on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Figures {
+    /// Proven for all votes there could be; may be published
+    DataIndependent,
+    /// The paper's figure; depends on the votes
+    Published,
+}
+
+impl Figures {
+    fn objective(self) -> Objective {
+        match self {
+            Self::DataIndependent => Objective::DataIndependent,
+            Self::Published => Objective::Published,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::DataIndependent => "data-independent",
+            Self::Published => "published",
+        }
+    }
+}
+
+pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
+    let target_epsilon = args.target_epsilon.map(Epsilon::new).transpose()?;
+    if let Some(target) = args.target_accuracy.filter(|target| !(0.0..=1.0).contains(target)) {
+        return Err(Failure::bad_input(format!(
+            "--target-accuracy is {target}; it must be from 0 to 1"
+        )));
+    }
+    if let Some(path) = &args.plot {
+        plot::check(path)?;
+    }
+    let (votes, _) = args.votes.load()?;
+    let histograms: Vec<Histogram> = votes.histograms().collect();
+    let mut offsets = args.offsets.clone();
+    offsets.sort_unstable();
+    offsets.dedup();
+    let search = Search {
+        space: Space {
+            max_degree: args.max_degree,
+            max_terms: args.max_terms,
+        },
+        offsets,
+        sampling: args.sampling,
+        objective: args.objective.objective(),
+        usage: args.usage.usage(),
+    };
+    let bar = console::progress(search.work(), "polynomials");
+    let outcome = search.run(&histograms, &|done| bar.inc(done))?;
+    bar.finish_and_clear();
+
+    let points = outcome.front.points();
+    let chosen = match (target_epsilon, args.target_accuracy) {
+        // The front rises in both, so the last affordable point is the most accurate one.
+        (Some(target), _) => points.iter().rev().find(|point| point.epsilon <= target),
+        (_, Some(target)) => points.iter().find(|point| point.ground_truth >= target),
+        _ => None,
+    };
+    if let Some(path) = &args.plot {
+        plot::draw(
+            path,
+            &Figure {
+                title: format!(
+                    "{} polynomials, {} queries, delta {:e}",
+                    outcome.evaluated,
+                    search.usage.queries,
+                    search.usage.delta.get()
+                ),
+                cost: format!("epsilon ({})", args.objective.name()),
+                cloud: &outcome.cloud,
+                front: points,
+                chosen,
+            },
+        )?;
+    }
+    if args.objective == Figures::Published {
+        console::warn(&format!("the published figure {DO_NOT_PUBLISH}"));
+    }
+    match output {
+        Output::Json => console::print_json(&json!({
+            "evaluated": outcome.evaluated,
+            "pruned": outcome.pruned,
+            "exhaustive": outcome.exhaustive,
+            "objective": args.objective.name(),
+            "queries": search.usage.queries,
+            "delta": search.usage.delta,
+            "sampling": search.sampling,
+            "front": points,
+            "chosen": chosen,
+        }))?,
+        Output::Tables => console::print(&describe(&outcome, chosen))?,
+    }
+    let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
+    if aimed && chosen.is_none() {
+        return Err(Failure::failed(
+            "no setting of this search reaches the target; allow more rounds, a higher degree or other offsets",
+        ));
+    }
+    Ok(())
+}
+
+fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
+    let row = |point: &Point| {
+        let mark = if Some(point) == chosen { " <- chosen" } else { "" };
+        vec![
+            format!("{}{mark}", point.polynomial),
+            point.offset.to_string(),
+            format!("{:.3}", point.epsilon),
+            percent(point.ground_truth),
+            point.terms.to_string(),
+        ]
+    };
+    let table = console::table(
+        &["polynomial", "offset", "epsilon", "GTA", "rounds"],
+        outcome.front.points().iter().map(row),
+    );
+    let how = if outcome.exhaustive {
+        "All of them were looked at"
+    } else {
+        "There are too many to look at all: this is what a search from the front outwards found"
+    };
+    format!(
+        "{table}{} settings; {} of them left unfinished because something at least as accurate costs no more \
+         than they must.\n{how}.\n",
+        outcome.evaluated, outcome.pruned
+    )
+}

@@ -1,0 +1,273 @@
+//! Which polynomial and which offset: the Pareto front of privacy and accuracy on given votes.
+//!
+//! [`space`](self) lists the polynomials, [`lanes`](self) computes many of them at once, [`front`] keeps what nothing beats.
+//! A small space is searched whole. A space too large for that is searched from a few starting points outwards: whatever
+//! lies near a point of the front is tried, until nothing near the front is new. That search may miss
+//! points; [`Outcome::exhaustive`] says which it was.
+//!
+//! What is pruned, and why that is safe: a polynomial is left unfinished once its accuracy is known and a *lower* bound of
+//! its epsilon is no better than a point of the front that is at least as accurate. For the paper's figure the lower bound is the sum over the
+//! histograms with the largest moments alone (no moment is negative); for the data-independent figure it is the cost of a
+//! pair of neighbours that was bad for other polynomials (the proven bound is never below what a real pair costs).
+
+mod evaluate;
+pub mod front;
+mod lanes;
+mod space;
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+use crate::histogram::Histogram;
+use crate::mechanism::Mechanism;
+use crate::parameters::{Epsilon, Offset, ParameterError, Sampling, Voters};
+use crate::privacy::Usage;
+use crate::privacy::data_independent::{DataIndependent, Suspects};
+use evaluate::Evaluator;
+use front::{Front, Point};
+pub use space::Space;
+use space::{Coefficients, polynomial};
+
+/// The largest degree of a search.
+pub const MAX_DEGREE: u32 = lanes::MAX_DEGREE as u32;
+/// The largest number of rounds of a search.
+pub const MAX_TERMS: u32 = 1000;
+
+/// Which cost is weighed against accuracy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Objective {
+    /// The proven worst case over all histograms: may be published.
+    DataIndependent,
+    /// The paper's figure: depends on the votes, must not be published.
+    Published,
+}
+
+/// What to search.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The polynomials.
+    pub space: Space,
+    /// The offsets.
+    pub offsets: Vec<Offset>,
+    /// How rounds draw.
+    pub sampling: Sampling,
+    /// The cost.
+    pub objective: Objective,
+    /// Queries and delta.
+    pub usage: Usage,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// How many settings were looked at.
+    pub evaluated: usize,
+    /// How many of them were left unfinished because they could not be on the front.
+    pub pruned: usize,
+    /// Whether every polynomial of the space was looked at.
+    pub exhaustive: bool,
+    /// The settings that nothing beats.
+    pub front: Front,
+    /// (epsilon, ground-truth accuracy) of every setting that was finished.
+    pub cloud: Vec<(f64, f64)>,
+}
+
+/// Spaces up to this size are searched whole.
+const WHOLE: u128 = 20_000;
+/// How many polynomials a search outwards looks at, for each offset.
+const OUTWARDS: usize = 12_000;
+/// Polynomials that are weighed against the front at a time.
+const GENERATION: usize = 1024;
+
+impl Search {
+    /// How much work there is at most, in the units of `progress`.
+    pub fn work(&self) -> u64 {
+        let each = self.space.size().min(if self.is_whole() { WHOLE } else { OUTWARDS as u128 });
+        each as u64 * self.offsets.len() as u64
+    }
+
+    fn is_whole(&self) -> bool {
+        self.space.size() <= WHOLE
+    }
+
+    /// Searches. `progress` is told how many more settings are done.
+    pub fn run(
+        &self,
+        histograms: &[Histogram],
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Outcome, ParameterError> {
+        let mut outcome = Outcome { exhaustive: self.is_whole(), ..Outcome::default() };
+        for &offset in &self.offsets {
+            let one = OffsetSearch::new(self, histograms, offset, progress)?;
+            if self.is_whole() {
+                one.whole(&mut outcome)?;
+            } else {
+                one.outwards(&mut outcome)?;
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// The search for one offset.
+struct OffsetSearch<'a> {
+    search: &'a Search,
+    offset: Offset,
+    evaluator: Evaluator,
+    /// The numbers of voters that occur, and the classes: all that the data-independent figure needs.
+    voters: Vec<Voters>,
+    classes: crate::parameters::Classes,
+    /// Pairs of neighbours that were bad for other polynomials, for each number of voters.
+    suspects: Mutex<Vec<Suspects>>,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<'a> OffsetSearch<'a> {
+    fn new(
+        search: &'a Search,
+        histograms: &[Histogram],
+        offset: Offset,
+        progress: &'a (dyn Fn(u64) + Sync),
+    ) -> Result<Self, ParameterError> {
+        let Space { max_degree, max_terms } = search.space;
+        let usage = search.usage;
+        let evaluator =
+            Evaluator::new(histograms, offset, search.sampling, max_degree, max_terms, usage)?;
+        let voters = crate::privacy::data_independent::voters(histograms);
+        let classes = crate::parameters::Classes::new(histograms.first().map_or(2, Histogram::classes))?;
+        let suspects = Mutex::new(vec![Suspects::default(); voters.len()]);
+        Ok(Self { search, offset, evaluator, voters, classes, suspects, progress })
+    }
+
+    /// Every polynomial of the space: the most accurate first, so that the front soon beats the rest.
+    fn whole(&self, outcome: &mut Outcome) -> Result<(), ParameterError> {
+        let all = self.search.space.all();
+        let accuracies = self.evaluator.ground_truth(&all);
+        let mut ranked: Vec<(Coefficients, f64)> = all.into_iter().zip(accuracies).collect();
+        // A spread over all accuracies first; it builds most of the front.
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let seeds = (ranked.len() / 400).max(1);
+        let (first, rest): (Vec<_>, Vec<_>) =
+            ranked.into_iter().enumerate().partition(|(i, _)| i % seeds == 0);
+        let strip = |part: Vec<(usize, (Coefficients, f64))>| -> Vec<(Coefficients, f64)> {
+            part.into_iter().map(|(_, candidate)| candidate).collect()
+        };
+        for generation in strip(first).chunks(GENERATION).chain(strip(rest).chunks(GENERATION)) {
+            self.weigh(generation, outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Outwards from a few starting points, along the front.
+    fn outwards(&self, outcome: &mut Outcome) -> Result<(), ParameterError> {
+        let space = self.search.space;
+        let mut seen: HashSet<Coefficients> = HashSet::new();
+        let mut expanded: HashSet<String> = HashSet::new();
+        let mut next = space.starts();
+        while !next.is_empty() && seen.len() < OUTWARDS {
+            next.retain(|candidate| seen.insert(candidate.clone()));
+            next.truncate(OUTWARDS);
+            let accuracies = self.evaluator.ground_truth(&next);
+            let candidates: Vec<(Coefficients, f64)> = next.drain(..).zip(accuracies).collect();
+            for generation in candidates.chunks(GENERATION) {
+                self.weigh(generation, outcome)?;
+            }
+            for point in outcome.front.points().iter().filter(|point| point.offset == self.offset) {
+                if expanded.insert(point.polynomial.to_string()) {
+                    let mut centre = vec![0; space.max_degree as usize - 1];
+                    for term in point.polynomial.terms().iter().filter(|term| term.degree > 1) {
+                        centre[term.degree as usize - 2] = term.rounds;
+                    }
+                    next.extend(space.around(&centre).into_iter().filter(|near| !seen.contains(near)));
+                }
+            }
+            next.sort();
+            next.dedup();
+        }
+        Ok(())
+    }
+
+    /// Finds what some candidates cost, and adds them to the front.
+    fn weigh(&self, candidates: &[(Coefficients, f64)], outcome: &mut Outcome) -> Result<(), ParameterError> {
+        let costs = match self.search.objective {
+            _ if self.offset.dummies() == 0 => {
+                (self.progress)(candidates.len() as u64);
+                vec![Some(f64::INFINITY); candidates.len()]
+            }
+            Objective::Published => {
+                let polynomials: Vec<Coefficients> = candidates.iter().map(|c| c.0.clone()).collect();
+                let front = &outcome.front;
+                let hopeless = |i: usize, bound: f64| front.beats(bound, candidates[i].1);
+                self.evaluator.published(&polynomials, hopeless, |done| (self.progress)(done as u64))
+            }
+            Objective::DataIndependent => self.data_independent(candidates, &outcome.front),
+        };
+        outcome.evaluated += candidates.len();
+        for ((coefficients, ground_truth), cost) in candidates.iter().zip(costs) {
+            let Some(cost) = cost else {
+                outcome.pruned += 1;
+                continue;
+            };
+            let polynomial = polynomial(coefficients);
+            outcome.cloud.push((cost, *ground_truth));
+            outcome.front.add(Point {
+                terms: polynomial.round_count(),
+                degree: polynomial.degree(),
+                polynomial,
+                offset: self.offset,
+                epsilon: Epsilon::new(cost)?,
+                ground_truth: *ground_truth,
+            });
+        }
+        Ok(())
+    }
+
+    fn data_independent(&self, candidates: &[(Coefficients, f64)], front: &Front) -> Vec<Option<f64>> {
+        // What was finished in this generation beats later candidates too.
+        let local = Mutex::new(front.clone());
+        candidates
+            .par_iter()
+            .map(|(coefficients, ground_truth)| {
+                let mechanism = Mechanism {
+                    polynomial: polynomial(coefficients),
+                    offset: self.offset,
+                    sampling: self.search.sampling,
+                };
+                let suspects = lock(&self.suspects).clone();
+                let mut worst: f64 = 0.0;
+                for (&voters, suspects) in self.voters.iter().zip(&suspects) {
+                    let figure = DataIndependent::new(&mechanism, self.classes, voters);
+                    worst = worst.max(figure.at_least(suspects, self.search.usage));
+                }
+                let beaten = lock(&local).beats(worst, *ground_truth);
+                (self.progress)(1);
+                if beaten {
+                    return None;
+                }
+                let mut cost: f64 = 0.0;
+                for (i, &voters) in self.voters.iter().enumerate() {
+                    let mut figure = DataIndependent::new(&mechanism, self.classes, voters);
+                    cost = cost.max(figure.epsilon(self.search.usage).get());
+                    lock(&self.suspects)[i].merge(figure.suspects());
+                }
+                if let Ok(epsilon) = Epsilon::new(cost) {
+                    lock(&local).add(Point {
+                        terms: mechanism.polynomial.round_count(),
+                        degree: mechanism.polynomial.degree(),
+                        polynomial: mechanism.polynomial,
+                        offset: self.offset,
+                        epsilon,
+                        ground_truth: *ground_truth,
+                    });
+                }
+                Some(cost)
+            })
+            .collect()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
