@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::lanes::{Batch, LANES, ORDERS, Prepared};
@@ -75,13 +75,14 @@ impl Evaluator {
         let typical: Coefficients = (2..=degrees).map(|degree| degree.min(8)).collect();
         let typical = typical.into_iter().map(|r| r.min(u32::try_from(self.most_rounds).unwrap_or(8))).collect();
         let batch = [Batch::new(&[&typical], 6)];
+        let histograms = std::mem::take(&mut self.histograms);
         let weight = |prepared: &Prepared| {
             let mut sums = [[[0.0; LANES]; ORDERS]];
-            self.arch.dispatch(|| prepared.add_log_moments(self.most_rounds, &batch, &mut sums));
+            self.add_log_moments(prepared, &batch, &mut sums);
             sums[0][1][0]
         };
         let mut weighed: Vec<(f64, Prepared)> =
-            std::mem::take(&mut self.histograms).into_iter().map(|h| (weight(&h), h)).collect();
+            histograms.into_iter().map(|h| (weight(&h), h)).collect();
         weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
         let total: f64 = weighed.iter().map(|(weight, _)| weight).sum();
         let mut reached = 0.0;
@@ -99,7 +100,7 @@ impl Evaluator {
     pub(crate) fn ground_truth(&self, polynomials: &[Coefficients]) -> Vec<f64> {
         let batches = batches(polynomials, |_| 2);
         let sums = self.sum(&self.histograms, &batches, [0.0; LANES], |prepared, batches, sums| {
-            prepared.add_ground_truth(self.most_rounds, batches, sums);
+            self.arch.dispatch(GroundTruth { prepared, most_rounds: self.most_rounds, batches, sums });
         });
         (0..polynomials.len()).map(|i| sums[i / LANES][i % LANES] / self.samples).collect()
     }
@@ -145,6 +146,10 @@ impl Evaluator {
         result
     }
 
+    fn add_log_moments(&self, prepared: &Prepared, batches: &[Batch], sums: &mut [[[f64; LANES]; ORDERS]]) {
+        self.arch.dispatch(LogMoments { prepared, most_rounds: self.most_rounds, batches, sums });
+    }
+
     fn epsilon(&self, order: u32, log_moment: f64) -> f64 {
         Conversion::TailBound.epsilon(order.into(), log_moment * ROUND_UP, self.usage.delta)
     }
@@ -174,29 +179,32 @@ impl Evaluator {
         known.min(above).min(below)
     }
 
-    /// A good central order for each polynomial, from a few of the histograms.
+    /// A good central order for each polynomial, from a few of the histograms: light and heavy ones alike.
     fn guess_orders(&self, polynomials: &[Coefficients]) -> Vec<u32> {
-        let step = (self.histograms.len() / 24).max(1);
+        let step = (self.histograms.len() / 64).max(1);
         let few: Vec<Prepared> = self.histograms.iter().step_by(step).cloned().collect();
-        let occurrences: f64 = few.iter().map(|h| h.occurrences).sum();
-        let scale = self.usage.queries.count() as f64 / occurrences.max(1.0);
-        let best = |polynomial: &Coefficients| {
-            let best = Conversion::TailBound.minimise(self.usage.delta, |order| {
-                let order = order as u32;
-                let batch = [Batch::new(&[polynomial], order + 1)];
-                let mut sums = [[[0.0; LANES]; ORDERS]];
-                for prepared in &few {
-                    self.arch.dispatch(|| prepared.add_log_moments(self.most_rounds, &batch, &mut sums));
+        let scale = self.samples / few.iter().map(|h| h.occurrences).sum::<f64>().max(1.0);
+        let mut orders = vec![6; polynomials.len()];
+        let mut open: Vec<usize> = (0..polynomials.len()).collect();
+        // Wide steps first, then single ones.
+        for stride in [8, 8, 4, 4, 2, 2, 1, 1, 1, 1, 1, 1] {
+            let moments = self.log_moments(&few, polynomials, &open, &orders);
+            let mut moved = Vec::new();
+            for (i, moments) in open.into_iter().zip(moments) {
+                if let Err(next) = self.settle(orders[i], moments.map(|moment| scale * moment)) {
+                    let up = next > orders[i];
+                    let stride = (orders[i] * stride / 16).max(1);
+                    orders[i] =
+                        if up { orders[i] + stride } else { orders[i].saturating_sub(stride).max(2) };
+                    moved.push(i);
                 }
-                scale * sums[0][0][0]
-            });
-            (best.order as u32).max(2)
-        };
-        // Neighbours in the list are alike: guess for one in a while, correct the rest where it matters.
-        const STRIDE: usize = 4 * LANES;
-        let guesses: Vec<u32> =
-            polynomials.par_iter().step_by(STRIDE).map(best).collect();
-        (0..polynomials.len()).map(|i| guesses[i / STRIDE]).collect()
+            }
+            open = moved;
+            if open.is_empty() {
+                break;
+            }
+        }
+        orders
     }
 
     /// Log-moments of some polynomials over some histograms, scaled to the number of queries.
@@ -224,7 +232,7 @@ impl Evaluator {
         }
         let zero = [[0.0; LANES]; ORDERS];
         let sums = self.sum(histograms, &batches, zero, |prepared, batches, sums| {
-            prepared.add_log_moments(self.most_rounds, batches, sums);
+            self.add_log_moments(prepared, batches, sums);
         });
         let scale = self.usage.queries.count() as f64 / self.samples;
         places
@@ -251,7 +259,7 @@ impl Evaluator {
             .map(|(block, chunk)| {
                 let mut sums = vec![zero; block.len()];
                 for prepared in *chunk {
-                    self.arch.dispatch(|| add(prepared, block, &mut sums));
+                    add(prepared, block, &mut sums);
                 }
                 sums
             })
@@ -265,6 +273,39 @@ impl Evaluator {
             }
         }
         total
+    }
+}
+
+/// Work that is compiled once for each kind of vector unit; the one that the machine has is picked when it runs.
+struct LogMoments<'a> {
+    prepared: &'a Prepared,
+    most_rounds: usize,
+    batches: &'a [Batch],
+    sums: &'a mut [[[f64; LANES]; ORDERS]],
+}
+
+impl WithSimd for LogMoments<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        self.prepared.add_log_moments(self.most_rounds, self.batches, self.sums);
+    }
+}
+
+struct GroundTruth<'a> {
+    prepared: &'a Prepared,
+    most_rounds: usize,
+    batches: &'a [Batch],
+    sums: &'a mut [[f64; LANES]],
+}
+
+impl WithSimd for GroundTruth<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        self.prepared.add_ground_truth(self.most_rounds, self.batches, self.sums);
     }
 }
 

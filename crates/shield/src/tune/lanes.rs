@@ -104,6 +104,12 @@ impl Prepared {
                 });
             }
         }
+        // The worst moves are mostly those between small classes: meeting them first lets others be skipped.
+        let entries = |place: usize| groups[place].0 + offset;
+        moves.sort_by(|a: &Move, b: &Move| {
+            let smallness = |step: &Move| 1.0 / entries(step.from) + 1.0 / (entries(step.to) + 1.0);
+            smallness(b).total_cmp(&smallness(a))
+        });
         Ok(Self { occurrences, voters: f64::from(voters), groups, unlucky, moves })
     }
 
@@ -129,8 +135,10 @@ impl Prepared {
         let tables = Tables::new(&self.unlucky, most_rounds);
         let groups = self.groups.len();
         let mut before = vec![[0.0; LANES]; groups * batches.len()];
+        let mut survivals = Vec::with_capacity(batches.len());
         for (batch, laws) in batches.iter().zip(before.chunks_exact_mut(groups)) {
             let gains = tables.gains(batch);
+            survivals.push(gains.lanes[0]);
             for (one, (_, _, phi)) in laws.iter_mut().zip(&self.groups) {
                 *one = law(phi, &gains);
             }
@@ -138,23 +146,28 @@ impl Prepared {
         let mut worst: Vec<[Lanes; ORDERS]> = vec![[[1.0; LANES]; ORDERS]; batches.len()];
         for step in &self.moves {
             let tables = Tables::new(&step.unlucky, most_rounds);
-            for ((batch, before), worst) in
-                batches.iter().zip(before.chunks_exact(groups)).zip(&mut worst)
-            {
+            let laws = before.chunks_exact(groups).zip(&survivals);
+            for ((batch, (before, survival)), worst) in batches.iter().zip(laws).zip(&mut worst) {
                 let gains = tables.gains(batch);
-                let mut there = [[0.0; LANES]; ORDERS];
-                let mut back = [[0.0; LANES]; ORDERS];
-                add_terms(&before[step.from], &law(&step.phi_from, &gains), 1.0, batch.order, &mut there, &mut back);
-                add_terms(&before[step.to], &law(&step.phi_to, &gains), 1.0, batch.order, &mut there, &mut back);
+                let mut sums = Sums::default();
+                let (p, q) = (before[step.from], law(&step.phi_from, &gains));
+                sums.add(&p, &q, 1.0, batch.order);
+                let (p2, q2) = (before[step.to], law(&step.phi_to, &gains));
+                sums.add(&p2, &q2, 1.0, batch.order);
+                let rest = |a: &Lanes, b: &Lanes| std::array::from_fn(|lane| 1.0 - a[lane] - b[lane]);
+                let bystanders = (rest(&p, &p2), rest(&q, &q2));
+                if !sums.may_exceed(worst, &bystanders, survival, &gains.lanes[0], batch.order) {
+                    continue;
+                }
                 for (place, (_, copies, phi)) in self.groups.iter().enumerate() {
                     let moved = f64::from(u8::from(place == step.from) + u8::from(place == step.to));
                     if *copies > moved {
-                        add_terms(&before[place], &law(phi, &gains), copies - moved, batch.order, &mut there, &mut back);
+                        sums.add(&before[place], &law(phi, &gains), copies - moved, batch.order);
                     }
                 }
                 for order in 0..ORDERS {
                     for lane in 0..LANES {
-                        let larger = there[order][lane].max(back[order][lane]);
+                        let larger = sums.there[order][lane].max(sums.back[order][lane]);
                         worst[order][lane] = worst[order][lane].max(larger);
                     }
                 }
@@ -236,26 +249,77 @@ fn law(phi: &[f64], gains: &Gains) -> Lanes {
     law
 }
 
-/// Adds p (p/q)^l and q (q/p)^l, times the number of classes alike, at the orders around the central one.
-#[inline(always)]
-fn add_terms(p: &Lanes, q: &Lanes, copies: f64, order: u32, there: &mut [Lanes; ORDERS], back: &mut [Lanes; ORDERS]) {
-    let (mut ratio, mut inverse) = ([0.0; LANES], [0.0; LANES]);
-    let (mut term, mut reverse) = ([0.0; LANES], [0.0; LANES]);
-    for lane in 0..LANES {
-        ratio[lane] = p[lane] / q[lane];
-        inverse[lane] = q[lane] / p[lane];
-        term[lane] = copies * p[lane];
-        reverse[lane] = copies * q[lane];
-    }
-    power(&mut term, &ratio, order - 1);
-    power(&mut reverse, &inverse, order - 1);
-    for i in 0..ORDERS {
+/// E[(P/Q)^l] and E[(Q/P)^l], being added up, at the orders around a central one.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    there: [Lanes; ORDERS],
+    back: [Lanes; ORDERS],
+}
+
+impl Sums {
+    /// Adds p (p/q)^l and q (q/p)^l, times the number of classes alike.
+    #[inline(always)]
+    fn add(&mut self, p: &Lanes, q: &Lanes, copies: f64, order: u32) {
+        let (mut ratio, mut inverse) = ([0.0; LANES], [0.0; LANES]);
+        let (mut term, mut reverse) = ([0.0; LANES], [0.0; LANES]);
         for lane in 0..LANES {
-            there[i][lane] += term[lane];
-            back[i][lane] += reverse[lane];
-            term[lane] *= ratio[lane];
-            reverse[lane] *= inverse[lane];
+            // One division for both ratios: it is what takes longest.
+            let scale = 1.0 / (p[lane] * q[lane]);
+            ratio[lane] = p[lane] * p[lane] * scale;
+            inverse[lane] = q[lane] * q[lane] * scale;
+            term[lane] = copies * p[lane];
+            reverse[lane] = copies * q[lane];
         }
+        power(&mut term, &ratio, order - 1);
+        power(&mut reverse, &inverse, order - 1);
+        for i in 0..ORDERS {
+            for lane in 0..LANES {
+                self.there[i][lane] += term[lane];
+                self.back[i][lane] += reverse[lane];
+                term[lane] *= ratio[lane];
+                reverse[lane] *= inverse[lane];
+            }
+        }
+    }
+
+    /// Whether the bystanders, of probability `p` before and `q` after the move together, could lift any lane
+    /// above `worst`. Each bystander's ratio lies between 1 and that of the survivals of all higher degrees (step 3 of the proof
+    /// of the data-independent bound), so with b as there they add at most
+    /// q + (l+1)(p - q) + q b(survival ratio).
+    #[inline(always)]
+    fn may_exceed(
+        &self,
+        worst: &[Lanes; ORDERS],
+        (p, q): &(Lanes, Lanes),
+        before: &Lanes,
+        after: &Lanes,
+        order: u32,
+    ) -> bool {
+        let (mut ratio, mut inverse) = ([0.0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            let scale = 1.0 / (before[lane] * after[lane]);
+            ratio[lane] = before[lane] * before[lane] * scale;
+            inverse[lane] = after[lane] * after[lane] * scale;
+        }
+        // r^(l+1) at the lowest order l = order - 1.
+        let (mut there, mut back) = (ratio, inverse);
+        power(&mut there, &ratio, order - 1);
+        power(&mut back, &inverse, order - 1);
+        let mut exceeds = false;
+        for i in 0..ORDERS {
+            let l1 = f64::from(order) + i as f64;
+            for lane in 0..LANES {
+                let (p, q) = (p[lane], q[lane]);
+                let forward = q + l1 * (p - q) + q * (there[lane] - 1.0 - l1 * (ratio[lane] - 1.0));
+                let backward = p + l1 * (q - p) + p * (back[lane] - 1.0 - l1 * (inverse[lane] - 1.0));
+                let most = (self.there[i][lane] + forward).max(self.back[i][lane] + backward);
+                // Not "most > worst": what is not a number must not be skipped.
+                exceeds |= !(most <= worst[i][lane]);
+                there[lane] *= ratio[lane];
+                back[lane] *= inverse[lane];
+            }
+        }
+        exceeds
     }
 }
 
