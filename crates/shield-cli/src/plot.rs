@@ -36,7 +36,10 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
 }
 
 fn extension(path: &Path) -> String {
-    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+    path.extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase()
 }
 
 /// Draws a figure.
@@ -45,14 +48,21 @@ pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
     static FONT: Once = Once::new();
     FONT.call_once(|| {
         // It fails only on bytes that are no font.
-        let _ = register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
+        let _ = register_font(
+            "sans-serif",
+            FontStyle::Normal,
+            epaint_default_fonts::UBUNTU_LIGHT,
+        );
     });
     let drawn = if extension(path) == "svg" {
         paint(&SVGBackend::new(path, SIZE).into_drawing_area(), figure).map_err(|e| e.to_string())
     } else {
-        paint(&BitMapBackend::new(path, SIZE).into_drawing_area(), figure).map_err(|e| e.to_string())
+        paint(&BitMapBackend::new(path, SIZE).into_drawing_area(), figure)
+            .map_err(|e| e.to_string())
     };
-    drawn.map_err(|error| Failure::failed(format!("{}: cannot draw the plot: {error}", path.display())))
+    drawn.map_err(|error| {
+        Failure::failed(format!("{}: cannot draw the plot: {error}", path.display()))
+    })
 }
 
 /// One colour for each offset, readable by those who see few colours (Okabe and Ito's palette).
@@ -89,9 +99,9 @@ fn paint<B: DrawingBackend>(
         .draw()?;
 
     let shown = figure.cloud.iter().filter(|(epsilon, _)| *epsilon <= right);
-    chart.draw_series(
-        shown.map(|&(epsilon, gta)| Circle::new((epsilon, 100.0 * gta), 2, RGBColor(205, 205, 205).filled())),
-    )?;
+    chart.draw_series(shown.map(|&(epsilon, gta)| {
+        Circle::new((epsilon, 100.0 * gta), 2, RGBColor(205, 205, 205).filled())
+    }))?;
     let place = |point: &Point| (point.epsilon.get(), 100.0 * point.ground_truth);
     chart.draw_series(LineSeries::new(
         figure.front.iter().map(place),
@@ -139,8 +149,16 @@ fn limits(figure: &Figure) -> ((f64, f64), (f64, f64)) {
         let width = (high - low).max(0.02 * high.abs()).max(1e-6);
         (low - low_room * width, high + high_room * width)
     };
-    let epsilons = figure.front.iter().map(|point| point.epsilon.get()).collect();
-    let accuracies = figure.front.iter().map(|point| 100.0 * point.ground_truth).collect();
+    let epsilons = figure
+        .front
+        .iter()
+        .map(|point| point.epsilon.get())
+        .collect();
+    let accuracies = figure
+        .front
+        .iter()
+        .map(|point| 100.0 * point.ground_truth)
+        .collect();
     // Labels stand to the right of their points.
     (span(epsilons, 0.05, 0.35), span(accuracies, 0.10, 0.06))
 }
@@ -157,7 +175,10 @@ fn labelled<'a>(figure: &Figure<'a>) -> Vec<&'a Point> {
     let mut points: Vec<&Point> = Vec::new();
     for i in 0..LABELS.min(count) {
         let level = high - (high - low) * i as f64 / LABELS as f64;
-        let place = figure.front.partition_point(|point| point.ground_truth < level).min(count - 1);
+        let place = figure
+            .front
+            .partition_point(|point| point.ground_truth < level)
+            .min(count - 1);
         let point = &figure.front[place];
         if !points.contains(&point) {
             points.push(point);
@@ -165,7 +186,8 @@ fn labelled<'a>(figure: &Figure<'a>) -> Vec<&'a Point> {
     }
     if let Some(chosen) = figure.chosen {
         // Its label matters most: drop those that would cover it.
-        points.retain(|point| (point.ground_truth - chosen.ground_truth).abs() > 0.06 * (high - low));
+        points
+            .retain(|point| (point.ground_truth - chosen.ground_truth).abs() > 0.06 * (high - low));
         points.push(chosen);
     }
     points

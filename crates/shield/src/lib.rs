@@ -36,7 +36,9 @@ pub use draws::{Drawn, Draws, Urn};
 pub use election::Election;
 pub use histogram::Histogram;
 pub use mechanism::Mechanism;
-pub use parameters::{Queries, Voters, Class, Classes, Delta, Epsilon, Offset, ParameterError, Sampling};
+pub use parameters::{
+    Class, Classes, Delta, Epsilon, Offset, ParameterError, Queries, Sampling, Voters,
+};
 pub use polynomial::{Polynomial, PolynomialError, Term};
 pub use seed::Seed;
 pub use votes::{Label, Labels, Vote, Votes, VotesError};

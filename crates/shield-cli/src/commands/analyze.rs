@@ -7,7 +7,9 @@ use shield::privacy::data_independent::{self, DataIndependent};
 use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use shield::privacy::queries::Queries as QueryLosses;
 use shield::privacy::{Usage, argmax, data_dependent};
-use shield::{Accuracy, Epsilon, Histogram, Labels, Mechanism, Offset, Polynomial, Sampling, Votes};
+use shield::{
+    Accuracy, Epsilon, Histogram, Labels, Mechanism, Offset, Polynomial, Sampling, Votes,
+};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -111,8 +113,18 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     let (accuracy, epsilon) = match args.name {
         Name::Shield => shield(&mechanism, &votes, &histograms, labels.as_ref(), usage),
         Name::Exact => exact(&histograms, labels.as_ref()),
-        Name::Lnmax => noisy(NoisyArgmax::Laplace(noise), &histograms, labels.as_ref(), usage),
-        Name::Gnmax => noisy(NoisyArgmax::Gaussian(noise), &histograms, labels.as_ref(), usage),
+        Name::Lnmax => noisy(
+            NoisyArgmax::Laplace(noise),
+            &histograms,
+            labels.as_ref(),
+            usage,
+        ),
+        Name::Gnmax => noisy(
+            NoisyArgmax::Gaussian(noise),
+            &histograms,
+            labels.as_ref(),
+            usage,
+        ),
     };
     spinner.finish_and_clear();
     let ours = args.name == Name::Shield;
@@ -138,7 +150,9 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     };
     match output {
         Output::Json => {
-            console::warn(&format!("published, renyi and teacher_wise: {DO_NOT_PUBLISH}"));
+            console::warn(&format!(
+                "published, renyi and teacher_wise: {DO_NOT_PUBLISH}"
+            ));
             console::print_json(&analysis)
         }
         Output::Tables => console::print(&describe(&analysis)),
@@ -223,7 +237,9 @@ fn describe(analysis: &Analysis) -> String {
         }
         _ => match (mechanism.name, mechanism.noise) {
             (Name::Lnmax, Some(noise)) => format!("argmax with Laplace noise of scale {noise}"),
-            (Name::Gnmax, Some(noise)) => format!("argmax with Gaussian noise of deviation {noise}"),
+            (Name::Gnmax, Some(noise)) => {
+                format!("argmax with Gaussian noise of deviation {noise}")
+            }
             _ => "exact argmax".to_owned(),
         },
     };
@@ -253,7 +269,12 @@ fn describe(analysis: &Analysis) -> String {
     let exact = costs.exact.as_ref();
     let row = |name: &str, moments: Epsilon, exact: Option<Epsilon>, publish: &str| {
         let exact = exact.map_or_else(String::new, |exact| format!("{exact:.3}"));
-        vec![name.to_owned(), format!("{moments:.3}"), exact, publish.to_owned()]
+        vec![
+            name.to_owned(),
+            format!("{moments:.3}"),
+            exact,
+            publish.to_owned(),
+        ]
     };
     let table = console::table(
         &["epsilon", "by moments", "exact", "may it be published?"],

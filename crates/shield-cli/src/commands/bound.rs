@@ -58,9 +58,13 @@ pub(super) fn run(args: &BoundArgs, output: Output) -> Result<(), Failure> {
     let mechanism = args.mechanism.mechanism();
     let usage = args.usage.usage();
     match (args.teachers, args.classes, args.from, args.to) {
-        (Some(teachers), Some(classes), _, _) => bound(args, &mechanism, teachers, classes, usage, output),
+        (Some(teachers), Some(classes), _, _) => {
+            bound(args, &mechanism, teachers, classes, usage, output)
+        }
         (_, _, Some(from), Some(to)) => pair(&args.histogram, from, to, &mechanism, usage, output),
-        _ => Err(Failure::bad_input("give --teachers and --classes, or --histogram, --from and --to")),
+        _ => Err(Failure::bad_input(
+            "give --teachers and --classes, or --histogram, --from and --to",
+        )),
     }
 }
 
@@ -116,15 +120,27 @@ fn bound(
         return console::print_json(&document);
     }
     let mut rows = vec![
-        ("election", format!("{teachers} teachers, {classes} classes")),
+        (
+            "election",
+            format!("{teachers} teachers, {classes} classes"),
+        ),
         (
             "mechanism",
-            format!("{}, offset {}, {}", mechanism.polynomial, mechanism.offset, mechanism.sampling),
+            format!(
+                "{}, offset {}, {}",
+                mechanism.polynomial, mechanism.offset, mechanism.sampling
+            ),
         ),
-        ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
+        (
+            "usage",
+            format!("{} queries, delta {:e}", usage.queries, usage.delta.get()),
+        ),
     ];
     if let (Some(budget), Some(within)) = (budget, within) {
-        rows.push(("queries within the budget", format!("{within} cost at most {budget}")));
+        rows.push((
+            "queries within the budget",
+            format!("{within} cost at most {budget}"),
+        ));
     }
     let row = |name: &str, proven: Epsilon, found: &WorstFound| {
         let ratio = ratio(proven, found).map_or_else(String::new, |ratio| format!("{ratio:.4}"));
@@ -138,7 +154,10 @@ fn bound(
     };
     let table = console::table(
         &["epsilon", "proven", "worst found", "ratio", "its histogram"],
-        [row("by moments", epsilon, &found), row("exact", exact, &found_exact)],
+        [
+            row("by moments", epsilon, &found),
+            row("exact", exact, &found_exact),
+        ],
     );
     console::print(&format!(
         "{}\n{table}Both proven figures hold for all votes there could be, and are safe to publish; the smaller one counts.\n\
@@ -173,7 +192,10 @@ fn pair(
     let histogram = Histogram::new(votes.to_vec())?;
     let count = |class: usize| {
         votes.get(class).copied().ok_or_else(|| {
-            Failure::bad_input(format!("there is no class {class}; classes are 0 to {}", votes.len() - 1))
+            Failure::bad_input(format!(
+                "there is no class {class}; classes are 0 to {}",
+                votes.len() - 1
+            ))
         })
     };
     let (losing, gaining) = (count(from)?, count(to)?);
@@ -181,12 +203,16 @@ fn pair(
         .then(|| neighbours::laws_of_move(mechanism, &histogram, losing, gaining))
         .flatten()
         .ok_or_else(|| {
-            Failure::bad_input("no vote can move so: give two classes, and let the first have a vote")
+            Failure::bad_input(
+                "no vote can move so: give two classes, and let the first have a vote",
+            )
         })?;
     let back = laws.reversed();
     let queries = usage.queries.count() as f64;
     let moments = |order: f64| queries * laws.log_moment(order).max(back.log_moment(order));
-    let renyi = Conversion::Renyi.minimise(usage.delta, moments).rounded_up();
+    let renyi = Conversion::Renyi
+        .minimise(usage.delta, moments)
+        .rounded_up();
     let exact = exact_of_pair(&laws, usage);
     match output {
         Output::Json => console::print_json(&json!({
@@ -200,8 +226,14 @@ fn pair(
             "exact": exact,
         })),
         Output::Tables => console::print(&console::properties(&[
-            ("pair", format!("{votes:?}, one vote moves from class {from} to class {to}")),
-            ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
+            (
+                "pair",
+                format!("{votes:?}, one vote moves from class {from} to class {to}"),
+            ),
+            (
+                "usage",
+                format!("{} queries, delta {:e}", usage.queries, usage.delta.get()),
+            ),
             ("epsilon by moments", format!("{renyi:.4}")),
             ("epsilon, exact", format!("{exact:.4}")),
         ])),

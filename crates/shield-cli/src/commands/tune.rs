@@ -88,7 +88,10 @@ impl Figures {
 
 pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     let target_epsilon = args.target_epsilon.map(Epsilon::new).transpose()?;
-    if let Some(target) = args.target_accuracy.filter(|target| !(0.0..=1.0).contains(target)) {
+    if let Some(target) = args
+        .target_accuracy
+        .filter(|target| !(0.0..=1.0).contains(target))
+    {
         return Err(Failure::bad_input(format!(
             "--target-accuracy is {target}; it must be from 0 to 1"
         )));
@@ -167,7 +170,11 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
 
 fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
     let row = |point: &Point| {
-        let mark = if Some(point) == chosen { " <- chosen" } else { "" };
+        let mark = if Some(point) == chosen {
+            " <- chosen"
+        } else {
+            ""
+        };
         vec![
             format!("{}{mark}", point.polynomial),
             point.offset.to_string(),

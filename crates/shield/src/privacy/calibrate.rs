@@ -40,7 +40,8 @@ mod tests {
     fn the_last_query_that_fits() {
         let linear = |usage: Usage| Epsilon::new(usage.queries.count() as f64 * 0.01).unwrap();
         let within = |budget: f64| {
-            queries_within(Epsilon::new(budget).unwrap(), Delta::default(), linear).map(Queries::count)
+            queries_within(Epsilon::new(budget).unwrap(), Delta::default(), linear)
+                .map(Queries::count)
         };
         assert_eq!(within(0.0099), None);
         assert_eq!(within(0.01), Some(1));

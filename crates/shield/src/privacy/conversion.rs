@@ -25,7 +25,11 @@ impl Conversion {
             }
         };
         // A NaN could only come from an infinite moment, which proves nothing.
-        if bound.is_nan() { f64::INFINITY } else { bound.max(0.0) }
+        if bound.is_nan() {
+            f64::INFINITY
+        } else {
+            bound.max(0.0)
+        }
     }
 
     /// The best epsilon over the orders, and the order that gives it.
@@ -34,7 +38,10 @@ impl Conversion {
     /// rises again, and a search that closes in on the lowest point finds it. Were it not so, the answer
     /// would still be proven: each order proves its own epsilon.
     pub fn minimise(self, delta: Delta, mut log_moment: impl FnMut(f64) -> f64) -> Best {
-        let mut best = Best { epsilon: f64::INFINITY, order: 1.0 };
+        let mut best = Best {
+            epsilon: f64::INFINITY,
+            order: 1.0,
+        };
         let mut at = |order: f64| {
             let epsilon = self.epsilon(order, log_moment(order), delta);
             if epsilon < best.epsilon {
@@ -82,7 +89,11 @@ fn descend_whole(at: &mut impl FnMut(f64) -> f64) {
     let (mut low, mut high) = ((low / 2.0f64).floor().max(1.0), high);
     while high - low > 1.0 {
         let middle = f64::midpoint(low, high).floor();
-        if at(middle + 1.0) < at(middle) { low = middle } else { high = middle }
+        if at(middle + 1.0) < at(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
     }
     at(low);
     at(high);
@@ -138,11 +149,20 @@ mod tests {
                 let best = conversion.minimise(delta, moment);
                 let whole = conversion == Conversion::TailBound;
                 let by_hand = (1..200_000)
-                    .map(|i| if whole { f64::from(i) } else { f64::from(i) * 0.01 })
+                    .map(|i| {
+                        if whole {
+                            f64::from(i)
+                        } else {
+                            f64::from(i) * 0.01
+                        }
+                    })
                     .chain((1..2000).map(|i| f64::from(i) * 100.0))
                     .map(|order| conversion.epsilon(order, moment(order), delta))
                     .fold(f64::INFINITY, f64::min);
-                assert!(best.epsilon <= by_hand * (1.0 + 1e-5), "{scale} {conversion:?} {best:?} {by_hand}");
+                assert!(
+                    best.epsilon <= by_hand * (1.0 + 1e-5),
+                    "{scale} {conversion:?} {best:?} {by_hand}"
+                );
                 let same = conversion.epsilon(best.order, moment(best.order), delta);
                 assert!((same - best.epsilon).abs() < 1e-12);
             }
@@ -164,8 +184,11 @@ mod tests {
         for conversion in [Conversion::TailBound, Conversion::Renyi] {
             let best = conversion.minimise(Delta::default(), |_| f64::INFINITY);
             assert!(best.rounded_up() == Epsilon::INFINITE);
-            let cut = conversion
-                .minimise(Delta::default(), |l| if l > 0.9 { f64::INFINITY } else { l });
+            let cut =
+                conversion.minimise(
+                    Delta::default(),
+                    |l| if l > 0.9 { f64::INFINITY } else { l },
+                );
             assert_eq!(cut.epsilon.is_finite(), conversion == Conversion::Renyi);
         }
     }

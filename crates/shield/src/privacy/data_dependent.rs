@@ -80,10 +80,14 @@ impl Ballots {
         for sample in 0..votes.samples() {
             let by_class = moves_of(sample);
             moves.extend(votes.sample(sample).map(|vote| {
-                vote.and_then(|class| by_class[class.index()]).and_then(|place| u16::try_from(place).ok())
+                vote.and_then(|class| by_class[class.index()])
+                    .and_then(|place| u16::try_from(place).ok())
             }));
         }
-        Self { moves, teachers: votes.teachers() }
+        Self {
+            moves,
+            teachers: votes.teachers(),
+        }
     }
 
     /// For each sample, each teacher's place.
@@ -153,5 +157,7 @@ pub fn teacher_wise_exact(queries: &Queries, votes: &Votes, usage: Usage) -> Eps
             *worst = worst.max(sum / queries.samples());
         }
     }
-    nodes.dominating(&worst).epsilon(usage.queries.count(), usage.delta)
+    nodes
+        .dominating(&worst)
+        .epsilon(usage.queries.count(), usage.delta)
 }

@@ -14,6 +14,17 @@
 //! [`loss_distribution`] for tight composition. [`argmax`] and [`noisy_argmax`] are what SHIELD is compared
 //! with; [`calibrate`] turns the question round.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "grid indices and whole counts in floats: all far inside the types they go to"
+)]
+#![allow(
+    clippy::float_cmp,
+    reason = "whole counts in floats compare exactly, and so do values that were only copied"
+)]
+
 pub mod argmax;
 pub mod calibrate;
 pub mod conversion;
@@ -43,7 +54,10 @@ pub struct Usage {
 /// The cost of answering every query from one pair of laws, in its worse direction, composed tightly.
 pub fn exact_of_pair(pair: &LawPair, usage: Usage) -> Epsilon {
     let one_way = |pair: &LawPair| {
-        let likely = pair.outcomes().iter().filter(|o| o.log_p > f64::NEG_INFINITY);
+        let likely = pair
+            .outcomes()
+            .iter()
+            .filter(|o| o.log_p > f64::NEG_INFINITY);
         let losses = likely.map(|o| (o.copies * o.log_p.exp(), (o.log_p - o.log_q).abs()));
         let losses = losses.map(|(mass, loss)| (mass, loss.min(LARGEST_LOSS)));
         let (mut variance, mut largest) = (0.0, 0.0f64);
@@ -53,7 +67,9 @@ pub fn exact_of_pair(pair: &LawPair, usage: Usage) -> Epsilon {
         }
         // Steps far below the typical loss, so that what the grid adds is far below what is there; but no
         // more of them than a transform handles in no time.
-        let step = (variance.sqrt() / 64.0).clamp(1e-7, 1e-3).max(largest / 5e4);
+        let step = (variance.sqrt() / 64.0)
+            .clamp(1e-7, 1e-3)
+            .max(largest / 5e4);
         LossDistribution::of(pair, step).epsilon(usage.queries.count(), usage.delta)
     };
     let (there, back) = (one_way(pair), one_way(&pair.reversed()));

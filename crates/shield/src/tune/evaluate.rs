@@ -52,7 +52,11 @@ impl Evaluator {
         distinct.sort_by(|a, b| a.0.cmp(&b.0));
         let all_degrees = (1..=degrees).map(|degree| Term { degree, rounds: 1 });
         let polynomial = Polynomial::new(all_degrees).unwrap_or_default();
-        let mechanism = Mechanism { polynomial, offset, sampling };
+        let mechanism = Mechanism {
+            polynomial,
+            offset,
+            sampling,
+        };
         let prepared: Result<Vec<Prepared>, ParameterError> = distinct
             .into_par_iter()
             .map(|(counts, copies)| Prepared::new(&mechanism, &Histogram::new(counts)?, copies))
@@ -73,7 +77,10 @@ impl Evaluator {
     /// and these make it a good one.
     fn sort_by_weight(&mut self, degrees: u32) {
         let typical: Coefficients = (2..=degrees).map(|degree| degree.min(8)).collect();
-        let typical = typical.into_iter().map(|r| r.min(u32::try_from(self.most_rounds).unwrap_or(8))).collect();
+        let typical = typical
+            .into_iter()
+            .map(|r| r.min(u32::try_from(self.most_rounds).unwrap_or(8)))
+            .collect();
         let batch = [Batch::new(&[&typical], 6)];
         let histograms = std::mem::take(&mut self.histograms);
         let weight = |prepared: &Prepared| {
@@ -93,16 +100,31 @@ impl Evaluator {
                 reached >= 0.7 * total
             })
             .map_or(weighed.len(), |last| last + 1);
-        self.histograms = weighed.into_iter().map(|(_, histogram)| histogram).collect();
+        self.histograms = weighed
+            .into_iter()
+            .map(|(_, histogram)| histogram)
+            .collect();
     }
 
     /// Ground-truth accuracy of each polynomial.
     pub(crate) fn ground_truth(&self, polynomials: &[Coefficients]) -> Vec<f64> {
         let batches = batches(polynomials, |_| 2);
-        let sums = self.sum(&self.histograms, &batches, [0.0; LANES], |prepared, batches, sums| {
-            self.arch.dispatch(GroundTruth { prepared, most_rounds: self.most_rounds, batches, sums });
-        });
-        (0..polynomials.len()).map(|i| sums[i / LANES][i % LANES] / self.samples).collect()
+        let sums = Self::sum(
+            &self.histograms,
+            &batches,
+            [0.0; LANES],
+            |prepared, batches, sums| {
+                self.arch.dispatch(GroundTruth {
+                    prepared,
+                    most_rounds: self.most_rounds,
+                    batches,
+                    sums,
+                });
+            },
+        );
+        (0..polynomials.len())
+            .map(|i| sums[i / LANES][i % LANES] / self.samples)
+            .collect()
     }
 
     /// The paper's figure of each polynomial; `None` for those of which `hopeless(i, lower bound)` says that they
@@ -146,8 +168,18 @@ impl Evaluator {
         result
     }
 
-    fn add_log_moments(&self, prepared: &Prepared, batches: &[Batch], sums: &mut [[[f64; LANES]; ORDERS]]) {
-        self.arch.dispatch(LogMoments { prepared, most_rounds: self.most_rounds, batches, sums });
+    fn add_log_moments(
+        &self,
+        prepared: &Prepared,
+        batches: &[Batch],
+        sums: &mut [[[f64; LANES]; ORDERS]],
+    ) {
+        self.arch.dispatch(LogMoments {
+            prepared,
+            most_rounds: self.most_rounds,
+            batches,
+            sums,
+        });
     }
 
     fn epsilon(&self, order: u32, log_moment: f64) -> f64 {
@@ -174,8 +206,14 @@ impl Evaluator {
         let known = known.fold(f64::INFINITY, f64::min);
         let above = moments[2] - moments[1];
         // Below: either the line through the two lower orders, or no moment at all.
-        let line = moments[0] - f64::from(order - 1) * (moments[1] - moments[0]) - self.usage.delta.get().ln();
-        let below = if line >= 0.0 { known } else { self.epsilon(order - 1, 0.0) };
+        let line = moments[0]
+            - f64::from(order - 1) * (moments[1] - moments[0])
+            - self.usage.delta.get().ln();
+        let below = if line >= 0.0 {
+            known
+        } else {
+            self.epsilon(order - 1, 0.0)
+        };
         known.min(above).min(below)
     }
 
@@ -194,8 +232,11 @@ impl Evaluator {
                 if let Err(next) = self.settle(orders[i], moments.map(|moment| scale * moment)) {
                     let up = next > orders[i];
                     let stride = (orders[i] * stride / 16).max(1);
-                    orders[i] =
-                        if up { orders[i] + stride } else { orders[i].saturating_sub(stride).max(2) };
+                    orders[i] = if up {
+                        orders[i] + stride
+                    } else {
+                        orders[i].saturating_sub(stride).max(2)
+                    };
                     moved.push(i);
                 }
             }
@@ -231,7 +272,7 @@ impl Evaluator {
             }
         }
         let zero = [[0.0; LANES]; ORDERS];
-        let sums = self.sum(histograms, &batches, zero, |prepared, batches, sums| {
+        let sums = Self::sum(histograms, &batches, zero, |prepared, batches, sums| {
             self.add_log_moments(prepared, batches, sums);
         });
         let scale = self.usage.queries.count() as f64 / self.samples;
@@ -244,7 +285,6 @@ impl Evaluator {
     /// Adds up over the histograms, block by block of batches; the order of the sums does not depend
     /// on the threads.
     fn sum<T: Copy + Send + Sync + AddAssign>(
-        &self,
         histograms: &[Prepared],
         batches: &[Batch],
         zero: T,
@@ -289,7 +329,8 @@ impl WithSimd for LogMoments<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.prepared.add_log_moments(self.most_rounds, self.batches, self.sums);
+        self.prepared
+            .add_log_moments(self.most_rounds, self.batches, self.sums);
     }
 }
 
@@ -305,7 +346,8 @@ impl WithSimd for GroundTruth<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.prepared.add_ground_truth(self.most_rounds, self.batches, self.sums);
+        self.prepared
+            .add_ground_truth(self.most_rounds, self.batches, self.sums);
     }
 }
 
@@ -353,17 +395,30 @@ mod tests {
                 let offset = Offset::new(offset).unwrap();
                 let evaluator =
                     Evaluator::new(&histograms, offset, sampling, 4, 20, usage).unwrap();
-                let polynomials: Vec<Coefficients> =
-                    vec![vec![0, 0, 0], vec![3, 2, 0], vec![4, 6, 8], vec![0, 0, 19], vec![1, 0, 2]];
+                let polynomials: Vec<Coefficients> = vec![
+                    vec![0, 0, 0],
+                    vec![3, 2, 0],
+                    vec![4, 6, 8],
+                    vec![0, 0, 19],
+                    vec![1, 0, 2],
+                ];
                 let found = evaluator.published(&polynomials, |_, _| false, |_| ());
                 let accuracies = evaluator.ground_truth(&polynomials);
-                for ((coefficients, found), accuracy) in polynomials.iter().zip(found).zip(accuracies) {
-                    let mechanism =
-                        Mechanism { polynomial: polynomial(coefficients), offset, sampling };
+                for ((coefficients, found), accuracy) in
+                    polynomials.iter().zip(found).zip(accuracies)
+                {
+                    let mechanism = Mechanism {
+                        polynomial: polynomial(coefficients),
+                        offset,
+                        sampling,
+                    };
                     let mut queries = Queries::new(&mechanism, &histograms);
                     let expected = data_dependent::published(&mut queries, usage).get();
                     let found = found.unwrap();
-                    assert!((found / expected - 1.0).abs() < 1e-7, "{mechanism:?} {found} {expected}");
+                    assert!(
+                        (found / expected - 1.0).abs() < 1e-7,
+                        "{mechanism:?} {found} {expected}"
+                    );
                     let expected = Accuracy::of(&mechanism, &histograms, None).ground_truth;
                     assert!((accuracy - expected).abs() < 1e-12, "{mechanism:?}");
                 }
@@ -376,8 +431,15 @@ mod tests {
         let (votes, _) = synthetic::votes(60, Classes::new(6).unwrap(), 60, 4).unwrap();
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let usage = Usage::default();
-        let evaluator =
-            Evaluator::new(&histograms, Offset::default(), Sampling::default(), 3, 20, usage).unwrap();
+        let evaluator = Evaluator::new(
+            &histograms,
+            Offset::default(),
+            Sampling::default(),
+            3,
+            20,
+            usage,
+        )
+        .unwrap();
         let polynomials: Vec<Coefficients> = (0..8).map(|i| vec![i, 2 * i]).collect();
         let bounds = std::sync::Mutex::new(vec![0.0; 8]);
         let found = evaluator.published(

@@ -35,9 +35,13 @@ impl Batch {
             let polynomial = polynomials.get(lane).unwrap_or(&polynomials[0]);
             u16::try_from(polynomial[place]).unwrap_or(u16::MAX)
         };
-        let rounds =
-            (0..degrees).map(|place| std::array::from_fn(|i| lane(place, i))).collect();
-        Self { rounds, order: order.max(2) }
+        let rounds = (0..degrees)
+            .map(|place| std::array::from_fn(|i| lane(place, i)))
+            .collect();
+        Self {
+            rounds,
+            order: order.max(2),
+        }
     }
 }
 
@@ -65,34 +69,50 @@ struct Move {
 
 impl Prepared {
     /// Prepares a histogram. The mechanism's polynomial must have all degrees that will be asked for.
-    pub(crate) fn new(mechanism: &Mechanism, histogram: &Histogram, occurrences: f64) -> Result<Self, ParameterError> {
+    pub(crate) fn new(
+        mechanism: &Mechanism,
+        histogram: &Histogram,
+        occurrences: f64,
+    ) -> Result<Self, ParameterError> {
         let voters = u32::try_from(histogram.voters()).unwrap_or(u32::MAX);
         let rounds = Rounds::new(mechanism, Classes::new(histogram.classes())?, voters);
         let offset = f64::from(rounds.offset);
         let degrees = mechanism.polynomial.degree();
         let phi = |votes: f64| -> Vec<f64> {
-            (1..=degrees).map(|degree| rounds.log_unanimous(degree, votes + offset).exp()).collect()
+            (1..=degrees)
+                .map(|degree| rounds.log_unanimous(degree, votes + offset).exp())
+                .collect()
         };
         let mut counted: BTreeMap<u32, f64> = BTreeMap::new();
         for &count in histogram.counts() {
             *counted.entry(count).or_default() += 1.0;
         }
-        let groups: Vec<(f64, f64, Vec<f64>)> =
-            counted.iter().map(|(&votes, &copies)| (votes.into(), copies, phi(votes.into()))).collect();
+        let groups: Vec<(f64, f64, Vec<f64>)> = counted
+            .iter()
+            .map(|(&votes, &copies)| (votes.into(), copies, phi(votes.into())))
+            .collect();
         let lost = |degree: u32, votes: f64| {
             (votes + offset) / rounds.size * rounds.miss(degree, votes + offset)
         };
         let unlucky: Vec<f64> = (2..=degrees)
-            .map(|degree| groups.iter().map(|(votes, copies, _)| copies * lost(degree, *votes)).sum())
+            .map(|degree| {
+                groups
+                    .iter()
+                    .map(|(votes, copies, _)| copies * lost(degree, *votes))
+                    .sum()
+            })
             .collect();
         let mut moves = Vec::new();
-        for (from, &(losing, alike, _)) in groups.iter().enumerate().filter(|(_, group)| group.0 > 0.0) {
+        for (from, &(losing, alike, _)) in
+            groups.iter().enumerate().filter(|(_, group)| group.0 > 0.0)
+        {
             for (to, &(gaining, _, _)) in groups.iter().enumerate() {
                 if from == to && alike < 2.0 {
                     continue;
                 }
                 let after = |(degree, before): (u32, &f64)| {
-                    let step = rounds.step(degree, losing + offset) - rounds.step(degree, gaining + offset + 1.0);
+                    let step = rounds.step(degree, losing + offset)
+                        - rounds.step(degree, gaining + offset + 1.0);
                     (before + step).clamp(0.0, 1.0)
                 };
                 moves.push(Move {
@@ -110,12 +130,23 @@ impl Prepared {
             let smallness = |step: &Move| 1.0 / entries(step.from) + 1.0 / (entries(step.to) + 1.0);
             smallness(b).total_cmp(&smallness(a))
         });
-        Ok(Self { occurrences, voters: f64::from(voters), groups, unlucky, moves })
+        Ok(Self {
+            occurrences,
+            voters: f64::from(voters),
+            groups,
+            unlucky,
+            moves,
+        })
     }
 
     /// Adds this histogram's ground-truth accuracy to each lane.
     #[inline(always)]
-    pub(crate) fn add_ground_truth(&self, most_rounds: usize, batches: &[Batch], sums: &mut [Lanes]) {
+    pub(crate) fn add_ground_truth(
+        &self,
+        most_rounds: usize,
+        batches: &[Batch],
+        sums: &mut [Lanes],
+    ) {
         let tables = Tables::new(&self.unlucky, most_rounds);
         for (batch, sum) in batches.iter().zip(sums) {
             let gains = tables.gains(batch);
@@ -131,7 +162,12 @@ impl Prepared {
 
     /// Adds the log-moments of the worst neighbour, at the orders around each batch's own.
     #[inline(always)]
-    pub(crate) fn add_log_moments(&self, most_rounds: usize, batches: &[Batch], sums: &mut [[Lanes; ORDERS]]) {
+    pub(crate) fn add_log_moments(
+        &self,
+        most_rounds: usize,
+        batches: &[Batch],
+        sums: &mut [[Lanes; ORDERS]],
+    ) {
         let tables = Tables::new(&self.unlucky, most_rounds);
         let groups = self.groups.len();
         let mut before = vec![[0.0; LANES]; groups * batches.len()];
@@ -154,15 +190,22 @@ impl Prepared {
                 sums.add(&p, &q, 1.0, batch.order);
                 let (p2, q2) = (before[step.to], law(&step.phi_to, &gains));
                 sums.add(&p2, &q2, 1.0, batch.order);
-                let rest = |a: &Lanes, b: &Lanes| std::array::from_fn(|lane| 1.0 - a[lane] - b[lane]);
+                let rest =
+                    |a: &Lanes, b: &Lanes| std::array::from_fn(|lane| 1.0 - a[lane] - b[lane]);
                 let bystanders = (rest(&p, &p2), rest(&q, &q2));
                 if !sums.may_exceed(worst, &bystanders, survival, &gains.lanes[0], batch.order) {
                     continue;
                 }
                 for (place, (_, copies, phi)) in self.groups.iter().enumerate() {
-                    let moved = f64::from(u8::from(place == step.from) + u8::from(place == step.to));
+                    let moved =
+                        f64::from(u8::from(place == step.from) + u8::from(place == step.to));
                     if *copies > moved {
-                        sums.add(&before[place], &law(phi, &gains), copies - moved, batch.order);
+                        sums.add(
+                            &before[place],
+                            &law(phi, &gains),
+                            copies - moved,
+                            batch.order,
+                        );
                     }
                 }
                 for order in 0..ORDERS {
@@ -214,7 +257,10 @@ impl Tables {
     /// B_p of each lane, for p = 1, 2, ...
     #[inline(always)]
     fn gains(&self, batch: &Batch) -> Gains {
-        let mut gains = Gains { count: batch.rounds.len() + 1, lanes: [[0.0; LANES]; MAX_DEGREE] };
+        let mut gains = Gains {
+            count: batch.rounds.len() + 1,
+            lanes: [[0.0; LANES]; MAX_DEGREE],
+        };
         let mut survival = [1.0; LANES];
         for (place, rounds) in batch.rounds.iter().enumerate().rev() {
             let start = place * self.stride;
@@ -311,10 +357,11 @@ impl Sums {
             for lane in 0..LANES {
                 let (p, q) = (p[lane], q[lane]);
                 let forward = q + l1 * (p - q) + q * (there[lane] - 1.0 - l1 * (ratio[lane] - 1.0));
-                let backward = p + l1 * (q - p) + p * (back[lane] - 1.0 - l1 * (inverse[lane] - 1.0));
+                let backward =
+                    p + l1 * (q - p) + p * (back[lane] - 1.0 - l1 * (inverse[lane] - 1.0));
                 let most = (self.there[i][lane] + forward).max(self.back[i][lane] + backward);
-                // Not "most > worst": what is not a number must not be skipped.
-                exceeds |= !(most <= worst[i][lane]);
+                // What is not a number must not be skipped.
+                exceeds |= most > worst[i][lane] || most.is_nan();
                 there[lane] *= ratio[lane];
                 back[lane] *= inverse[lane];
             }

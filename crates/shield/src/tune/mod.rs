@@ -10,6 +10,16 @@
 //! histograms with the largest moments alone (no moment is negative); for the data-independent figure it is the cost of a
 //! pair of neighbours that was bad for other polynomials (the proven bound is never below what a real pair costs).
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "orders, degrees and sizes of searches: all far inside the types they go to"
+)]
+#![allow(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "loops over lanes become vector instructions only where they are inlined and plain"
+)]
+
 mod evaluate;
 pub mod front;
 mod lanes;
@@ -84,7 +94,11 @@ const GENERATION: usize = 1024;
 impl Search {
     /// How much work there is at most, in the units of `progress`.
     pub fn work(&self) -> u64 {
-        let each = self.space.size().min(if self.is_whole() { WHOLE } else { OUTWARDS as u128 });
+        let each = self.space.size().min(if self.is_whole() {
+            WHOLE
+        } else {
+            OUTWARDS as u128
+        });
         each as u64 * self.offsets.len() as u64
     }
 
@@ -98,7 +112,10 @@ impl Search {
         histograms: &[Histogram],
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Outcome, ParameterError> {
-        let mut outcome = Outcome { exhaustive: self.is_whole(), ..Outcome::default() };
+        let mut outcome = Outcome {
+            exhaustive: self.is_whole(),
+            ..Outcome::default()
+        };
         for &offset in &self.offsets {
             let one = OffsetSearch::new(self, histograms, offset, progress)?;
             if self.is_whole() {
@@ -131,14 +148,32 @@ impl<'a> OffsetSearch<'a> {
         offset: Offset,
         progress: &'a (dyn Fn(u64) + Sync),
     ) -> Result<Self, ParameterError> {
-        let Space { max_degree, max_terms } = search.space;
+        let Space {
+            max_degree,
+            max_terms,
+        } = search.space;
         let usage = search.usage;
-        let evaluator =
-            Evaluator::new(histograms, offset, search.sampling, max_degree, max_terms, usage)?;
+        let evaluator = Evaluator::new(
+            histograms,
+            offset,
+            search.sampling,
+            max_degree,
+            max_terms,
+            usage,
+        )?;
         let voters = crate::privacy::data_independent::voters(histograms);
-        let classes = crate::parameters::Classes::new(histograms.first().map_or(2, Histogram::classes))?;
+        let classes =
+            crate::parameters::Classes::new(histograms.first().map_or(2, Histogram::classes))?;
         let suspects = Mutex::new(vec![Suspects::default(); voters.len()]);
-        Ok(Self { search, offset, evaluator, voters, classes, suspects, progress })
+        Ok(Self {
+            search,
+            offset,
+            evaluator,
+            voters,
+            classes,
+            suspects,
+            progress,
+        })
     }
 
     /// Every polynomial of the space: the most accurate first, so that the front soon beats the rest.
@@ -149,12 +184,17 @@ impl<'a> OffsetSearch<'a> {
         // A spread over all accuracies first; it builds most of the front.
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         let seeds = (ranked.len() / 400).max(1);
-        let (first, rest): (Vec<_>, Vec<_>) =
-            ranked.into_iter().enumerate().partition(|(i, _)| i % seeds == 0);
+        let (first, rest): (Vec<_>, Vec<_>) = ranked
+            .into_iter()
+            .enumerate()
+            .partition(|(i, _)| i % seeds == 0);
         let strip = |part: Vec<(usize, (Coefficients, f64))>| -> Vec<(Coefficients, f64)> {
             part.into_iter().map(|(_, candidate)| candidate).collect()
         };
-        for generation in strip(first).chunks(GENERATION).chain(strip(rest).chunks(GENERATION)) {
+        for generation in strip(first)
+            .chunks(GENERATION)
+            .chain(strip(rest).chunks(GENERATION))
+        {
             self.weigh(generation, outcome)?;
         }
         Ok(())
@@ -174,13 +214,28 @@ impl<'a> OffsetSearch<'a> {
             for generation in candidates.chunks(GENERATION) {
                 self.weigh(generation, outcome)?;
             }
-            for point in outcome.front.points().iter().filter(|point| point.offset == self.offset) {
+            for point in outcome
+                .front
+                .points()
+                .iter()
+                .filter(|point| point.offset == self.offset)
+            {
                 if expanded.insert(point.polynomial.to_string()) {
                     let mut centre = vec![0; space.max_degree as usize - 1];
-                    for term in point.polynomial.terms().iter().filter(|term| term.degree > 1) {
+                    for term in point
+                        .polynomial
+                        .terms()
+                        .iter()
+                        .filter(|term| term.degree > 1)
+                    {
                         centre[term.degree as usize - 2] = term.rounds;
                     }
-                    next.extend(space.around(&centre).into_iter().filter(|near| !seen.contains(near)));
+                    next.extend(
+                        space
+                            .around(&centre)
+                            .into_iter()
+                            .filter(|near| !seen.contains(near)),
+                    );
                 }
             }
             next.sort();
@@ -190,17 +245,23 @@ impl<'a> OffsetSearch<'a> {
     }
 
     /// Finds what some candidates cost, and adds them to the front.
-    fn weigh(&self, candidates: &[(Coefficients, f64)], outcome: &mut Outcome) -> Result<(), ParameterError> {
+    fn weigh(
+        &self,
+        candidates: &[(Coefficients, f64)],
+        outcome: &mut Outcome,
+    ) -> Result<(), ParameterError> {
         let costs = match self.search.objective {
             _ if self.offset.dummies() == 0 => {
                 (self.progress)(candidates.len() as u64);
                 vec![Some(f64::INFINITY); candidates.len()]
             }
             Objective::Published => {
-                let polynomials: Vec<Coefficients> = candidates.iter().map(|c| c.0.clone()).collect();
+                let polynomials: Vec<Coefficients> =
+                    candidates.iter().map(|c| c.0.clone()).collect();
                 let front = &outcome.front;
                 let hopeless = |i: usize, bound: f64| front.beats(bound, candidates[i].1);
-                self.evaluator.published(&polynomials, hopeless, |done| (self.progress)(done as u64))
+                self.evaluator
+                    .published(&polynomials, hopeless, |done| (self.progress)(done as u64))
             }
             Objective::DataIndependent => self.data_independent(candidates, &outcome.front),
         };
@@ -224,7 +285,11 @@ impl<'a> OffsetSearch<'a> {
         Ok(())
     }
 
-    fn data_independent(&self, candidates: &[(Coefficients, f64)], front: &Front) -> Vec<Option<f64>> {
+    fn data_independent(
+        &self,
+        candidates: &[(Coefficients, f64)],
+        front: &Front,
+    ) -> Vec<Option<f64>> {
         // What was finished in this generation beats later candidates too.
         let local = Mutex::new(front.clone());
         candidates
@@ -269,5 +334,7 @@ impl<'a> OffsetSearch<'a> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -26,7 +26,12 @@ pub(crate) struct Pair {
 impl Pair {
     /// A pair whose bystanders share what is left as evenly as whole numbers allow, but for the first,
     /// which has `first` entries where that is given. `None` where entries do not suffice.
-    pub(crate) fn new(rounds: &Rounds, loser: f64, gainer: f64, first: Option<f64>) -> Option<Self> {
+    pub(crate) fn new(
+        rounds: &Rounds,
+        loser: f64,
+        gainer: f64,
+        first: Option<f64>,
+    ) -> Option<Self> {
         let least = f64::from(rounds.offset);
         let mut left = rounds.size - loser - gainer;
         let mut classes = Cell::bystanders(rounds);
@@ -38,7 +43,11 @@ impl Pair {
             (left, classes) = (left - first, classes - 1.0);
             bystanders.push((first, 1.0));
         }
-        if left < classes * least || loser <= least || gainer < least || (classes == 0.0 && left > 0.0) {
+        if left < classes * least
+            || loser <= least
+            || gainer < least
+            || (classes == 0.0 && left > 0.0)
+        {
             return None;
         }
         if classes > 0.0 {
@@ -46,7 +55,11 @@ impl Pair {
             bystanders.extend([(each, classes - larger), (each + 1.0, larger)]);
             bystanders.retain(|&(_, copies)| copies > 0.0);
         }
-        Some(Self { loser, gainer, bystanders })
+        Some(Self {
+            loser,
+            gainer,
+            bystanders,
+        })
     }
 
     /// The output laws before and after the move.
@@ -57,9 +70,16 @@ impl Pair {
         (groups[0].0, groups[1].0) = (self.loser - 1.0, self.gainer + 1.0);
         let after = rounds.law(&groups);
         let classes = before.classes.iter().zip(&after.classes).zip(&groups);
-        let classes =
-            classes.map(|((&log_p, &log_q), &(_, copies))| Outcome { log_p, log_q, copies });
-        let failure = Outcome { log_p: before.failure, log_q: after.failure, copies: 1.0 };
+        let classes = classes.map(|((&log_p, &log_q), &(_, copies))| Outcome {
+            log_p,
+            log_q,
+            copies,
+        });
+        let failure = Outcome {
+            log_p: before.failure,
+            log_q: after.failure,
+            copies: 1.0,
+        };
         LawPair::new(classes.chain([failure]))
     }
 
@@ -68,9 +88,7 @@ impl Pair {
         let laws = self.laws(rounds);
         let back = laws.reversed();
         match objective {
-            Objective::Moment(order) => {
-                laws.log_moment(order).max(back.log_moment(order)).exp_m1()
-            }
+            Objective::Moment(order) => laws.log_moment(order).max(back.log_moment(order)).exp_m1(),
             Objective::HockeyStick(t) => laws.hockey_stick(t).max(back.hockey_stick(t)) * ROUND_UP,
         }
     }
@@ -81,7 +99,10 @@ impl Pair {
         for &(entries, copies) in &self.bystanders {
             votes.extend(std::iter::repeat_n(entries, copies as usize));
         }
-        votes.into_iter().map(|entries| entries as u32 - rounds.offset).collect()
+        votes
+            .into_iter()
+            .map(|entries| entries as u32 - rounds.offset)
+            .collect()
     }
 }
 
@@ -101,11 +122,8 @@ pub(crate) struct Tolerance {
 pub(crate) struct Maximum {
     /// No pair has more than this.
     pub(crate) upper: f64,
-    /// This pair has `lower`.
+    /// The worst pair met.
     pub(crate) worst: Option<Pair>,
-    pub(crate) lower: f64,
-    /// How many cells were split.
-    pub(crate) splits: usize,
 }
 
 struct Waiting {
@@ -147,7 +165,13 @@ pub(crate) fn maximise(
     hints: &[Pair],
 ) -> Maximum {
     let envelope = Envelope::new(rounds, objective);
-    let mut search = Search { rounds, objective, envelope, worst: None, lower: 0.0 };
+    let mut search = Search {
+        rounds,
+        objective,
+        envelope,
+        worst: None,
+        lower: 0.0,
+    };
     for hint in hints {
         search.meet(hint.clone());
     }
@@ -158,7 +182,10 @@ impl Search<'_> {
     fn run(mut self, tolerance: Tolerance) -> Maximum {
         let mut heap = BinaryHeap::new();
         if let Some(cell) = Cell::all(self.rounds) {
-            heap.push(Waiting { bound: self.envelope.bound(&cell), cell });
+            heap.push(Waiting {
+                bound: self.envelope.bound(&cell),
+                cell,
+            });
         }
         let mut splits = 0;
         let mut upper = 0.0;
@@ -180,7 +207,10 @@ impl Search<'_> {
             };
             heap.extend(parts);
         }
-        Maximum { upper: upper.max(self.lower), worst: self.worst, lower: self.lower, splits }
+        Maximum {
+            upper: upper.max(self.lower),
+            worst: self.worst,
+        }
     }
 
     fn meet(&mut self, pair: Pair) {
@@ -195,7 +225,10 @@ impl Search<'_> {
         let middle = |low: f64, high: f64| f64::midpoint(low, high).floor();
         let corners = [
             (cell.loser.low, cell.gainer.low),
-            (middle(cell.loser.low, cell.loser.high), middle(cell.gainer.low, cell.gainer.high)),
+            (
+                middle(cell.loser.low, cell.loser.high),
+                middle(cell.gainer.low, cell.gainer.high),
+            ),
         ];
         for (loser, gainer) in corners {
             if loser > gainer {
@@ -221,7 +254,8 @@ impl Search<'_> {
         let bystanders = self.rounds.classes - 2;
         let votes = self.rounds.size - loser - gainer - bystanders as f64 * least;
         let mut parts = Vec::new();
-        if votes < 0.0 || votes > 200.0 || !partitions(votes as u32, bystanders, FEW, &mut parts) {
+        if !(0.0..=200.0).contains(&votes) || !partitions(votes as u32, bystanders, FEW, &mut parts)
+        {
             return false;
         }
         for part in parts {
@@ -233,7 +267,11 @@ impl Search<'_> {
                     _ => bystanders.push((entries, 1.0)),
                 }
             }
-            self.meet(Pair { loser, gainer, bystanders });
+            self.meet(Pair {
+                loser,
+                gainer,
+                bystanders,
+            });
         }
         true
     }
@@ -242,11 +280,16 @@ impl Search<'_> {
     fn best_split(&mut self, cell: &Cell, bound: f64) -> Option<Vec<Waiting>> {
         let mut best: Option<(f64, Vec<Waiting>)> = None;
         for axis in Axis::ALL {
-            let Some(parts) = cell.split(axis) else { continue };
+            let Some(parts) = cell.split(axis) else {
+                continue;
+            };
             let parts: Vec<Waiting> = parts
                 .into_iter()
                 .filter_map(|part| part.tightened(self.rounds))
-                .map(|cell| Waiting { bound: self.envelope.bound(&cell).min(bound), cell })
+                .map(|cell| Waiting {
+                    bound: self.envelope.bound(&cell).min(bound),
+                    cell,
+                })
                 .collect();
             let worst = parts.iter().map(|part| part.bound).fold(0.0, f64::max);
             let sum: f64 = parts.iter().map(|part| part.bound).sum();
@@ -266,7 +309,14 @@ impl Search<'_> {
 
 /// All ways to share `votes` among `classes`, largest first; `false` if there are more than `few`.
 fn partitions(votes: u32, classes: usize, few: usize, found: &mut Vec<Vec<u32>>) -> bool {
-    fn extend(left: u32, most: u32, room: usize, few: usize, part: &mut Vec<u32>, found: &mut Vec<Vec<u32>>) -> bool {
+    fn extend(
+        left: u32,
+        most: u32,
+        room: usize,
+        few: usize,
+        part: &mut Vec<u32>,
+        found: &mut Vec<Vec<u32>>,
+    ) -> bool {
         if room == 0 {
             if left == 0 {
                 found.push(part.clone());
@@ -296,7 +346,10 @@ mod tests {
     fn partitions_are_all_there() {
         let mut found = Vec::new();
         assert!(partitions(5, 3, 99, &mut found));
-        assert_eq!(found, [[5, 0, 0], [4, 1, 0], [3, 2, 0], [3, 1, 1], [2, 2, 1]]);
+        assert_eq!(
+            found,
+            [[5, 0, 0], [4, 1, 0], [3, 2, 0], [3, 1, 1], [2, 2, 1]]
+        );
         assert!(!partitions(50, 3, 99, &mut Vec::new()));
         let mut nobody = Vec::new();
         assert!(partitions(0, 0, 9, &mut nobody) && nobody.len() == 1);

@@ -24,7 +24,11 @@ impl Objective {
         match self {
             // Q b(r) and, where r >= 1, also P b(r)/r: both grow with the distance of r from 1.
             Self::Moment(order) => {
-                let log_mass = if x > 0.0 { denominator.min(numerator - x) } else { denominator };
+                let log_mass = if x > 0.0 {
+                    denominator.min(numerator - x)
+                } else {
+                    denominator
+                };
                 (log_mass + log_bregman(order, x)).exp()
             }
             // (P - tQ)_+ = Q (r - t)_+ = P (1 - t/r)_+.
@@ -42,7 +46,7 @@ impl Objective {
 /// What is known of one degree over a cell.
 #[derive(Clone, Copy, Debug)]
 struct Degree {
-    degree: u32,
+    power: u32,
     /// ln of the sum of phi_p over the bystanders, at most.
     log_bystanders: f64,
     /// Range of ln B_p before, and after, the vote moved.
@@ -68,7 +72,11 @@ const ROUND_UP: f64 = 1.0 + 1e-8;
 
 impl<'a> Envelope<'a> {
     pub(crate) fn new(rounds: &'a Rounds, objective: Objective) -> Self {
-        Self { rounds, objective, degrees: Vec::with_capacity(rounds.terms.len()) }
+        Self {
+            rounds,
+            objective,
+            degrees: Vec::with_capacity(rounds.terms.len()),
+        }
     }
 
     /// At least the objective of every pair in the cell, in both directions.
@@ -81,7 +89,11 @@ impl<'a> Envelope<'a> {
         let others = self.bystanders(cell, bystander);
 
         let part = |class: &Class, numerator, denominator, x| {
-            if class.log_ratio == 0.0 { 0.0 } else { self.objective.part(numerator, denominator, x) }
+            if class.log_ratio == 0.0 {
+                0.0
+            } else {
+                self.objective.part(numerator, denominator, x)
+            }
         };
         let forward = |class: &Class, x| part(class, class.before, class.after, x);
         let backward = |class: &Class, x| part(class, class.after, class.before, x);
@@ -89,8 +101,10 @@ impl<'a> Envelope<'a> {
             self.degrees
                 .iter()
                 .map(|d| {
-                    let (before, after) =
-                        (d.log_bystanders + d.before.high, d.log_bystanders + d.after.high);
+                    let (before, after) = (
+                        d.log_bystanders + d.before.high,
+                        d.log_bystanders + d.after.high,
+                    );
                     let x = d.log_rho.low;
                     if x == 0.0 {
                         0.0
@@ -121,7 +135,11 @@ impl<'a> Envelope<'a> {
 
     /// Fills in the degrees, from the highest down; returns what is known of "no label".
     fn survey(&mut self, cell: &Cell, bystander: Range) -> Class {
-        let mut survival = Class { before: 0.0, after: 0.0, log_ratio: 0.0 };
+        let mut survival = Class {
+            before: 0.0,
+            after: 0.0,
+            log_ratio: 0.0,
+        };
         let (mut before, mut after) = (Range::new(0.0, 0.0), Range::new(0.0, 0.0));
         let mut log_rho = Range::new(0.0, 0.0);
         self.degrees.clear();
@@ -129,7 +147,7 @@ impl<'a> Envelope<'a> {
             if term.degree == 1 {
                 let others = cell.others(self.rounds);
                 self.degrees.push(Degree {
-                    degree: 1,
+                    power: 1,
                     log_bystanders: (others.high / self.rounds.size).ln(),
                     before,
                     after,
@@ -138,25 +156,43 @@ impl<'a> Envelope<'a> {
                     value: 0.0,
                 });
                 let never = f64::NEG_INFINITY;
-                return Class { before: never, after: never, log_ratio: 0.0 };
+                return Class {
+                    before: never,
+                    after: never,
+                    log_ratio: 0.0,
+                };
             }
             let a = f64::from(term.rounds);
             let (u, delta, log_bystanders) = self.unlucky(cell, bystander, term.degree);
             let v = Range::new((u.low + delta.low).min(1.0), (u.high + delta.high).min(1.0));
-            let (u_low, u_high) = (geometric(term.rounds, u.low), geometric(term.rounds, u.high));
-            let (v_low, v_high) = (geometric(term.rounds, v.low), geometric(term.rounds, v.high));
+            let (u_low, u_high) = (
+                geometric(term.rounds, u.low),
+                geometric(term.rounds, u.high),
+            );
+            let (v_low, v_high) = (
+                geometric(term.rounds, v.low),
+                geometric(term.rounds, v.high),
+            );
             let log = |low: f64, high: f64| Range::new(low.ln(), high.ln());
             let (gain_u, gain_v) = (log(u_low.sum, u_high.sum), log(v_low.sum, v_high.sum));
             // ln G(u) - ln G(u + delta), from the ends and from the slope: the ends are exact where u is
             // known, the slope where delta is small.
             let gain = Range::new(
                 (gain_u.low - gain_v.high).max(-delta.high * v_high.slope / u_low.sum),
-                (gain_u.high - gain_v.low).min(-delta.low * u_low.slope / v_high.sum).min(0.0),
+                (gain_u.high - gain_v.low)
+                    .min(-delta.low * u_low.slope / v_high.sum)
+                    .min(0.0),
             );
-            let step = |delta: f64, u: f64| if delta > 0.0 { -a * (delta / u).ln_1p() } else { 0.0 };
+            let step = |delta: f64, u: f64| {
+                if delta > 0.0 {
+                    -a * (delta / u).ln_1p()
+                } else {
+                    0.0
+                }
+            };
             let add = |x: Range, y: Range| Range::new(x.low + y.low, x.high + y.high);
             self.degrees.push(Degree {
-                degree: term.degree,
+                power: term.degree,
                 log_bystanders,
                 before: add(before, gain_u),
                 after: add(after, gain_v),
@@ -166,9 +202,15 @@ impl<'a> Envelope<'a> {
             });
             before = add(before, Range::new(a * u.low.ln(), a * u.high.ln()));
             after = add(after, Range::new(a * v.low.ln(), a * v.high.ln()));
-            log_rho = add(log_rho, Range::new(step(delta.high, u.low), step(delta.low, u.high)));
-            survival =
-                Class { before: before.high, after: after.high, log_ratio: -log_rho.low };
+            log_rho = add(
+                log_rho,
+                Range::new(step(delta.high, u.low), step(delta.low, u.high)),
+            );
+            survival = Class {
+                before: before.high,
+                after: after.high,
+                log_ratio: -log_rho.low,
+            };
         }
         survival
     }
@@ -185,7 +227,8 @@ impl<'a> Envelope<'a> {
         let (mut hit_low, mut hit_high, mut miss) = (0.0, 0.0, Range::new(0.0, 0.0));
         let mut log_bystanders = f64::NEG_INFINITY;
         if others.high > 0.0 {
-            let hit = |entries: f64| (rounds.log_unanimous(degree, entries) - share(entries).ln()).exp();
+            let hit =
+                |entries: f64| (rounds.log_unanimous(degree, entries) - share(entries).ln()).exp();
             let low = bystander.clamp(cell.concentration.low);
             let high = bystander.clamp(cell.concentration.high);
             let along = if bystander.is_point() {
@@ -217,7 +260,11 @@ impl<'a> Envelope<'a> {
         let step = |entries: f64| rounds.step(degree, entries);
         let delta_low = (step(cell.loser.low) - step(cell.gainer.high + 1.0)).max(0.0);
         let delta_high = (step(cell.loser.high) - step(cell.gainer.low + 1.0)).max(delta_low);
-        (Range::new(low, high), Range::new(delta_low, delta_high), log_bystanders)
+        (
+            Range::new(low, high),
+            Range::new(delta_low, delta_high),
+            log_bystanders,
+        )
     }
 
     /// The class that loses the vote: ln(P/P') is the mean of ln-ratios that grow with the degree, so it
@@ -232,12 +279,12 @@ impl<'a> Envelope<'a> {
         // From the lowest degree up, so that the envelope of the values grows with the degree.
         for d in self.degrees.iter().rev() {
             envelope = envelope.max(d.log_rho.high);
-            let log_most = rounds.log_unanimous(d.degree, most);
-            let log_less = rounds.log_unanimous(d.degree, most - 1.0);
+            let log_most = rounds.log_unanimous(d.power, most);
+            let log_less = rounds.log_unanimous(d.power, most - 1.0);
             before.add(log_most + d.before.high);
             after.add(log_less + d.after.high);
-            least.add(rounds.log_unanimous(d.degree, fewest - 1.0) + d.after.low);
-            let log_ratio = rounds.log_step_ratio(d.degree, fewest);
+            least.add(rounds.log_unanimous(d.power, fewest - 1.0) + d.after.low);
+            let log_ratio = rounds.log_step_ratio(d.power, fewest);
             if most == fewest {
                 numerator.add(log_most + d.after.low + envelope);
             } else if log_ratio.is_finite() {
@@ -250,7 +297,11 @@ impl<'a> Envelope<'a> {
             denominator.add(log_less + d.after.low);
         }
         let log_ratio = log_mean_and(numerator.log() - denominator.log(), last_entry, least);
-        Class { before: before.log(), after: after.log(), log_ratio }
+        Class {
+            before: before.log(),
+            after: after.log(),
+            log_ratio,
+        }
     }
 
     /// The class that gains it: ln(P'/P) is a mean of ratios that need not be monotone in the degree, so
@@ -261,16 +312,16 @@ impl<'a> Envelope<'a> {
         let (mut before, mut after) = (LogSum::default(), LogSum::default());
         let (mut last_entry, mut least) = (LogSum::default(), LogSum::default());
         for d in &mut self.degrees {
-            let log_most = rounds.log_unanimous(d.degree, most);
+            let log_most = rounds.log_unanimous(d.power, most);
             d.weight = Range::new(
-                rounds.log_unanimous(d.degree, fewest) + d.before.low,
+                rounds.log_unanimous(d.power, fewest) + d.before.low,
                 log_most + d.before.high,
             );
             before.add(d.weight.high);
-            let log_after = rounds.log_unanimous(d.degree, most + 1.0) + d.after.high;
+            let log_after = rounds.log_unanimous(d.power, most + 1.0) + d.after.high;
             after.add(log_after);
             least.add(d.weight.low);
-            let log_ratio = rounds.log_step_ratio(d.degree, fewest + 1.0);
+            let log_ratio = rounds.log_step_ratio(d.power, fewest + 1.0);
             d.value = log_ratio - d.log_rho.low;
             if log_ratio.is_infinite() {
                 last_entry.add(log_after);
@@ -281,7 +332,7 @@ impl<'a> Envelope<'a> {
             if d.weight == NOTHING {
                 return f64::NEG_INFINITY;
             }
-            rounds.log_unanimous(d.degree, entries) + log_b
+            rounds.log_unanimous(d.power, entries) + log_b
         };
         // Values made to grow with the degree, weights that lean to high degrees ...
         let rising = log_mean(self.degrees.iter().rev(), |d| weight(most, d, d.before.low));
@@ -289,7 +340,11 @@ impl<'a> Envelope<'a> {
         let falling = log_mean(self.degrees.iter(), |d| weight(fewest, d, d.before.high));
         let mean = rising.min(falling).min(self.interval_mean());
         let log_ratio = log_mean_and(mean, last_entry, least);
-        Class { before: before.log(), after: after.log(), log_ratio }
+        Class {
+            before: before.log(),
+            after: after.log(),
+            log_ratio,
+        }
     }
 
     /// The bystanders together: none has a larger ratio than the smallest of them, and together they have no
@@ -302,16 +357,24 @@ impl<'a> Envelope<'a> {
             d.value = -d.log_rho.low;
             before.add(d.log_bystanders + d.before.high);
             after.add(d.log_bystanders + d.after.high);
-            loser.add(rounds.log_unanimous(d.degree, cell.loser.low) + d.before.low);
-            gainer.add(rounds.log_unanimous(d.degree, cell.gainer.low + 1.0) + d.after.low);
+            loser.add(rounds.log_unanimous(d.power, cell.loser.low) + d.before.low);
+            gainer.add(rounds.log_unanimous(d.power, cell.gainer.low + 1.0) + d.after.low);
         }
         let log_ratio = log_mean(self.degrees.iter(), |d| {
-            rounds.log_unanimous(d.degree, bystander.low) + d.before.high
+            rounds.log_unanimous(d.power, bystander.low) + d.before.high
         });
         let left = |taken: LogSum| (1.0 - taken.log().exp() + 1e-15).max(0.0).ln();
         let (before, after) = (before.log().min(left(loser)), after.log().min(left(gainer)));
-        let log_ratio = if after == f64::NEG_INFINITY { 0.0 } else { log_ratio.max(0.0) };
-        Class { before, after, log_ratio }
+        let log_ratio = if after == f64::NEG_INFINITY {
+            0.0
+        } else {
+            log_ratio.max(0.0)
+        };
+        Class {
+            before,
+            after,
+            log_ratio,
+        }
     }
 
     /// The largest mean of the values over all weights in their ranges: the weights of all values
@@ -320,7 +383,11 @@ impl<'a> Envelope<'a> {
         let mean_above = |threshold: f64| {
             let (mut numerator, mut denominator) = (LogSum::default(), LogSum::default());
             for d in &self.degrees {
-                let weight = if d.value >= threshold { d.weight.high } else { d.weight.low };
+                let weight = if d.value >= threshold {
+                    d.weight.high
+                } else {
+                    d.weight.low
+                };
                 if weight > f64::NEG_INFINITY {
                     numerator.add(weight + d.value);
                     denominator.add(weight);
@@ -328,12 +395,18 @@ impl<'a> Envelope<'a> {
             }
             numerator.log() - denominator.log()
         };
-        self.degrees.iter().map(|d| mean_above(d.value)).fold(f64::NEG_INFINITY, f64::max)
+        self.degrees
+            .iter()
+            .map(|d| mean_above(d.value))
+            .fold(f64::NEG_INFINITY, f64::max)
     }
 }
 
 /// The weight of a degree that takes no part in a mean.
-const NOTHING: Range = Range { low: f64::NEG_INFINITY, high: f64::NEG_INFINITY };
+const NOTHING: Range = Range {
+    low: f64::NEG_INFINITY,
+    high: f64::NEG_INFINITY,
+};
 
 /// ln of a mean ratio plus what comes on top of it: outputs that need the last entry, over the least
 /// that the denominator can be. 0 where there is neither.
@@ -388,7 +461,10 @@ struct LogSum {
 
 impl Default for LogSum {
     fn default() -> Self {
-        Self { top: f64::NEG_INFINITY, sum: 0.0 }
+        Self {
+            top: f64::NEG_INFINITY,
+            sum: 0.0,
+        }
     }
 }
 

@@ -40,8 +40,14 @@ pub(crate) fn climb(
         let spread = (rounds.size / rounds.classes as f64).floor();
         let first = (Cell::bystanders(rounds) >= 2.0).then_some(spread);
         for first in [None, first] {
-            let mut place = Place { loser: start.loser, gainer: start.gainer, first };
-            let Some(mut pair) = place.pair(rounds) else { continue };
+            let mut place = Place {
+                loser: start.loser,
+                gainer: start.gainer,
+                first,
+            };
+            let Some(mut pair) = place.pair(rounds) else {
+                continue;
+            };
             let mut best = cost(&pair);
             let mut step = f64::from(rounds.voters.next_power_of_two()) / 4.0;
             while step >= 1.0 {
@@ -78,10 +84,19 @@ impl Place {
     fn moves(self, step: f64) -> Vec<Self> {
         let mut moves = Vec::with_capacity(6);
         for step in [step, -step] {
-            moves.push(Self { loser: self.loser + step, ..self });
-            moves.push(Self { gainer: self.gainer + step, ..self });
+            moves.push(Self {
+                loser: self.loser + step,
+                ..self
+            });
+            moves.push(Self {
+                gainer: self.gainer + step,
+                ..self
+            });
             if let Some(first) = self.first {
-                moves.push(Self { first: Some(first + step), ..self });
+                moves.push(Self {
+                    first: Some(first + step),
+                    ..self
+                });
             }
         }
         moves
