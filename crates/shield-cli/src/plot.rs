@@ -98,7 +98,10 @@ fn paint<B: DrawingBackend>(
         .y_label_formatter(&|value| format!("{value:.1}"))
         .draw()?;
 
-    let shown = figure.cloud.iter().filter(|(epsilon, _)| *epsilon <= right);
+    let inside = |&&(epsilon, gta): &&(f64, f64)| {
+        (left..right).contains(&epsilon) && (bottom..top).contains(&(100.0 * gta))
+    };
+    let shown = figure.cloud.iter().filter(inside);
     chart.draw_series(shown.map(|&(epsilon, gta)| {
         Circle::new((epsilon, 100.0 * gta), 2, RGBColor(205, 205, 205).filled())
     }))?;

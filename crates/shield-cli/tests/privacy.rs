@@ -1,0 +1,298 @@
+//! The privacy commands as a user meets them: keys, exit codes, infinities.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn shield(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_shield"))
+        .args(arguments)
+        .output()
+        .expect("the program runs")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = shield(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let output = shield(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Six samples, nine teachers, three classes; every leader is far ahead.
+const VOTES: &str = "0,0,0,0,0,0,0,1,2\n1,1,1,1,1,1,1,1,1\n2,2,2,2,2,2,2,0,0\n\
+    0,0,0,0,0,0,0,0,1\n1,1,1,1,1,1,2,1,1\n2,2,2,2,2,2,2,2,1\n";
+
+fn votes() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("votes.csv");
+    std::fs::write(&path, VOTES).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+#[test]
+fn analyze_has_the_keys_of_the_contract() {
+    let (_folder, path) = votes();
+    let answer = json(&[
+        "analyze",
+        "--votes",
+        &path,
+        "--classes",
+        "3",
+        "--offset",
+        "4",
+        "--json",
+    ]);
+    for key in ["published", "renyi", "teacher_wise", "data_independent"] {
+        assert!(answer["epsilon"][key].as_f64().unwrap() > 0.0, "{key}");
+    }
+    assert!(answer["epsilon"]["exact"]["data_independent"].is_f64());
+    assert_eq!(answer["queries"], 100);
+    assert_eq!(answer["mechanism"]["name"], "shield");
+    // Each figure is at least as good as the one before it on the same votes.
+    let figure = |key: &str| answer["epsilon"][key].as_f64().unwrap();
+    assert!(figure("renyi") < figure("published"));
+    assert!(figure("teacher_wise") <= figure("renyi") * 1.001);
+    assert!(figure("data_independent") > figure("teacher_wise"));
+}
+
+#[test]
+fn what_depends_on_the_votes_comes_with_a_warning() {
+    let (_folder, path) = votes();
+    let output = shield(&["analyze", "--votes", &path, "--classes", "3", "--json"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("must not be published"));
+    let output = shield(&["analyze", "--votes", &path, "--classes", "3"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("keep them to yourself"));
+}
+
+#[test]
+fn other_mechanisms_are_accounted_for() {
+    let (_folder, path) = votes();
+    let of = |name: &str| {
+        json(&[
+            "analyze",
+            "--votes",
+            &path,
+            "--classes",
+            "3",
+            "--mechanism",
+            name,
+            "--noise",
+            "3",
+            "--json",
+        ])
+    };
+    let exact = of("exact");
+    assert_eq!(exact["epsilon"]["published"], 0.0);
+    assert_eq!(exact["epsilon"]["data_independent"], "inf");
+    assert_eq!(exact["accuracy"]["argmax"], 1.0);
+    for name in ["lnmax", "gnmax"] {
+        let noisy = of(name);
+        let figure = |key: &str| noisy["epsilon"][key].as_f64().unwrap();
+        assert!(
+            figure("published") >= figure("renyi")
+                && figure("renyi") <= figure("data_independent") * 1.001
+        );
+        assert_eq!(noisy["mechanism"]["noise"], 3.0);
+    }
+}
+
+#[test]
+fn bound_has_the_keys_of_the_contract() {
+    let answer = json(&[
+        "bound",
+        "--teachers",
+        "30",
+        "--classes",
+        "4",
+        "--offset",
+        "5",
+        "--budget",
+        "1",
+        "--json",
+    ]);
+    let (proven, found) = (
+        answer["epsilon"].as_f64().unwrap(),
+        answer["worst_found"].as_f64().unwrap(),
+    );
+    assert!(found <= proven && proven < 1.05 * found, "{proven} {found}");
+    let votes: u64 = answer["worst_histogram"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v.as_u64().unwrap())
+        .sum();
+    assert_eq!(votes, 30);
+    assert!(answer["exact"]["epsilon"].as_f64().unwrap() <= proven);
+    let queries = answer["queries_within_budget"]
+        .as_u64()
+        .unwrap()
+        .to_string();
+    let again = json(&[
+        "bound",
+        "--teachers",
+        "30",
+        "--classes",
+        "4",
+        "--offset",
+        "5",
+        "--queries",
+        &queries,
+        "--json",
+    ]);
+    assert!(again["epsilon"].as_f64().unwrap() <= 1.0);
+}
+
+#[test]
+fn no_dummies_no_privacy() {
+    let answer = json(&[
+        "bound",
+        "--teachers",
+        "30",
+        "--classes",
+        "4",
+        "--offset",
+        "0",
+        "--json",
+    ]);
+    assert_eq!(answer["epsilon"], "inf");
+    assert_eq!(answer["exact"]["epsilon"], "inf");
+}
+
+#[test]
+fn one_named_pair() {
+    let answer = json(&[
+        "bound",
+        "--histogram",
+        "5,3,2",
+        "--from",
+        "0",
+        "--to",
+        "1",
+        "--queries",
+        "3",
+        "--json",
+    ]);
+    assert!(answer["exact"].as_f64().unwrap() <= answer["renyi"].as_f64().unwrap());
+    for (from, to) in [("0", "0"), ("0", "7")] {
+        refused(&["bound", "--histogram", "5,3,2", "--from", from, "--to", to]);
+    }
+}
+
+#[test]
+fn tune_has_the_keys_of_the_contract_and_keeps_to_its_target() {
+    let (folder, path) = votes();
+    let plot = folder.path().join("front.svg");
+    let base = [
+        "tune",
+        "--votes",
+        &path,
+        "--classes",
+        "3",
+        "--max-degree",
+        "3",
+        "--max-terms",
+        "5",
+    ];
+    for objective in ["published", "data-independent"] {
+        let mut arguments = base.to_vec();
+        arguments.extend(["--offsets", "3,9", "--objective", objective, "--json"]);
+        arguments.extend(["--plot", plot.to_str().unwrap()]);
+        let answer = json(&arguments);
+        assert_eq!(answer["evaluated"], 30);
+        assert_eq!(answer["exhaustive"], true);
+        let front = answer["front"].as_array().unwrap();
+        assert!(!front.is_empty());
+        for pair in front.windows(2) {
+            assert!(pair[0]["epsilon"].as_f64() < pair[1]["epsilon"].as_f64());
+            assert!(pair[0]["ground_truth"].as_f64() < pair[1]["ground_truth"].as_f64());
+        }
+        for key in ["polynomial", "offset", "terms", "degree"] {
+            assert!(!front[0][key].is_null(), "{key}");
+        }
+        // A target between the cheapest and the dearest: reached, never exceeded.
+        let middle = front[front.len() / 2]["epsilon"].as_f64().unwrap() * 1.0001;
+        let target = middle.to_string();
+        let mut arguments = base.to_vec();
+        arguments.extend(["--offsets", "3,9", "--objective", objective, "--json"]);
+        arguments.extend(["--target-epsilon", &target]);
+        assert!(json(&arguments)["chosen"]["epsilon"].as_f64().unwrap() <= middle);
+    }
+    let drawing = std::fs::read_to_string(plot).unwrap();
+    assert!(drawing.starts_with("<svg") && drawing.contains("ground-truth accuracy"));
+    let bitmap = folder.path().join("front.png");
+    let mut arguments = base.to_vec();
+    arguments.extend(["--offsets", "3", "--plot", bitmap.to_str().unwrap()]);
+    assert!(shield(&arguments).status.success());
+    assert!(std::fs::read(bitmap).unwrap().starts_with(b"\x89PNG"));
+    let mut arguments = base.to_vec();
+    arguments.extend(["--target-epsilon", "0.000001"]);
+    assert_eq!(shield(&arguments).status.code(), Some(1));
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let (_folder, path) = votes();
+    let bound = ["bound", "--teachers", "30", "--classes", "4"];
+    for (option, value) in [
+        ("--delta", "0"),
+        ("--delta", "1"),
+        ("--delta", "-1"),
+        ("--delta", "NaN"),
+        ("--queries", "0"),
+        ("--queries", "-3"),
+        ("--budget", "-1"),
+        ("--polynomial", "0"),
+        ("--offset", "x"),
+    ] {
+        let mut arguments = bound.to_vec();
+        let joined = format!("{option}={value}");
+        arguments.push(&joined);
+        assert!(!refused(&arguments).is_empty(), "{option} {value}");
+    }
+    refused(&["bound", "--teachers", "0", "--classes", "4"]);
+    refused(&["bound"]);
+    refused(&[
+        "analyze",
+        "--votes",
+        &path,
+        "--mechanism",
+        "lnmax",
+        "--noise",
+        "0",
+    ]);
+    let tune = [
+        "tune",
+        "--votes",
+        &path,
+        "--max-degree",
+        "2",
+        "--max-terms",
+        "3",
+    ];
+    for extra in [
+        ["--plot", "x.jpg"],
+        ["--target-accuracy", "1.5"],
+        ["--offsets", "1,b"],
+    ] {
+        let mut arguments = tune.to_vec();
+        arguments.extend(extra);
+        refused(&arguments);
+    }
+    refused(&[
+        "tune",
+        "--votes",
+        &path,
+        "--max-degree",
+        "0",
+        "--max-terms",
+        "3",
+    ]);
+}
