@@ -180,7 +180,8 @@ fn one_named_pair() {
         "3",
         "--json",
     ]);
-    assert!(answer["exact"].as_f64().unwrap() <= answer["renyi"].as_f64().unwrap());
+    // With so few queries both end at the largest loss; the grid may add a little to it.
+    assert!(answer["exact"].as_f64().unwrap() <= answer["renyi"].as_f64().unwrap() * 1.001);
     for (from, to) in [("0", "0"), ("0", "7")] {
         refused(&["bound", "--histogram", "5,3,2", "--from", from, "--to", to]);
     }

@@ -10,6 +10,8 @@
 //! | [`seed`], [`draws`] | whom the server draws |
 //! | [`operator`] | the operator in the clear: the reference for every encrypted backend |
 //! | [`distribution`], [`accuracy`] | the exact law of the output, and how good it is |
+//! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
+//! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
 //! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
 
