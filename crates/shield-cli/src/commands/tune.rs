@@ -130,7 +130,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             path,
             &Figure {
                 title: format!(
-                    "{} polynomials, {} queries, delta {:e}",
+                    "{} settings, {} queries, delta {:e}",
                     outcome.evaluated,
                     search.usage.queries,
                     search.usage.delta.get()
