@@ -119,7 +119,7 @@ fn analyze_answers_with_the_keys_of_the_contract() {
 fn demo_runs_without_any_file() {
     let output = shield(&["demo"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("synthetic votes"));
+    assert!(stdout(&output).contains("real votes"));
     let found = json(&["demo", "--json"]);
     assert!(found["label"]["correct"].as_u64().unwrap() > 850);
 }

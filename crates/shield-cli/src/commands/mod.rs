@@ -4,8 +4,14 @@ mod analyze;
 mod completions;
 mod demo;
 mod label;
+#[cfg(feature = "learn")]
+mod learn;
 mod man;
+#[cfg(feature = "learn")]
+mod predict;
 mod synthesize;
+#[cfg(feature = "learn")]
+mod teach;
 
 use clap::{Parser, Subcommand};
 
@@ -37,6 +43,12 @@ enum Command {
     Label(label::LabelArgs),
     Analyze(analyze::AnalyzeArgs),
     Synthesize(synthesize::SynthesizeArgs),
+    #[cfg(feature = "learn")]
+    Teach(teach::TeachArgs),
+    #[cfg(feature = "learn")]
+    Learn(learn::LearnArgs),
+    #[cfg(feature = "learn")]
+    Predict(predict::PredictArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -62,6 +74,12 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Label(args) => label::run(&args, output),
         Command::Analyze(args) => analyze::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Teach(args) => teach::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Learn(args) => learn::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Predict(args) => predict::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
