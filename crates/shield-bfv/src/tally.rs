@@ -1,0 +1,305 @@
+//! The tally: for each cell, how often each class was drawn, still encrypted.
+//!
+//! `C = sum over teachers of m_t Z_t`, where Z_t is the teacher's ballot and m_t the plaintext that holds, at
+//! each sample, how often the cell's round drew the teacher. The paper multiplies one masked ciphertext a
+//! teacher instead; here no ciphertexts are multiplied at all.
+//!
+//! Masks are constant on runs, so a mask is a polynomial in X^K' with N/K' coefficients. Eight are
+//! transformed at once, one a lane. A mask's value then meets a run of the ballot's values: scalar times
+//! block, summed in two 64-bit halves, reduced once after up to 4,000 teachers. Ballots are opened a few at
+//! a time; nothing grows with the number of teachers but the time.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
+use crate::ring::{Arithmetic, Block, Context, Kernel, LANES, Lanes, Modulus, Poly, dispatch};
+use crate::scheme::Ciphertext;
+
+/// Ballots in memory at a time.
+pub(crate) const OPEN_BALLOTS: usize = 48;
+
+/// Products that a pair of 64-bit halves can sum.
+const MAX_TERMS: usize = 4_000;
+
+/// Blocks of a part's limb that one step of the inner loop takes.
+const STEP: usize = 2;
+
+/// One drawn entry: this ballot, for this ciphertext, at this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Selection {
+    pub(crate) teacher: u32,
+    pub(crate) ciphertext: u32,
+    pub(crate) position: u32,
+}
+
+/// Sums of products of one limb: for each step, for each ciphertext, both parts' blocks, low and high halves.
+struct Sums {
+    blocks: Vec<[Block; 4 * STEP]>,
+}
+
+/// The mask of one ballot for one ciphertext: a lane of an octet.
+#[derive(Clone, Copy)]
+struct Lane {
+    ballot: usize,
+}
+
+/// Up to eight masks for one ciphertext.
+struct Octet {
+    lanes: Vec<Lane>,
+    ciphertext: usize,
+}
+
+/// Sums the selected ballots into one ciphertext each.
+///
+/// `selections` are sorted by teacher; `open` is asked once for each teacher in them, in order.
+pub(crate) fn tally<'a, E: Send>(
+    context: &Context,
+    positions: usize,
+    ciphertexts: usize,
+    selections: &[Selection],
+    mut open: impl FnMut(u32) -> Result<Cow<'a, Ciphertext>, E>,
+) -> Result<Vec<Ciphertext>, E> {
+    let limbs = context.limbs();
+    let steps = context.degree() / LANES / STEP;
+    let mut sums: Vec<Sums> = (0..limbs)
+        .map(|_| Sums {
+            blocks: vec![[[0; 8]; 4 * STEP]; steps * ciphertexts],
+        })
+        .collect();
+    let mut terms = vec![0; ciphertexts];
+    let mut rest = selections;
+    while !rest.is_empty() {
+        let mut ballots = Vec::with_capacity(OPEN_BALLOTS);
+        let mut masks: Vec<Vec<(usize, &[Selection])>> = vec![Vec::new(); ciphertexts];
+        while ballots.len() < OPEN_BALLOTS && !rest.is_empty() {
+            let teacher = rest[0].teacher;
+            let (own, later) = rest.split_at(rest.partition_point(|s| s.teacher == teacher));
+            for mask in own.chunk_by(|a, b| a.ciphertext == b.ciphertext) {
+                masks[mask[0].ciphertext as usize].push((ballots.len(), mask));
+            }
+            ballots.push(open(teacher)?);
+            rest = later;
+        }
+        let full: Vec<bool> = terms
+            .iter_mut()
+            .zip(&masks)
+            .map(|(terms, masks)| {
+                *terms += masks.len();
+                let full = *terms > MAX_TERMS;
+                if full {
+                    *terms = masks.len() + 1;
+                }
+                full
+            })
+            .collect();
+        let octets: Vec<Octet> = masks
+            .iter()
+            .enumerate()
+            .flat_map(|(ciphertext, masks)| {
+                masks.chunks(LANES).map(move |masks| Octet {
+                    lanes: masks.iter().map(|&(ballot, _)| Lane { ballot }).collect(),
+                    ciphertext,
+                })
+            })
+            .collect();
+        let encoded = encode(context, positions, &masks);
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let transformed = transform(context, i, positions, &encoded);
+            accumulate(
+                context,
+                i,
+                positions,
+                &ballots,
+                &octets,
+                &transformed,
+                &full,
+                sums,
+            );
+        }
+    }
+    Ok(finish(context, ciphertexts, &sums))
+}
+
+/// The masks' coefficients modulo t, eight masks interleaved.
+fn encode(
+    context: &Context,
+    positions: usize,
+    masks: &[Vec<(usize, &[Selection])>],
+) -> Vec<Vec<Block>> {
+    let octets: Vec<&[(usize, &[Selection])]> =
+        masks.iter().flat_map(|masks| masks.chunks(LANES)).collect();
+    octets
+        .par_iter()
+        .map(|octet| {
+            let mut blocks = vec![[0; LANES]; positions];
+            for (lane, (_, mask)) in octet.iter().enumerate() {
+                for selection in *mask {
+                    blocks[selection.position as usize][lane] += 1;
+                }
+            }
+            context.t().backward_batch(&mut blocks);
+            blocks
+        })
+        .collect()
+}
+
+/// The masks' values modulo prime `i`, in Montgomery's form.
+fn transform(
+    context: &Context,
+    i: usize,
+    positions: usize,
+    encoded: &[Vec<Block>],
+) -> Vec<Vec<Block>> {
+    encoded
+        .par_iter()
+        .map(|coefficients| {
+            let mut values = vec![[0; LANES]; positions];
+            context.lift_multiplier(i, coefficients.as_flattened(), values.as_flattened_mut());
+            context.q()[i].forward_batch(&mut values);
+            values
+        })
+        .collect()
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the inner loop of the engine, called once"
+)]
+fn accumulate(
+    context: &Context,
+    i: usize,
+    positions: usize,
+    ballots: &[Cow<'_, Ciphertext>],
+    octets: &[Octet],
+    masks: &[Vec<Block>],
+    full: &[bool],
+    sums: &mut Sums,
+) {
+    let limbs: Vec<[&[Block]; 2]> = ballots
+        .iter()
+        .map(|ballot| [0, 1].map(|part| ballot.parts[part].limb(i).as_chunks().0))
+        .collect();
+    let ciphertexts = full.len();
+    let steps = context.degree() / LANES / STEP;
+    let blocks_a_run = context.degree() / positions / LANES;
+    // A few dozen steps a task: enough tasks for every core, few enough to cost nothing.
+    let steps_a_task = (steps / 64).max(1);
+    sums.blocks
+        .par_chunks_mut(steps_a_task * ciphertexts)
+        .enumerate()
+        .for_each(|(task, sums)| {
+            dispatch(Accumulate {
+                modulus: context.q()[i].modulus(),
+                first_step: task * steps_a_task,
+                blocks_a_run,
+                limbs: &limbs,
+                octets,
+                masks,
+                full,
+                sums,
+            });
+        });
+}
+
+struct Accumulate<'a> {
+    modulus: Modulus,
+    first_step: usize,
+    blocks_a_run: usize,
+    limbs: &'a [[&'a [Block]; 2]],
+    octets: &'a [Octet],
+    masks: &'a [Vec<Block>],
+    full: &'a [bool],
+    sums: &'a mut [[Block; 4 * STEP]],
+}
+
+impl Kernel for Accumulate<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = Arithmetic::new(l, self.modulus);
+        let zero = l.splat(0);
+        for (index, sums) in self.sums.chunks_exact_mut(self.full.len()).enumerate() {
+            let block = (self.first_step + index) * STEP;
+            let positions = [block / self.blocks_a_run, (block + 1) / self.blocks_a_run];
+            for (sum, _) in sums.iter_mut().zip(self.full).filter(|(_, full)| **full) {
+                // The halves stand for v * 2^52: as a high half, v counts the same.
+                for pair in sum.as_chunks_mut::<2>().0 {
+                    let value = a.fold(l.load(&pair[0]), l.load(&pair[1]));
+                    l.store(zero, &mut pair[0]);
+                    l.store(value, &mut pair[1]);
+                }
+            }
+            let mut octets = self.octets.iter().zip(self.masks).peekable();
+            while let Some((octet, mask)) = octets.next() {
+                let ciphertext = octet.ciphertext;
+                let mut s = sums[ciphertext].each_ref().map(|x| l.load(x));
+                let mut next = Some((octet, mask));
+                while let Some((octet, mask)) = next {
+                    let (m0, m1) = (&mask[positions[0]], &mask[positions[1]]);
+                    for (k, lane) in octet.lanes.iter().enumerate() {
+                        let [c0, c1] = self.limbs[lane.ballot];
+                        let (m0, m1) = (l.splat(m0[k]), l.splat(m1[k]));
+                        let x = [&c0[block], &c0[block + 1], &c1[block], &c1[block + 1]];
+                        let x = x.map(|x| l.load(x));
+                        s[0] = l.mul_low(s[0], x[0], m0);
+                        s[1] = l.mul_high(s[1], x[0], m0);
+                        s[2] = l.mul_low(s[2], x[1], m1);
+                        s[3] = l.mul_high(s[3], x[1], m1);
+                        s[4] = l.mul_low(s[4], x[2], m0);
+                        s[5] = l.mul_high(s[5], x[2], m0);
+                        s[6] = l.mul_low(s[6], x[3], m1);
+                        s[7] = l.mul_high(s[7], x[3], m1);
+                    }
+                    next = octets.next_if(|(octet, _)| octet.ciphertext == ciphertext);
+                }
+                for (x, s) in sums[ciphertext].iter_mut().zip(s) {
+                    l.store(s, x);
+                }
+            }
+        }
+    }
+}
+
+/// Reduces the sums to ciphertexts.
+fn finish(context: &Context, ciphertexts: usize, sums: &[Sums]) -> Vec<Ciphertext> {
+    (0..ciphertexts)
+        .into_par_iter()
+        .map(|ciphertext| {
+            let n = context.degree();
+            let mut parts = [Poly::zero(n, sums.len()), Poly::zero(n, sums.len())];
+            for (i, sums) in sums.iter().enumerate() {
+                let [c0, c1] = &mut parts;
+                dispatch(Finish {
+                    modulus: context.q()[i].modulus(),
+                    sums: sums.blocks.iter().skip(ciphertext).step_by(ciphertexts),
+                    out: [c0.limb_mut(i), c1.limb_mut(i)],
+                });
+            }
+            Ciphertext { parts }
+        })
+        .collect()
+}
+
+struct Finish<'a, I> {
+    modulus: Modulus,
+    sums: I,
+    out: [&'a mut [u64]; 2],
+}
+
+impl<'a, I: Iterator<Item = &'a [Block; 4 * STEP]>> Kernel for Finish<'_, I> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = Arithmetic::new(l, self.modulus);
+        let [c0, c1] = self.out;
+        let (c0, c1) = (c0.as_chunks_mut::<8>().0, c1.as_chunks_mut::<8>().0);
+        let steps = c0.chunks_exact_mut(STEP).zip(c1.chunks_exact_mut(STEP));
+        for (sum, (c0, c1)) in self.sums.zip(steps) {
+            let out = c0.iter_mut().chain(c1);
+            for (pair, block) in sum.as_chunks::<2>().0.iter().zip(out) {
+                l.store(a.fold(l.load(&pair[0]), l.load(&pair[1])), block);
+            }
+        }
+    }
+}
