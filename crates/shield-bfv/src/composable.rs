@@ -97,6 +97,11 @@ pub(crate) fn products(layout: &Layout) -> usize {
     2 * (ciphertexts * layout.groups().ilog2() as usize + ciphertexts - 1)
 }
 
+/// Products in sequence that [`labels`] makes.
+pub(crate) fn depth(layout: &Layout) -> u32 {
+    layout.groups().ilog2() + layout.ciphertexts().next_power_of_two().ilog2()
+}
+
 /// Rotations between groups that [`labels`] makes.
 pub(crate) fn rotations(layout: &Layout) -> usize {
     2 * layout.ciphertexts() * layout.groups().ilog2() as usize

@@ -11,6 +11,7 @@
 //! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
+//! | `published` | the paper's circuit, as a baseline (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
 //! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs depth 13;
@@ -27,6 +28,8 @@ pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod plan;
+#[cfg(feature = "published")]
+pub mod published;
 pub mod release;
 pub mod reveal;
 mod ring;

@@ -294,6 +294,14 @@ impl Plan {
         }
     }
 
+    /// Products of ciphertexts in sequence.
+    pub fn depth(&self) -> u32 {
+        match self.release {
+            ReleaseMode::Reveal => self.order.depth(),
+            ReleaseMode::Composable => self.order.depth() + composable::depth(&self.layout),
+        }
+    }
+
     /// Rotations of ciphertexts a batch.
     pub fn rotations(&self) -> usize {
         let sums = self.layout.run().ilog2() as usize;

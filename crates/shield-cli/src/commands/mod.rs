@@ -1,10 +1,12 @@
 //! The commands, one file each: its arguments, and what it does.
 
 mod analyze;
+mod bench;
 mod completions;
 mod demo;
 mod label;
 mod man;
+mod plan;
 mod synthesize;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +38,8 @@ enum Command {
     Demo(demo::DemoArgs),
     Label(label::LabelArgs),
     Analyze(analyze::AnalyzeArgs),
+    Plan(plan::PlanArgs),
+    Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -61,6 +65,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(&args, output),
         Command::Label(args) => label::run(&args, output),
         Command::Analyze(args) => analyze::run(&args, output),
+        Command::Plan(args) => plan::run(&args, output),
+        Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
