@@ -49,11 +49,24 @@ pub(crate) trait Kernel {
 /// Runs `kernel` with AVX-512 IFMA where the processor has it, lane by lane elsewhere.
 #[inline]
 pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg(test)]
+    KERNELS.with(|count| count.set(count.get() + 1));
     #[cfg(target_arch = "x86_64")]
     if let Some(lanes) = super::avx512::Avx512::detect() {
         return lanes.vectorize(kernel);
     }
     kernel.run(Portable)
+}
+
+#[cfg(test)]
+thread_local! {
+    static KERNELS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How many kernels this thread has run: for the test that the work does not depend on the votes.
+#[cfg(test)]
+pub(crate) fn kernels_run() -> u64 {
+    KERNELS.with(std::cell::Cell::get)
 }
 
 /// The reference lanes: plain integer arithmetic on an array.

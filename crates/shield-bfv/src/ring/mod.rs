@@ -11,6 +11,8 @@ mod poly;
 mod primes;
 
 pub(crate) use context::{Context, PLAINTEXT};
+#[cfg(test)]
+pub(crate) use lanes::kernels_run;
 pub(crate) use lanes::{Block, Kernel, LANES, Lanes, dispatch};
 pub(crate) use modulus::{Arithmetic, Modulus};
 pub(crate) use ntt::{Ntt, Unit};
