@@ -16,7 +16,7 @@ use crate::plan::{Plan, ReleaseMode};
 use crate::release::Release;
 use crate::reveal::{Reveal, Rounds, Safeguards};
 use crate::ring::Context;
-use crate::scheme::Ciphertext;
+use crate::scheme::{Ciphertext, Digits};
 use crate::tally::{self, Selection};
 use crate::unanimity;
 
@@ -180,17 +180,30 @@ impl Aggregation<'_> {
             })
     }
 
+    /// A ciphertext under every move between groups, in the order of their numbers.
+    fn moves(&self, unmoved: Ciphertext) -> Vec<Ciphertext> {
+        let layout = self.plan.layout();
+        let mut moved = vec![unmoved];
+        // A ciphertext is cut into digits once for all the moves that start from it.
+        let mut digits: Vec<Option<Digits>> = vec![];
+        for by in 1..layout.groups() {
+            let (from, step) = move_step(layout, by);
+            digits.resize_with(digits.len().max(from + 1), || None);
+            let source = &moved[from];
+            let cut = digits[from].get_or_insert_with(|| Digits::of(self.context, source));
+            let next = self.key.group_moves[step].rotate_with(self.context, source, cut);
+            moved.push(next);
+        }
+        moved
+    }
+
     pub(crate) fn reveal(&self, outcomes: Vec<Ciphertext>, shifts: &[usize]) -> Vec<Ciphertext> {
         let (context, layout) = (self.context, self.plan.layout());
         let limbs = self.plan.reveal_limbs();
         let (outcomes, successes) = outcomes
             .into_par_iter()
             .map(|mut outcome| {
-                let mut moved = vec![self.class_sum(&outcome)];
-                for by in 1..layout.groups() {
-                    let (from, step) = move_step(layout, by);
-                    moved.push(self.key.group_moves[step].rotate(context, &moved[from]));
-                }
+                let mut moved = self.moves(self.class_sum(&outcome));
                 for c in moved.iter_mut().chain([&mut outcome]) {
                     c.drop_to(context, limbs);
                 }

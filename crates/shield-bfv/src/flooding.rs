@@ -37,7 +37,7 @@
 
 use rand::{CryptoRng, RngCore};
 
-use crate::ring::{Coefficients, Context, Poly, Values};
+use crate::ring::{Buffer, Coefficients, Context, Poly, Values};
 use crate::scheme::{Ciphertext, EncryptionKey};
 
 /// Statistical distance, in bits, between a release and its simulation.
@@ -83,7 +83,7 @@ fn flood<R: RngCore + CryptoRng>(
     let digits = bits.div_ceil(DIGIT) as usize;
     let top = (1_u64 << (bits - DIGIT * (digits as u32 - 1))) - 1;
     // Digit by digit, the sum of three: below 2^42 each.
-    let mut sums = vec![0_u64; n * digits];
+    let mut sums = Buffer::zeroed(n * digits);
     for sum in sums.chunks_exact_mut(digits) {
         for _ in 0..3 {
             for (i, digit) in sum.iter_mut().enumerate() {
@@ -96,7 +96,7 @@ fn flood<R: RngCore + CryptoRng>(
             }
         }
     }
-    let mut poly = Poly::<Coefficients>::zero(n, limbs);
+    let mut poly = Poly::<Coefficients>::unset(n, limbs);
     for (limb, ntt) in poly.iter_mut().zip(context.q()) {
         let q = ntt.modulus();
         let weights: Vec<u64> = (0..digits as u64)

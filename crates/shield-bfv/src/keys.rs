@@ -15,7 +15,7 @@ use rand::{CryptoRng, RngCore};
 use crate::layout::Layout;
 use crate::plan::{Plan, ReleaseMode};
 use crate::ring::Context;
-use crate::scheme::{Automorphism, Ciphertext, EncryptionKey, Secret, SwitchKey};
+use crate::scheme::{Automorphism, Ciphertext, Digits, EncryptionKey, Secret, SwitchKey};
 
 /// The name of a set of keys: a digest of the public one. Ballots and releases carry it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,8 +90,20 @@ macro_rules! id {
 id!(SecretKey, PublicKey, EvaluationKey);
 
 impl Rotation {
+    /// The ciphertext of the permuted slots.
     pub(crate) fn rotate(&self, context: &Context, c: &Ciphertext) -> Ciphertext {
-        self.automorphism.rotate(context, &self.key, c)
+        self.automorphism.rotate(context, &self.key, c, None)
+    }
+
+    /// The same, for a ciphertext whose digits are known.
+    pub(crate) fn rotate_with(
+        &self,
+        context: &Context,
+        c: &Ciphertext,
+        digits: &Digits,
+    ) -> Ciphertext {
+        self.automorphism
+            .rotate(context, &self.key, c, Some(digits))
     }
 }
 
@@ -122,7 +134,7 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
             .into_iter()
             .map(|exponent| {
                 let automorphism = Automorphism::new(context.degree(), exponent);
-                let key = SwitchKey::automorphism(context, &secret, &automorphism, rng);
+                let key = SwitchKey::automorphism(context, &secret, exponent, rng);
                 Rotation { automorphism, key }
             })
             .collect::<Vec<_>>()

@@ -13,7 +13,9 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use crate::ring::{Arithmetic, Block, Context, Kernel, LANES, Lanes, Modulus, Poly, dispatch};
+use crate::ring::{
+    Arithmetic, Block, Buffer, Context, Kernel, LANES, Lanes, Modulus, Poly, dispatch,
+};
 use crate::scheme::Ciphertext;
 
 /// Ballots in memory at a time.
@@ -33,9 +35,22 @@ pub(crate) struct Selection {
     pub(crate) position: u32,
 }
 
-/// Sums of products of one limb: for each step, for each ciphertext, both parts' blocks, low and high halves.
+/// Halves of the sums of one step of one ciphertext: both parts' blocks, each low and high.
+type Halves = [Block; 4 * STEP];
+
+/// Sums of products of one limb: for each step, for each ciphertext.
 struct Sums {
-    blocks: Vec<[Block; 4 * STEP]>,
+    words: Buffer,
+}
+
+impl Sums {
+    fn halves(&self) -> &[Halves] {
+        self.words.as_chunks().0.as_chunks().0
+    }
+
+    fn halves_mut(&mut self) -> &mut [Halves] {
+        self.words.as_chunks_mut().0.as_chunks_mut().0
+    }
 }
 
 /// The mask of one ballot for one ciphertext: a lane of an octet.
@@ -64,7 +79,7 @@ pub(crate) fn tally<'a, E: Send>(
     let steps = context.degree() / LANES / STEP;
     let mut sums: Vec<Sums> = (0..limbs)
         .map(|_| Sums {
-            blocks: vec![[[0; 8]; 4 * STEP]; steps * ciphertexts],
+            words: Buffer::zeroed(steps * ciphertexts * 4 * STEP * LANES),
         })
         .collect();
     let mut terms = vec![0; ciphertexts];
@@ -105,7 +120,7 @@ pub(crate) fn tally<'a, E: Send>(
             .collect();
         let encoded = encode(context, positions, &masks);
         for (i, sums) in sums.iter_mut().enumerate() {
-            let transformed = transform(context, i, positions, &encoded);
+            let transformed = transform(context, i, &encoded);
             accumulate(
                 context,
                 i,
@@ -126,37 +141,33 @@ fn encode(
     context: &Context,
     positions: usize,
     masks: &[Vec<(usize, &[Selection])>],
-) -> Vec<Vec<Block>> {
+) -> Vec<Buffer> {
     let octets: Vec<&[(usize, &[Selection])]> =
         masks.iter().flat_map(|masks| masks.chunks(LANES)).collect();
     octets
         .par_iter()
         .map(|octet| {
-            let mut blocks = vec![[0; LANES]; positions];
+            let mut values = Buffer::zeroed(positions * LANES);
+            let blocks = values.as_chunks_mut::<LANES>().0;
             for (lane, (_, mask)) in octet.iter().enumerate() {
                 for selection in *mask {
                     blocks[selection.position as usize][lane] += 1;
                 }
             }
-            context.t().backward_batch(&mut blocks);
-            blocks
+            context.t().backward_batch(blocks);
+            values
         })
         .collect()
 }
 
 /// The masks' values modulo prime `i`, in Montgomery's form.
-fn transform(
-    context: &Context,
-    i: usize,
-    positions: usize,
-    encoded: &[Vec<Block>],
-) -> Vec<Vec<Block>> {
+fn transform(context: &Context, i: usize, encoded: &[Buffer]) -> Vec<Buffer> {
     encoded
         .par_iter()
         .map(|coefficients| {
-            let mut values = vec![[0; LANES]; positions];
-            context.lift_multiplier(i, coefficients.as_flattened(), values.as_flattened_mut());
-            context.q()[i].forward_batch(&mut values);
+            let mut values = Buffer::stale(coefficients.len());
+            context.lift_multiplier(i, coefficients, &mut values);
+            context.q()[i].forward_batch(values.as_chunks_mut().0);
             values
         })
         .collect()
@@ -172,7 +183,7 @@ fn accumulate(
     positions: usize,
     ballots: &[Cow<'_, Ciphertext>],
     octets: &[Octet],
-    masks: &[Vec<Block>],
+    masks: &[Buffer],
     full: &[bool],
     sums: &mut Sums,
 ) {
@@ -183,34 +194,61 @@ fn accumulate(
     let ciphertexts = full.len();
     let steps = context.degree() / LANES / STEP;
     let blocks_a_run = context.degree() / positions / LANES;
-    // A few dozen steps a task: enough tasks for every core, few enough to cost nothing.
-    let steps_a_task = (steps / 64).max(1);
-    sums.blocks
+    // Pages of each ballot a task: long enough to stream from memory, short enough for the second cache.
+    let steps_a_task = (steps / 16).max(1);
+    let masks: Vec<&[Block]> = masks.iter().map(|mask| mask.as_chunks().0).collect();
+    sums.halves_mut()
         .par_chunks_mut(steps_a_task * ciphertexts)
         .enumerate()
         .for_each(|(task, sums)| {
+            let first_step = task * steps_a_task;
+            let ballots = gather(&limbs, first_step * STEP, sums.len() / ciphertexts * STEP);
             dispatch(Accumulate {
                 modulus: context.q()[i].modulus(),
-                first_step: task * steps_a_task,
+                first_step,
                 blocks_a_run,
-                limbs: &limbs,
+                ballots: ballots.as_chunks().0.as_chunks().0,
+                open: limbs.len(),
                 octets,
-                masks,
+                masks: &masks,
                 full,
                 sums,
             });
         });
 }
 
+/// The ballots' blocks from `first` on, step by step, ballot by ballot.
+///
+/// Limbs lie a power of two apart, so that equal places of all ballots compete for the same few lines of
+/// every cache. Side by side they do not.
+fn gather(limbs: &[[&[Block]; 2]], first: usize, count: usize) -> Buffer {
+    let mut gathered = Buffer::stale(count * 2 * limbs.len() * LANES);
+    let steps: &mut [[Block; 2 * STEP]] = gathered.as_chunks_mut().0.as_chunks_mut().0;
+    for (ballot, [c0, c1]) in limbs.iter().enumerate() {
+        let parts = c0[first..][..count]
+            .chunks_exact(STEP)
+            .zip(c1[first..][..count].chunks_exact(STEP));
+        for (step, (c0, c1)) in parts.enumerate() {
+            let to = &mut steps[step * limbs.len() + ballot];
+            to[..STEP].copy_from_slice(c0);
+            to[STEP..].copy_from_slice(c1);
+        }
+    }
+    gathered
+}
+
 struct Accumulate<'a> {
     modulus: Modulus,
     first_step: usize,
     blocks_a_run: usize,
-    limbs: &'a [[&'a [Block]; 2]],
+    /// For each step, for each ballot, both parts' blocks.
+    ballots: &'a [[Block; 2 * STEP]],
+    /// Ballots that are open.
+    open: usize,
     octets: &'a [Octet],
-    masks: &'a [Vec<Block>],
+    masks: &'a [&'a [Block]],
     full: &'a [bool],
-    sums: &'a mut [[Block; 4 * STEP]],
+    sums: &'a mut [Halves],
 }
 
 impl Kernel for Accumulate<'_> {
@@ -219,7 +257,11 @@ impl Kernel for Accumulate<'_> {
     fn run<L: Lanes>(self, l: L) {
         let a = Arithmetic::new(l, self.modulus);
         let zero = l.splat(0);
-        for (index, sums) in self.sums.chunks_exact_mut(self.full.len()).enumerate() {
+        let steps = self
+            .sums
+            .chunks_exact_mut(self.full.len())
+            .zip(self.ballots.chunks_exact(self.open));
+        for (index, (sums, ballots)) in steps.enumerate() {
             let block = (self.first_step + index) * STEP;
             let positions = [block / self.blocks_a_run, (block + 1) / self.blocks_a_run];
             for (sum, _) in sums.iter_mut().zip(self.full).filter(|(_, full)| **full) {
@@ -238,10 +280,8 @@ impl Kernel for Accumulate<'_> {
                 while let Some((octet, mask)) = next {
                     let (m0, m1) = (&mask[positions[0]], &mask[positions[1]]);
                     for (k, lane) in octet.lanes.iter().enumerate() {
-                        let [c0, c1] = self.limbs[lane.ballot];
                         let (m0, m1) = (l.splat(m0[k]), l.splat(m1[k]));
-                        let x = [&c0[block], &c0[block + 1], &c1[block], &c1[block + 1]];
-                        let x = x.map(|x| l.load(x));
+                        let x = ballots[lane.ballot].each_ref().map(|x| l.load(x));
                         s[0] = l.mul_low(s[0], x[0], m0);
                         s[1] = l.mul_high(s[1], x[0], m0);
                         s[2] = l.mul_low(s[2], x[1], m1);
@@ -267,12 +307,12 @@ fn finish(context: &Context, ciphertexts: usize, sums: &[Sums]) -> Vec<Ciphertex
         .into_par_iter()
         .map(|ciphertext| {
             let n = context.degree();
-            let mut parts = [Poly::zero(n, sums.len()), Poly::zero(n, sums.len())];
+            let mut parts = [Poly::unset(n, sums.len()), Poly::unset(n, sums.len())];
             for (i, sums) in sums.iter().enumerate() {
                 let [c0, c1] = &mut parts;
                 dispatch(Finish {
                     modulus: context.q()[i].modulus(),
-                    sums: sums.blocks.iter().skip(ciphertext).step_by(ciphertexts),
+                    sums: sums.halves().iter().skip(ciphertext).step_by(ciphertexts),
                     out: [c0.limb_mut(i), c1.limb_mut(i)],
                 });
             }
@@ -287,7 +327,7 @@ struct Finish<'a, I> {
     out: [&'a mut [u64]; 2],
 }
 
-impl<'a, I: Iterator<Item = &'a [Block; 4 * STEP]>> Kernel for Finish<'_, I> {
+impl<'a, I: Iterator<Item = &'a Halves>> Kernel for Finish<'_, I> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {

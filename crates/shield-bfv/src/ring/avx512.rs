@@ -7,8 +7,8 @@
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_madd52hi_epu64,
-    _mm512_madd52lo_epu64, _mm512_min_epu64, _mm512_permutex2var_epi64, _mm512_set1_epi64,
-    _mm512_setr_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
+    _mm512_madd52lo_epu64, _mm512_min_epu64, _mm512_permutex2var_epi64, _mm512_permutexvar_epi64,
+    _mm512_set1_epi64, _mm512_setr_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
 };
 use std::ptr::from_mut;
 
@@ -109,6 +109,14 @@ impl Lanes for Avx512 {
                 _mm512_permutex2var_epi64(a, low, b),
                 _mm512_permutex2var_epi64(a, high, b),
             )
+        }
+    }
+    #[inline(always)]
+    fn spread<const COUNT: usize>(self, v: __m512i, part: usize) -> __m512i {
+        let at = |i: usize| (part * COUNT + i * COUNT / 8) as i64;
+        unsafe {
+            let index = _mm512_setr_epi64(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
+            _mm512_permutexvar_epi64(index, v)
         }
     }
     #[inline(always)]

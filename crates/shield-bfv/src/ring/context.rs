@@ -1,6 +1,7 @@
 //! The ring of one plan: its primes, transforms and conversions.
 
 use super::basis::Conversion;
+use super::buffer::Buffer;
 use super::limb;
 use super::modulus::{Factor, Modulus};
 use super::ntt::{Ntt, Unit};
@@ -113,7 +114,7 @@ impl Context {
 
     /// A small signed polynomial at level `limbs`.
     pub(crate) fn small(&self, coefficients: &[i64], limbs: usize) -> Poly<Values> {
-        let mut poly = Poly::zero(self.degree, limbs);
+        let mut poly = Poly::unset(self.degree, limbs);
         for (limb, ntt) in poly.iter_mut().zip(&self.q) {
             for (x, &c) in limb.iter_mut().zip(coefficients) {
                 *x = ntt.modulus().signed(c);
@@ -155,7 +156,7 @@ impl Context {
     }
 
     fn lifted(&self, plaintext: &[u64], limbs: usize, factors: &[Factor]) -> Poly<Values> {
-        let mut poly = Poly::<Coefficients>::zero(self.degree, limbs);
+        let mut poly = Poly::<Coefficients>::unset(self.degree, limbs);
         for ((limb, ntt), &factor) in poly.iter_mut().zip(&self.q).zip(factors) {
             limb::lift(
                 self.t.modulus(),
@@ -200,7 +201,7 @@ impl Context {
 
     /// `a * b` with `b` in Montgomery's form, at the level of `a`.
     pub(crate) fn product(&self, a: &Poly<Values>, b: &Poly<Values>) -> Poly<Values> {
-        let mut out = Poly::zero(self.degree, a.limbs());
+        let mut out = Poly::unset(self.degree, a.limbs());
         for (((o, x), y), ntt) in out.iter_mut().zip(a.iter()).zip(b.iter()).zip(&self.q) {
             limb::product(ntt.modulus(), o, x, y);
         }
@@ -211,10 +212,10 @@ impl Context {
     pub(crate) fn drop_limb(&self, poly: &mut Poly<Values>) {
         let last = poly.limbs() - 1;
         let q = self.q[last].modulus();
-        let mut rest = poly.limb(last).to_vec();
+        let mut rest = Buffer::copy_of(poly.limb(last));
         self.q[last].backward(&mut rest, Unit::Plain);
         poly.truncate(last);
-        let mut lifted = vec![0; self.degree];
+        let mut lifted = Buffer::stale(self.degree);
         for ((limb, ntt), &inverse) in poly.iter_mut().zip(&self.q).zip(&self.inverses[last]) {
             let m = ntt.modulus();
             limb::lift(q, &rest, m, &mut lifted, None);

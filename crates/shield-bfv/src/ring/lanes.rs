@@ -34,6 +34,8 @@ pub(crate) trait Lanes: Copy {
     fn mul_high(self, acc: Self::V, a: Self::V, b: Self::V) -> Self::V;
     /// Halves regrouped: the lower runs of `STRIDE` lanes of both, and the upper runs of both.
     fn split<const STRIDE: usize>(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
+    /// Part `part` of `COUNT` lanes, each spread over `8 / COUNT` neighbours.
+    fn spread<const COUNT: usize>(self, v: Self::V, part: usize) -> Self::V;
     /// The inverse of [`Lanes::split`].
     fn merge<const STRIDE: usize>(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
 }
@@ -135,6 +137,10 @@ impl Lanes for Portable {
         )
     }
     #[inline(always)]
+    fn spread<const COUNT: usize>(self, v: Block, part: usize) -> Block {
+        std::array::from_fn(|i| v[part * COUNT + i * COUNT / LANES])
+    }
+    #[inline(always)]
     fn merge<const STRIDE: usize>(self, a: Block, b: Block) -> (Block, Block) {
         let at = |i: usize| {
             let (run, within) = (i / STRIDE, i % STRIDE);
@@ -145,5 +151,64 @@ impl Lanes for Portable {
             std::array::from_fn(&at),
             std::array::from_fn(|j| at(j + LANES)),
         )
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::ring::avx512::Avx512;
+
+    struct Everything([Block; 3]);
+
+    impl Kernel for Everything {
+        type Output = Vec<Block>;
+        fn run<L: Lanes>(self, l: L) -> Vec<Block> {
+            let [a, b, c] = self.0.each_ref().map(|x| l.load(x));
+            let (s4, s2, s1) = (l.split::<4>(a, b), l.split::<2>(a, b), l.split::<1>(a, b));
+            let (m4, m2, m1) = (l.merge::<4>(a, b), l.merge::<2>(a, b), l.merge::<1>(a, b));
+            let pairs = [s4, s2, s1, m4, m2, m1];
+            let singles = [
+                l.add(a, b),
+                l.sub(a, b),
+                l.min(a, b),
+                l.and(a, b),
+                l.shr::<31>(a),
+                l.mul_low(c, a, b),
+                l.mul_high(c, a, b),
+                l.spread::<2>(a, 3),
+                l.spread::<4>(a, 1),
+            ];
+            let store = |v| {
+                let mut block = [0; LANES];
+                l.store(v, &mut block);
+                block
+            };
+            pairs
+                .into_iter()
+                .flat_map(|(x, y)| [x, y])
+                .chain(singles)
+                .map(store)
+                .collect()
+        }
+    }
+
+    #[test]
+    fn vector_instructions_compute_what_plain_integers_do() {
+        let Some(lanes) = Avx512::detect() else {
+            return;
+        };
+        let block = |seed: u64| {
+            std::array::from_fn(|i| {
+                (seed + i as u64)
+                    .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                    .rotate_left(29)
+            })
+        };
+        for seed in 0..50 {
+            let blocks = [block(seed), block(seed + 1_000), block(seed + 2_000)];
+            let vector = lanes.vectorize(Everything(blocks));
+            assert_eq!(vector, Everything(blocks).run(Portable));
+        }
     }
 }

@@ -121,19 +121,28 @@ struct Sum<'a> {
     keep: Keep,
 }
 
+/// Blocks whose sums a loop keeps in registers at a time.
+const TILE: usize = 4;
+
 impl Kernel for Sum<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
         let a = Arithmetic::new(l, self.modulus);
-        // A tile of blocks a term keeps the halves of all sums in the nearest cache.
-        const TILE: usize = 32;
         let zero = l.splat(0);
-        for (t, tile) in self.out.as_chunks_mut::<8>().0.chunks_mut(TILE).enumerate() {
+        for (t, tile) in self
+            .out
+            .as_chunks_mut::<8>()
+            .0
+            .as_chunks_mut::<TILE>()
+            .0
+            .iter_mut()
+            .enumerate()
+        {
             let mut sums = [(zero, zero); TILE];
             for (x, y) in self.terms {
-                let (x, y) = (&blocks(x)[t * TILE..], &blocks(y)[t * TILE..]);
-                for ((sum, x), y) in sums[..tile.len()].iter_mut().zip(x).zip(y) {
+                let (x, y): (&[Block; TILE], &[Block; TILE]) = (tile_of(x, t), tile_of(y, t));
+                for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
                     let (x, y) = (l.load(x), l.load(y));
                     *sum = (l.mul_low(sum.0, x, y), l.mul_high(sum.1, x, y));
                 }
@@ -146,6 +155,61 @@ impl Kernel for Sum<'_> {
                     value
                 };
                 l.store(value, block);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn tile_of<const N: usize>(limb: &[u64], t: usize) -> &[Block; N] {
+    &blocks(limb).as_chunks().0[t]
+}
+
+/// `out[k] = sum digits * keys[k] / 2^52` for both parts of a key at once: each digit is loaded once.
+pub(crate) fn switch(modulus: Modulus, out: [&mut [u64]; 2], digits: &[u64], keys: &[[&[u64]; 2]]) {
+    dispatch(Switch {
+        modulus,
+        out,
+        digits,
+        keys,
+    });
+}
+
+struct Switch<'a> {
+    modulus: Modulus,
+    out: [&'a mut [u64]; 2],
+    digits: &'a [u64],
+    keys: &'a [[&'a [u64]; 2]],
+}
+
+impl Kernel for Switch<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        const PAIR: usize = TILE / 2;
+        let a = Arithmetic::new(l, self.modulus);
+        let zero = l.splat(0);
+        let [first, second] = self.out;
+        let n = first.len();
+        let first = first.as_chunks_mut::<8>().0.as_chunks_mut::<PAIR>().0;
+        let second = second.as_chunks_mut::<8>().0.as_chunks_mut::<PAIR>().0;
+        for (t, (first, second)) in first.iter_mut().zip(second).enumerate() {
+            let mut sums = [[(zero, zero); PAIR]; 2];
+            for (digit, key) in self.digits.chunks_exact(n).zip(self.keys) {
+                let digit: &[Block; PAIR] = tile_of(digit, t);
+                let digit = [l.load(&digit[0]), l.load(&digit[1])];
+                for (sums, key) in sums.iter_mut().zip(key) {
+                    let key: &[Block; PAIR] = tile_of(key, t);
+                    for ((sum, &x), y) in sums.iter_mut().zip(&digit).zip(key) {
+                        let y = l.load(y);
+                        *sum = (l.mul_low(sum.0, x, y), l.mul_high(sum.1, x, y));
+                    }
+                }
+            }
+            for (out, sums) in [first, second].into_iter().zip(sums) {
+                for (block, sum) in out.iter_mut().zip(sums) {
+                    l.store(a.fold(sum.0, sum.1), block);
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod basis;
+mod buffer;
 mod context;
 mod lanes;
 pub(crate) mod limb;
@@ -10,6 +11,7 @@ mod ntt;
 mod poly;
 mod primes;
 
+pub(crate) use buffer::Buffer;
 pub(crate) use context::{Context, PLAINTEXT};
 #[cfg(test)]
 pub(crate) use lanes::kernels_run;

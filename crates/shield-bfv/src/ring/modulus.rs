@@ -91,7 +91,7 @@ impl Modulus {
         }
     }
 
-    /// `a * 2^52`, which [`Arithmetic::product`] turns back into a plain product.
+    /// `a * 2^52`, which [`Arithmetic::fold`] turns back into a plain product.
     pub(crate) fn montgomery(self, a: u64) -> u64 {
         ((u128::from(a) << 52) % u128::from(self.p)) as u64
     }
@@ -112,6 +112,8 @@ pub(crate) struct Arithmetic<L: Lanes> {
     pub(crate) lanes: L,
     p: L::V,
     twice: L::V,
+    /// 2^52 - p.
+    negated: L::V,
     inverse: L::V,
     low: L::V,
     /// 2^31 modulo p, to fold sums of products.
@@ -126,6 +128,7 @@ impl<L: Lanes> Arithmetic<L> {
             lanes,
             p: lanes.splat(modulus.p),
             twice: lanes.splat(2 * modulus.p),
+            negated: lanes.splat((1 << 52) - modulus.p),
             inverse: lanes.splat(modulus.inverse),
             low: lanes.splat(LOW),
             fold: (lanes.splat(fold.value), lanes.splat(fold.quotient)),
@@ -161,8 +164,9 @@ impl<L: Lanes> Arithmetic<L> {
         let l = self.lanes;
         let zero = l.splat(0);
         let q = l.mul_high(zero, x, quotient);
+        // x * value - q * p modulo 2^52, the subtraction as an addition.
         l.and(
-            l.sub(l.mul_low(zero, x, value), l.mul_low(zero, q, self.p)),
+            l.mul_low(l.mul_low(zero, x, value), q, self.negated),
             self.low,
         )
     }
@@ -175,31 +179,27 @@ impl<L: Lanes> Arithmetic<L> {
         )
     }
 
+    /// `x - y` of lazy values, lazy: where it is negative it wraps to something huge, and 2p more is the least.
+    #[inline(always)]
+    fn lazy_difference(self, x: L::V, y: L::V) -> L::V {
+        let d = self.lanes.sub(x, y);
+        self.lanes.min(d, self.lanes.add(d, self.twice))
+    }
+
     /// Forward butterfly on lazy values: `(x + w y, x - w y)`.
     #[inline(always)]
     pub(crate) fn forward(self, x: L::V, y: L::V, w: (L::V, L::V)) -> (L::V, L::V) {
         let l = self.lanes;
         let t = self.scale(y, w.0, w.1);
-        (
-            self.halve(l.add(x, t)),
-            self.halve(l.add(l.sub(x, t), self.twice)),
-        )
+        (self.halve(l.add(x, t)), self.lazy_difference(x, t))
     }
 
     /// Inverse butterfly on lazy values: `(x + y, (x - y) w)`.
     #[inline(always)]
     pub(crate) fn backward(self, x: L::V, y: L::V, w: (L::V, L::V)) -> (L::V, L::V) {
         let l = self.lanes;
-        let d = self.halve(l.add(l.sub(x, y), self.twice));
+        let d = self.lazy_difference(x, y);
         (self.halve(l.add(x, y)), self.scale(d, w.0, w.1))
-    }
-
-    /// `a * b / 2^52`, for residues.
-    #[inline(always)]
-    pub(crate) fn product(self, a: L::V, b: L::V) -> L::V {
-        let l = self.lanes;
-        let zero = l.splat(0);
-        self.reduce(self.montgomery(l.mul_low(zero, a, b), l.mul_high(zero, a, b)))
     }
 
     /// `(high * 2^52 + low) / 2^52`, lazy, for `low` below 2^52 and `high` at most p.

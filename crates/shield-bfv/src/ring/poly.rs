@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use super::buffer::Buffer;
+
 /// Representation by coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coefficients {}
@@ -14,20 +16,24 @@ pub(crate) enum Values {}
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Poly<R> {
     degree: usize,
-    data: Vec<u64>,
+    data: Buffer,
     representation: PhantomData<R>,
 }
 
 impl<R> Poly<R> {
     pub(crate) fn zero(degree: usize, limbs: usize) -> Self {
-        Self::from_data(degree, vec![0; degree * limbs])
-    }
-
-    pub(crate) fn from_data(degree: usize, data: Vec<u64>) -> Self {
-        debug_assert_eq!(data.len() % degree, 0);
         Self {
             degree,
-            data,
+            data: Buffer::zeroed(degree * limbs),
+            representation: PhantomData,
+        }
+    }
+
+    /// A polynomial whose residues mean nothing yet: every one of them must be written before it is read.
+    pub(crate) fn unset(degree: usize, limbs: usize) -> Self {
+        Self {
+            degree,
+            data: Buffer::stale(degree * limbs),
             representation: PhantomData,
         }
     }

@@ -7,8 +7,8 @@ use rand::{CryptoRng, RngCore};
 
 use super::ciphertext::Ciphertext;
 use super::sampling;
-use super::secret::Secret;
-use crate::ring::{Coefficients, Context, Poly, Unit, Values, limb};
+use super::secret::{Secret, SecretValues};
+use crate::ring::{Buffer, Coefficients, Context, Poly, Values, limb};
 
 /// Encryptions of another secret under ours, one a digit, in Montgomery's form; second parts from a seed.
 #[derive(Clone)]
@@ -18,17 +18,16 @@ pub(crate) struct SwitchKey {
 }
 
 impl SwitchKey {
-    /// The key from `target` (values, at full level) to `secret`.
+    /// Encryptions of `target` (values, at full level) under `secret` (values, in Montgomery's form).
     fn generate<R: RngCore + CryptoRng>(
         context: &Context,
-        secret: &Secret,
+        secret: &SecretValues,
         target: &Poly<Values>,
         rng: &mut R,
     ) -> Self {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let limbs = context.limbs();
-        let s = secret.multiplier(context, limbs);
         let digits = sampling::expand(context, &seed, limbs)
             .enumerate()
             .map(|(i, a)| {
@@ -39,7 +38,7 @@ impl SwitchKey {
                     target.limb(i),
                 );
                 context.to_montgomery(&mut message);
-                let mut b = context.product(&a, &s.0);
+                let mut b = context.product(&a, &secret.0);
                 context.subtract_from(&mut b, &message);
                 [b, a]
             })
@@ -53,23 +52,27 @@ impl SwitchKey {
         secret: &Secret,
         rng: &mut R,
     ) -> Self {
-        let s = secret.values(context, context.limbs());
-        let target = context.product(&s.0, &secret.multiplier(context, context.limbs()).0);
-        let key = Self::generate(context, secret, &target, rng);
-        drop(super::secret::SecretValues(target));
-        key
+        let (s, multiplier) = (
+            secret.values(context, context.limbs()),
+            secret.multiplier(context, context.limbs()),
+        );
+        let target = SecretValues(context.product(&s.0, &multiplier.0));
+        Self::generate(context, &multiplier, &target.0, rng)
     }
 
-    /// From s under an automorphism to s.
+    /// From s under the automorphism X -> X^g to s, for [`Automorphism::rotate`].
+    ///
+    /// Everything is under the inverse automorphism: encryptions of s under s(X^(1/g)).
     pub(crate) fn automorphism<R: RngCore + CryptoRng>(
         context: &Context,
         secret: &Secret,
-        automorphism: &Automorphism,
+        g: u64,
         rng: &mut R,
     ) -> Self {
+        let inverse = Automorphism::new(context.degree(), inverse(g, 2 * context.degree() as u64));
         let s = secret.values(context, context.limbs());
-        let target = super::secret::SecretValues(automorphism.apply(&s.0));
-        Self::generate(context, secret, &target.0, rng)
+        let moved = SecretValues(inverse.apply(&secret.multiplier(context, context.limbs()).0));
+        Self::generate(context, &moved, &s.0, rng)
     }
 
     /// The key whose first parts are `first` and whose second parts the seed stands for.
@@ -81,7 +84,7 @@ impl SwitchKey {
         }
     }
 
-    /// An encryption under s of `d` times the target. `values` are those of `d` where they are known.
+    /// An encryption under s of `d` times the target: prime by prime, so that digits stay near.
     pub(crate) fn switch(
         &self,
         context: &Context,
@@ -89,29 +92,81 @@ impl SwitchKey {
         values: Option<&Poly<Values>>,
     ) -> Ciphertext {
         let (n, limbs) = (context.degree(), d.limbs());
-        let mut parts = [Poly::zero(n, limbs), Poly::zero(n, limbs)];
-        let mut digits = vec![0; n * limbs];
-        for (j, ntt) in context.q()[..limbs].iter().enumerate() {
-            for (i, digit) in digits.chunks_exact_mut(n).enumerate() {
-                match values {
-                    Some(values) if i == j => digit.copy_from_slice(values.limb(i)),
-                    _ => {
-                        let from = context.q()[i].modulus();
-                        limb::lift(from, d.limb(i), ntt.modulus(), digit, None);
-                        ntt.forward(digit);
-                    }
-                }
-            }
-            for (part, sum) in parts.iter_mut().enumerate() {
-                let terms: Vec<_> = digits
-                    .chunks_exact(n)
-                    .zip(&self.digits)
-                    .map(|(digit, key)| (digit, key[part].limb(j)))
-                    .collect();
-                limb::sum_of_products(ntt.modulus(), sum.limb_mut(j), &terms);
-            }
+        let mut parts = [Poly::unset(n, limbs), Poly::unset(n, limbs)];
+        let mut digits = Buffer::stale(n * limbs);
+        for j in 0..limbs {
+            cut(context, d, values, j, &mut digits);
+            self.sum(context, j, &digits, &mut parts);
         }
         Ciphertext { parts }
+    }
+
+    /// The sum of digits times keys modulo prime `j`.
+    fn sum(&self, context: &Context, j: usize, digits: &[u64], parts: &mut [Poly<Values>; 2]) {
+        let limbs = digits.len() / context.degree();
+        let keys: Vec<[&[u64]; 2]> = self.digits[..limbs]
+            .iter()
+            .map(|[b, a]| [b.limb(j), a.limb(j)])
+            .collect();
+        let [c0, c1] = parts;
+        let out = [c0.limb_mut(j), c1.limb_mut(j)];
+        limb::switch(context.q()[j].modulus(), out, digits, &keys);
+    }
+
+    /// An encryption under s of the decomposed polynomial times the target.
+    pub(crate) fn apply(&self, context: &Context, digits: &Digits) -> Ciphertext {
+        let (n, limbs) = (context.degree(), digits.limbs);
+        let mut parts = [Poly::unset(n, limbs), Poly::unset(n, limbs)];
+        for (j, digits) in digits.values.chunks_exact(n * limbs).enumerate() {
+            self.sum(context, j, digits, &mut parts);
+        }
+        Ciphertext { parts }
+    }
+}
+
+/// The digits of `d` by values modulo prime `j`; digit j is `d` itself, whose `values` may be known.
+fn cut(
+    context: &Context,
+    d: &Poly<Coefficients>,
+    values: Option<&Poly<Values>>,
+    j: usize,
+    digits: &mut [u64],
+) {
+    let ntt = &context.q()[j];
+    for (i, digit) in digits.chunks_exact_mut(context.degree()).enumerate() {
+        match values {
+            Some(values) if i == j => digit.copy_from_slice(values.limb(i)),
+            _ => {
+                limb::lift(
+                    context.q()[i].modulus(),
+                    d.limb(i),
+                    ntt.modulus(),
+                    digit,
+                    None,
+                );
+                ntt.forward(digit);
+            }
+        }
+    }
+}
+
+/// A polynomial cut into digits, each by values modulo every prime: done once, used with several keys.
+pub(crate) struct Digits {
+    /// For each prime, each digit.
+    values: Buffer,
+    limbs: usize,
+}
+
+impl Digits {
+    /// The digits of a ciphertext's second part.
+    pub(crate) fn of(context: &Context, c: &Ciphertext) -> Self {
+        let (n, limbs) = (context.degree(), c.limbs());
+        let d = context.backward(c.parts[1].clone());
+        let mut values = Buffer::stale(n * limbs * limbs);
+        for (j, digits) in values.chunks_exact_mut(n * limbs).enumerate() {
+            cut(context, &d, Some(&c.parts[1]), j, digits);
+        }
+        Self { values, limbs }
     }
 }
 
@@ -135,7 +190,7 @@ impl Automorphism {
     }
 
     pub(crate) fn apply(&self, poly: &Poly<Values>) -> Poly<Values> {
-        let mut out = Poly::zero(poly.degree(), poly.limbs());
+        let mut out = Poly::unset(poly.degree(), poly.limbs());
         for (to, from) in out.iter_mut().zip(poly.iter()) {
             for (x, &place) in to.iter_mut().zip(&self.places) {
                 *x = from[place as usize];
@@ -144,15 +199,36 @@ impl Automorphism {
         out
     }
 
-    /// The ciphertext of the permuted slots.
-    pub(crate) fn rotate(&self, context: &Context, key: &SwitchKey, c: &Ciphertext) -> Ciphertext {
-        let values = self.apply(&c.parts[1]);
-        let mut coefficients = values.clone();
-        for (limb, ntt) in coefficients.iter_mut().zip(context.q()) {
-            ntt.backward(limb, Unit::Plain);
+    /// The ciphertext of the permuted slots, with a key made by [`SwitchKey::automorphism`].
+    ///
+    /// That key is stored under the inverse automorphism, so that one permutation comes last and the digits
+    /// of a ciphertext, where they are given, serve all its rotations.
+    pub(crate) fn rotate(
+        &self,
+        context: &Context,
+        key: &SwitchKey,
+        c: &Ciphertext,
+        digits: Option<&Digits>,
+    ) -> Ciphertext {
+        let mut out = match digits {
+            Some(digits) => key.apply(context, digits),
+            None => {
+                let coefficients = context.backward(c.parts[1].clone());
+                key.switch(context, &coefficients, Some(&c.parts[1]))
+            }
+        };
+        context.add(&mut out.parts[0], &c.parts[0]);
+        Ciphertext {
+            parts: out.parts.map(|part| self.apply(&part)),
         }
-        let mut out = key.switch(context, &coefficients.reinterpret(), Some(&values));
-        context.add(&mut out.parts[0], &self.apply(&c.parts[0]));
-        out
     }
+}
+
+/// The inverse of an odd number modulo a power of two.
+fn inverse(g: u64, modulus: u64) -> u64 {
+    let mut inverse = 1_u64;
+    for _ in 0..6 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(g.wrapping_mul(inverse)));
+    }
+    inverse % modulus
 }

@@ -10,7 +10,7 @@ mod sampling;
 mod secret;
 
 pub(crate) use ciphertext::{Ciphertext, EncryptionKey};
-pub(crate) use keyswitch::{Automorphism, SwitchKey};
+pub(crate) use keyswitch::{Automorphism, Digits, SwitchKey};
 pub(crate) use multiply::multiply;
 pub(crate) use sampling::{ERROR_VARIANCE, plaintext_slots};
 pub(crate) use secret::Secret;

@@ -12,7 +12,7 @@ fn extend(context: &Context, c: &Ciphertext) -> [Poly<Values>; 2] {
     let n = context.degree();
     [0, 1].map(|part| {
         let coefficients = context.backward(c.parts[part].clone());
-        let mut extended = Poly::<Values>::zero(n, context.p().len());
+        let mut extended = Poly::<Values>::unset(n, context.p().len());
         context
             .extend
             .apply(coefficients.data(), extended.data_mut(), n);
@@ -43,7 +43,7 @@ pub(crate) fn multiply(
     let b_p = b.map(|b| extend(context, b));
     let (b, b_p) = (b.unwrap_or(a), b_p.as_ref().unwrap_or(&a_p));
     let product = |x: &[Poly<Values>; 2], y: &[Poly<Values>; 2], ntts: &[Ntt]| {
-        let mut d = [0; 3].map(|_| Poly::<Values>::zero(n, ntts.len()));
+        let mut d = [0; 3].map(|_| Poly::<Values>::unset(n, ntts.len()));
         for (i, ntt) in ntts.iter().enumerate() {
             let [d0, d1, d2] = &mut d;
             let out = [d0.limb_mut(i), d1.limb_mut(i), d2.limb_mut(i)];

@@ -29,7 +29,15 @@ pub(crate) fn shape(
     polynomial: &'static str,
 ) -> Shape {
     let sampling = Sampling::WithReplacement;
-    Shape { teachers, classes, samples, polynomial, offset: 1, sampling, abstentions: 0 }
+    Shape {
+        teachers,
+        classes,
+        samples,
+        polynomial,
+        offset: 1,
+        sampling,
+        abstentions: 0,
+    }
 }
 
 impl Fixture {
@@ -46,6 +54,11 @@ impl Fixture {
             })
             .collect();
         let ballots = MemoryBallotBox::new(samples.len(), ballots);
-        Self { case, backend, keys, ballots }
+        Self {
+            case,
+            backend,
+            keys,
+            ballots,
+        }
     }
 }

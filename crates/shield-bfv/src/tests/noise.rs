@@ -14,8 +14,10 @@ use crate::scheme::{Ciphertext, Secret, embedding};
 /// log2 of the canonical norm of a ciphertext's error.
 fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
     let phase = context.backward(c.phase(context, secret));
-    let primes: Vec<BigUint> =
-        context.q()[..c.limbs()].iter().map(|q| q.modulus().value().into()).collect();
+    let primes: Vec<BigUint> = context.q()[..c.limbs()]
+        .iter()
+        .map(|q| q.modulus().value().into())
+        .collect();
     let q: BigUint = primes.iter().product();
     let basis: Vec<BigUint> = primes
         .iter()
@@ -29,7 +31,11 @@ fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
     // t (Delta m + e) is t e - m modulo Q: divided by t, the error but for less than one.
     let errors: Vec<f64> = (0..context.degree())
         .map(|i| {
-            let sum: BigUint = basis.iter().enumerate().map(|(j, b)| b * phase.limb(j)[i]).sum();
+            let sum: BigUint = basis
+                .iter()
+                .enumerate()
+                .map(|(j, b)| b * phase.limb(j)[i])
+                .sum();
             let residue = sum % &q;
             let centred = if residue > half {
                 -BigInt::from_biguint(Sign::Plus, &q - residue)
@@ -43,9 +49,20 @@ fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
 }
 
 fn check(what: &str, found: f64, bound: Noise, slack: f64) {
-    println!("{what:>10}: measured {found:6.1}, bound {:6.1}", bound.bits());
-    assert!(found <= bound.bits(), "{what}: {found} bits, bound {}", bound.bits());
-    assert!(found > bound.bits() - slack, "{what}: a bound of {} bits says nothing about {found}", bound.bits());
+    println!(
+        "{what:>10}: measured {found:6.1}, bound {:6.1}",
+        bound.bits()
+    );
+    assert!(
+        found <= bound.bits(),
+        "{what}: {found} bits, bound {}",
+        bound.bits()
+    );
+    assert!(
+        found > bound.bits() - slack,
+        "{what}: a bound of {} bits says nothing about {found}",
+        bound.bits()
+    );
 }
 
 #[test]
@@ -61,14 +78,25 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
     ] {
         println!("{samples} samples, {classes} classes, {polynomial}");
         // Without dummies, so that every cell draws teachers.
-        let shape = Shape { offset: 0, ..shape(40, classes, samples, polynomial) };
+        let shape = Shape {
+            offset: 0,
+            ..shape(40, classes, samples, polynomial)
+        };
         let fixture = Fixture::new(shape, ReleaseMode::Reveal);
-        let Fixture { case, backend, keys, ballots } = &fixture;
+        let Fixture {
+            case,
+            backend,
+            keys,
+            ballots,
+        } = &fixture;
         let (context, stages) = (backend.context(), backend.plan().stages());
         let seed = Seed::from_number(1);
         let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
         let measure = |c: &Ciphertext| measured(context, &keys.secret.secret, c);
-        let zero = keys.public.key.zero(context, context.limbs(), &mut seed.stream("test", 0));
+        let zero = keys
+            .public
+            .key
+            .zero(context, context.limbs(), &mut seed.stream("test", 0));
         check("fresh", measure(&zero), stages.fresh, 6.0);
         let urns = urns(&case.election, backend.batch(0).len(), ballots).expect("urns");
         let shifts = aggregation.shifts();
@@ -76,7 +104,12 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
         check("tally", measure(&tallies[0]), stages.tally, 12.0);
         let outcomes = aggregation.unanimity(tallies);
         check("unanimity", measure(&outcomes[0]), stages.unanimity, 35.0);
-        check("sums", measure(&aggregation.class_sum(&outcomes[0])), stages.sums, 40.0);
+        check(
+            "sums",
+            measure(&aggregation.class_sum(&outcomes[0])),
+            stages.sums,
+            40.0,
+        );
         let released = aggregation.reveal(outcomes, &shifts);
         check("release", measure(&released[0]), stages.released, 45.0);
     }

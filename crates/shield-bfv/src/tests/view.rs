@@ -16,9 +16,13 @@ const LEVEL: f64 = 1e-6;
 /// The chance of a chi-square statistic at least as large as that of these counts, all equally likely.
 fn p_value(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
-    let statistic: f64 =
-        counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
-    1.0 - ChiSquared::new(counts.len() as f64 - 1.0).expect("degrees of freedom").cdf(statistic)
+    let statistic: f64 = counts
+        .iter()
+        .map(|&count| (count as f64 - expected).powi(2) / expected)
+        .sum();
+    1.0 - ChiSquared::new(counts.len() as f64 - 1.0)
+        .expect("degrees of freedom")
+        .cdf(statistic)
 }
 
 /// What a student can count in releases.
@@ -37,7 +41,12 @@ const BINS: u64 = 64;
 fn view(safeguards: Safeguards) -> View {
     let mut fixture = Fixture::new(shape(12, 3, 500, "X^3+2X^2+X"), ReleaseMode::Reveal);
     fixture.backend.safeguards = safeguards;
-    let Fixture { case, backend, keys, ballots } = fixture;
+    let Fixture {
+        case,
+        backend,
+        keys,
+        ballots,
+    } = fixture;
     let mechanism = case.election.mechanism();
     let layout = backend.plan().layout();
     let mut view = View {
@@ -47,15 +56,21 @@ fn view(safeguards: Safeguards) -> View {
     };
     for number in 0..8 {
         let seed = Seed::from_number(number);
-        let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+        let release = backend
+            .aggregate(&keys.evaluation, 0, &ballots, &seed)
+            .expect("a release");
         let slots = backend.slots(&keys.secret, &release);
         let urns = urns(&case.election, 500, &ballots).expect("urns");
         for (sample, urn) in urns.iter().enumerate() {
             let draws = Draws::seeded(mechanism, urn, &seed, sample as u64);
             let vote = |teacher: u32| case.votes.vote(sample, teacher as usize).expect("voted");
-            let wins: Vec<bool> =
-                draws.rounds().map(|(_, drawn)| unanimity(drawn, vote).is_some()).collect();
-            let Some(winner) = wins.iter().position(|&win| win) else { continue };
+            let wins: Vec<bool> = draws
+                .rounds()
+                .map(|(_, drawn)| unanimity(drawn, vote).is_some())
+                .collect();
+            let Some(winner) = wins.iter().position(|&win| win) else {
+                continue;
+            };
             let shift = safeguards.shift(&seed, sample as u64, ROUNDS);
             for cell in 0..ROUNDS {
                 let place = layout.cell(cell);
@@ -80,7 +95,10 @@ fn view(safeguards: Safeguards) -> View {
 }
 
 fn places_are_uniform(view: &View) -> bool {
-    view.places.iter().filter(|places| places.iter().sum::<u64>() > 100).all(|p| p_value(p) > LEVEL)
+    view.places
+        .iter()
+        .filter(|places| places.iter().sum::<u64>() > 100)
+        .all(|p| p_value(p) > LEVEL)
 }
 
 fn junk_is_uniform(view: &View) -> bool {
@@ -90,7 +108,9 @@ fn junk_is_uniform(view: &View) -> bool {
 #[test]
 fn the_view_follows_from_the_label() {
     let view = view(Safeguards::Whole);
-    assert!(view.places.iter().flatten().sum::<u64>() > 3_000 && view.junk.iter().sum::<u64>() > 10_000);
+    assert!(
+        view.places.iter().flatten().sum::<u64>() > 3_000 && view.junk.iter().sum::<u64>() > 10_000
+    );
     assert!(places_are_uniform(&view), "{:?}", view.places);
     assert!(junk_is_uniform(&view), "{:?}", view.junk);
 }
