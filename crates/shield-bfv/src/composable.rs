@@ -53,7 +53,7 @@ pub(crate) fn labels(
                         outcome: step.rotate(context, &stretch.outcome),
                         failure: step.rotate(context, &stretch.failure),
                     };
-                    join(context, key, stretch, &later)
+                    join(context, key, &stretch, &later)
                 })
         })
         .collect();
@@ -61,7 +61,7 @@ pub(crate) fn labels(
         stretches = stretches
             .par_chunks(2)
             .map(|pair| match pair {
-                [first, later] => join(context, key, first.clone(), later),
+                [first, later] => join(context, key, first, later),
                 _ => pair[0].clone(),
             })
             .collect();
@@ -81,7 +81,7 @@ pub(crate) fn labels(
     label
 }
 
-fn join(context: &Context, key: &EvaluationKey, first: Stretch, later: &Stretch) -> Stretch {
+fn join(context: &Context, key: &EvaluationKey, first: &Stretch, later: &Stretch) -> Stretch {
     let product = |x: &Ciphertext| multiply(context, &key.relinearisation, &first.failure, Some(x));
     let mut outcome = product(&later.outcome);
     outcome.add(context, &first.outcome);

@@ -166,7 +166,7 @@ fn power(base: u64, mut exponent: u64, modulus: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     /// For each position, each of its K' classes.
-    places: Vec<u32>,
+    table: Vec<u32>,
     run: usize,
     samples: usize,
 }
@@ -176,16 +176,16 @@ impl Places {
         let (n, columns) = (layout.degree, layout.positions() / 2);
         let bits = n.trailing_zeros();
         let place = |exponent: usize| (exponent / 2).reverse_bits() >> (usize::BITS - bits);
-        let mut places = vec![0; n];
+        let mut table = vec![0; n];
         let mut exponent = 1;
         for column in 0..n / 2 {
             let (position, class) = (column % columns, column / columns);
-            places[position * layout.run + class] = place(exponent) as u32;
-            places[(columns + position) * layout.run + class] = place(2 * n - exponent) as u32;
+            table[position * layout.run + class] = place(exponent) as u32;
+            table[(columns + position) * layout.run + class] = place(2 * n - exponent) as u32;
             exponent = exponent * 3 % (2 * n);
         }
         Self {
-            places,
+            table,
             run: layout.run,
             samples: layout.samples(),
         }
@@ -193,7 +193,7 @@ impl Places {
 
     /// The place of each class, padding included, of a sample in a group.
     pub(crate) fn classes(&self, group: usize, sample: usize) -> &[u32] {
-        &self.places[(group * self.samples + sample) * self.run..][..self.run]
+        &self.table[(group * self.samples + sample) * self.run..][..self.run]
     }
 
     /// The run of a sample in a group: its places are `run * K' .. (run + 1) * K'`.

@@ -232,7 +232,7 @@ impl Ring {
     /// log2 of the largest error that still decrypts after switching down to one prime, at a level.
     pub(crate) fn limit(self, limbs: usize) -> f64 {
         // Rounding to one prime can cost each coefficient (1 + N)/2, far less than q/2t.
-        let last = (self.n() + 1.0) / 2.0 * 2.0 * T / self.prime();
+        let last = (self.n() + 1.0) * T / self.prime();
         self.log_q(limbs) - (2.0 * T).log2() + (1.0 - last).log2()
     }
 }

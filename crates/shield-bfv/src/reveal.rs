@@ -33,7 +33,7 @@
 //! proves. A student that wants a label finds the one clean cell; that junk looks clean has a chance of at most
 //! K a / t^K' a sample, below 2^-100.
 
-use rand::{Rng, RngCore};
+use rand::{CryptoRng, Rng};
 use rayon::prelude::*;
 use shield::Seed;
 
@@ -71,7 +71,7 @@ impl Safeguards {
         }
     }
 
-    fn mask(self, slots: &mut [u64], rng: &mut (impl RngCore + rand::CryptoRng)) {
+    fn mask(self, slots: &mut [u64], rng: &mut impl CryptoRng) {
         match self {
             #[cfg(test)]
             Self::WithoutMask => slots.fill(1),

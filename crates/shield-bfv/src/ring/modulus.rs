@@ -99,7 +99,7 @@ impl Modulus {
     /// A primitive root of unity of order `order`, a power of two that divides `p - 1`: always the same one.
     pub(crate) fn root(self, order: u64) -> u64 {
         let exponent = (self.p - 1) / order;
-        (2..)
+        (2..self.p)
             .map(|g| self.pow(g, exponent))
             .find(|&w| self.pow(w, order / 2) == self.p - 1)
             .unwrap_or(1)

@@ -9,7 +9,7 @@ pub(crate) fn is_prime(p: u64) -> bool {
     [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37]
         .iter()
         .all(|&base| {
-            if p % base == 0 {
+            if p.is_multiple_of(base) {
                 return p == base;
             }
             let mut x = m.pow(base, (p - 1) >> twos);

@@ -210,12 +210,11 @@ impl Automorphism {
         c: &Ciphertext,
         digits: Option<&Digits>,
     ) -> Ciphertext {
-        let mut out = match digits {
-            Some(digits) => key.apply(context, digits),
-            None => {
-                let coefficients = context.backward(c.parts[1].clone());
-                key.switch(context, &coefficients, Some(&c.parts[1]))
-            }
+        let mut out = if let Some(digits) = digits {
+            key.apply(context, digits)
+        } else {
+            let coefficients = context.backward(c.parts[1].clone());
+            key.switch(context, &coefficients, Some(&c.parts[1]))
         };
         context.add(&mut out.parts[0], &c.parts[0]);
         Ciphertext {
