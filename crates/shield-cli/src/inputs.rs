@@ -52,15 +52,15 @@ impl VotesArgs {
 #[derive(Args, Debug)]
 pub(crate) struct MechanismArgs {
     /// Rounds of the operator: 2X^3+X is two rounds of three draws, then one of one
-    #[arg(long, value_name = "P", default_value_t = Polynomial::default())]
+    #[arg(long, value_name = "P", default_value_t, allow_hyphen_values = true)]
     pub(crate) polynomial: Polynomial,
 
     /// Dummy votes for each class; 0 gives no privacy
-    #[arg(long, value_name = "W", default_value_t = Offset::default())]
+    #[arg(long, value_name = "W", default_value_t, allow_negative_numbers = true)]
     pub(crate) offset: Offset,
 
     /// How a round draws: with-replacement or without-replacement
-    #[arg(long, value_name = "RULE", default_value_t = Sampling::default())]
+    #[arg(long, value_name = "RULE", default_value_t)]
     pub(crate) sampling: Sampling,
 }
 

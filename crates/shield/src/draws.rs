@@ -216,14 +216,16 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
 
     #[test]
-    fn below_has_no_modulo_bias() {
-        // With a bound of 3 * 2^30, taking the remainder would hit the lowest third twice as often.
+    fn below_has_no_bias() {
+        // With a bound of 3 * 2^30, a remainder alone would hit the lowest third twice as often, and
+        // a product alone every third number.
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let bound = 3 << 30;
-        let low = (0..90_000)
-            .filter(|_| below(bound, &mut rng) < 1 << 30)
-            .count();
+        let drawn: Vec<u32> = (0..90_000).map(|_| below(bound, &mut rng)).collect();
+        let low = drawn.iter().filter(|&&number| number < 1 << 30).count();
+        let third = drawn.iter().filter(|&&number| number % 3 == 0).count();
         assert!((29_000..31_000).contains(&low), "{low}");
+        assert!((29_000..31_000).contains(&third), "{third}");
     }
 
     #[test]

@@ -79,6 +79,7 @@ pub(super) struct Labelling {
 }
 
 pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
+    args.out.as_deref().map(files::check_target).transpose()?;
     let (votes, truth) = args.votes.load()?;
     let mechanism = args.mechanism.mechanism();
     let election = Election::new(

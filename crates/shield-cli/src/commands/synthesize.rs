@@ -43,6 +43,8 @@ pub(super) struct SynthesizeArgs {
 }
 
 pub(super) fn run(args: &SynthesizeArgs, output: Output) -> Result<(), Failure> {
+    files::check_target(&args.votes)?;
+    files::check_target(&args.labels)?;
     let (votes, labels) = synthetic::votes(args.teachers, args.classes, args.samples, args.number)?;
     files::write_votes(&args.votes, &votes).map_err(Failure::failed)?;
     files::write_labels(&args.labels, &labels).map_err(Failure::failed)?;

@@ -38,6 +38,12 @@ pub enum FileProblem {
     /// The name does not say what it is.
     #[error("unknown kind of file; the name must end in .npy or .csv")]
     UnknownKind,
+    /// It would stand in a folder that is not there.
+    #[error("the folder {} does not exist; make it first", folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// There is nothing in it.
     #[error("the file is empty; expected votes (samples x teachers) or labels (one a sample)")]
     Empty,
@@ -157,6 +163,23 @@ fn read(path: &Path, into: VotesBuilder, columns: Columns) -> Result<VotesBuilde
         Kind::Npy => npy::read(io::BufReader::new(file), length, into, columns),
         Kind::Csv => csv::read(io::BufReader::new(file), into, columns),
     }
+}
+
+/// Whether votes or labels could be written there, as far as the name tells: to be asked before the
+/// work is done, not after.
+pub fn check_target(path: &Path) -> Result<(), FileError> {
+    let checked = Kind::of(path).and_then(|_| {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        match folder {
+            Some(folder) if !folder.is_dir() => Err(FileProblem::NoFolder {
+                folder: folder.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    });
+    checked.map_err(|problem| problem.of(path))
 }
 
 /// Writes votes, whole or not at all.
