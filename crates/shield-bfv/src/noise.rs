@@ -11,8 +11,8 @@
 //! A polynomial with independent, centred, sub-Gaussian coefficients of variance v has at each root a
 //! value whose part in any direction is sub-Gaussian with variance N v / 2. Covering the circle with 16
 //! directions and the N/2 pairs of roots with a union bound,
-//! `P(norm > T sqrt(N v)) <= 8 N exp(-0.96 T^2)`: T is chosen to make that 2^-50. A batch has fewer than
-//! 2^10 such events, so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
+//! `P(norm > T sqrt(N v)) <= 8 N exp(-0.96 T^2)`: T is chosen to make that 2^-52. A batch has fewer than
+//! 2^12 such events, so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
 //! binomial errors (v = 10.5) and uniform integers of an interval (v = width^2 / 12) are strictly
 //! sub-Gaussian. The key's own secret has its norm checked when it is drawn.
 //!
@@ -81,7 +81,7 @@ impl Noise {
 impl Ring {
     /// The tail T: see the module's documentation.
     fn tail(self) -> f64 {
-        (((8 * self.degree) as f64).ln() + 50.0 * std::f64::consts::LN_2).sqrt() / 0.96_f64.sqrt()
+        (((8 * self.degree) as f64).ln() + 52.0 * std::f64::consts::LN_2).sqrt() / 0.96_f64.sqrt()
     }
 
     fn n(self) -> f64 {

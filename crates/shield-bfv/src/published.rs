@@ -289,12 +289,9 @@ impl Published {
         for step in self.packing.steps() {
             let later = self.rotations.rotates_columns_by(&outcome, step)?;
             let rest = self.rotations.rotates_columns_by(&failure, step)?;
-            let products: Vec<Ciphertext> = [&later, &rest]
-                .into_par_iter()
-                .map(|x| self.multiplicator.multiply(&failure, x))
-                .collect::<Result<_, _>>()?;
-            let [found, still] =
-                <[Ciphertext; 2]>::try_from(products).unwrap_or_else(|_| unreachable!());
+            let product = |x| self.multiplicator.multiply(&failure, x);
+            let (found, still) = rayon::join(|| product(&later), || product(&rest));
+            let (found, still) = (found?, still?);
             outcome += &found;
             failure = still;
         }

@@ -33,12 +33,12 @@
 //! proves. A student that wants a label finds the one clean cell; that junk looks clean has a chance of at most
 //! K a / t^K' a sample, below 2^-100.
 
-use rand::{CryptoRng, Rng};
+use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
 use shield::Seed;
 
 use crate::layout::{Layout, Places};
-use crate::ring::{Context, PLAINTEXT, Poly, Values, limb};
+use crate::ring::{Buffer, Context, PLAINTEXT, limb};
 use crate::scheme::{Ciphertext, plaintext_slots};
 
 /// Purposes of the random streams: a shift a sample, masks a ciphertext.
@@ -67,7 +67,7 @@ impl Safeguards {
         match self {
             #[cfg(test)]
             Self::WithoutShift => 0,
-            _ => seed.stream(SHIFT, sample).random_range(0..rounds),
+            _ => below(rounds as u64, &mut seed.stream(SHIFT, sample)) as usize,
         }
     }
 
@@ -76,6 +76,17 @@ impl Safeguards {
             #[cfg(test)]
             Self::WithoutMask => slots.fill(1),
             _ => plaintext_slots(slots, rng),
+        }
+    }
+}
+
+/// A uniform number below `bound`, without any bias: words of the last, incomplete round are drawn again.
+fn below(bound: u64, rng: &mut impl RngCore) -> u64 {
+    let whole = u64::MAX - u64::MAX % bound;
+    loop {
+        let word = rng.next_u64();
+        if word < whole {
+            return word % bound;
         }
     }
 }
@@ -132,26 +143,32 @@ impl Reveal<'_> {
             .flat_map(|source| (0..self.layout.groups()).map(move |by| (source, by)))
             .map(|(source, by)| Pair { target, source, by })
             .collect();
+        let mut values = vec![Buffer::stale(context.degree()); TERMS];
         for pairs in pairs.chunks(TERMS) {
-            let plaintexts: Vec<Poly<Values>> = pairs
+            let plaintexts: Vec<Buffer> = pairs
                 .iter()
                 .map(|&pair| {
                     let mut slots = self.slots(pair, &mask);
                     context.encode(&mut slots);
-                    context.multiplier(&slots, out.limbs())
+                    slots
                 })
                 .collect();
-            for (part, sum) in out.parts.iter_mut().enumerate() {
-                for (i, (limb, ntt)) in sum.iter_mut().zip(context.q()).enumerate() {
+            for i in 0..out.limbs() {
+                let ntt = &context.q()[i];
+                for (plaintext, values) in plaintexts.iter().zip(&mut values) {
+                    context.lift_multiplier(i, plaintext, values);
+                    ntt.forward(values);
+                }
+                for (part, sum) in out.parts.iter_mut().enumerate() {
                     let successes = pairs
                         .iter()
                         .map(|p| rounds.successes[p.source][p.by].parts[part].limb(i));
-                    let terms: Vec<_> = plaintexts
+                    let terms: Vec<(&[u64], &[u64])> = values
                         .iter()
-                        .map(|plaintext| plaintext.limb(i))
+                        .map(|values| &**values)
                         .zip(successes)
                         .collect();
-                    limb::add_products(ntt.modulus(), limb, &terms);
+                    limb::add_products(ntt.modulus(), sum.limb_mut(i), &terms);
                 }
             }
         }
@@ -159,13 +176,13 @@ impl Reveal<'_> {
     }
 
     /// r times the coefficient with which the source's successes enter the target's v.
-    fn slots(&self, pair: Pair, mask: &[u64]) -> Vec<u64> {
+    fn slots(&self, pair: Pair, mask: &[u64]) -> Buffer {
         let (run, rounds, groups) = (
             self.layout.run(),
             self.layout.rounds(),
             self.layout.groups(),
         );
-        let mut slots = vec![0; mask.len()];
+        let mut slots = Buffer::zeroed(mask.len());
         for group in 0..groups {
             let own = pair.target * groups + group;
             let other = pair.source * groups + self.layout.moved(group, pair.by);

@@ -1,9 +1,10 @@
 //! Ciphertexts, encryption and decryption.
 
 use rand::{CryptoRng, RngCore};
+use zeroize::Zeroizing;
 
 use super::sampling;
-use super::secret::Secret;
+use super::secret::{Secret, SecretValues};
 use crate::ring::{Context, Modulus, PLAINTEXT, Poly, Unit, Values};
 
 /// A pair (c0, c1) with `c0 + c1 s = Delta m + e`, by values, at the level of its limbs.
@@ -32,10 +33,11 @@ impl EncryptionKey {
             .next()
             .expect("one was asked for");
         let s = secret.multiplier(context, limbs);
-        let mut error = context.small(&sampling::errors(context.degree(), rng), limbs);
-        context.to_montgomery(&mut error);
+        let mut error =
+            SecretValues(context.small(&sampling::errors(context.degree(), rng), limbs));
+        context.to_montgomery(&mut error.0);
         let mut b = context.product(&a, &s.0);
-        context.subtract_from(&mut b, &error);
+        context.subtract_from(&mut b, &error.0);
         Self {
             seed,
             parts: [b, a],
@@ -60,11 +62,12 @@ impl EncryptionKey {
         limbs: usize,
         rng: &mut R,
     ) -> Ciphertext {
-        let u = context.small(&sampling::ternary(context.degree(), rng), limbs);
+        // Whoever learns u or an error can read the ciphertext: they are wiped.
+        let u = SecretValues(context.small(&sampling::ternary(context.degree(), rng), limbs));
         let parts = [0, 1].map(|part| {
-            let mut c = context.product(&u, &self.parts[part]);
-            let e = context.small(&sampling::errors(context.degree(), rng), limbs);
-            context.add(&mut c, &e);
+            let mut c = context.product(&u.0, &self.parts[part]);
+            let e = SecretValues(context.small(&sampling::errors(context.degree(), rng), limbs));
+            context.add(&mut c, &e.0);
             c
         });
         Ciphertext { parts }
@@ -87,10 +90,12 @@ impl Ciphertext {
         context.add(&mut self.parts[0], scaled);
     }
 
-    /// Adds a plaintext, given by its slots.
-    pub(crate) fn add_slots(&mut self, context: &Context, mut slots: Vec<u64>) {
+    /// Adds a plaintext, given by its slots. They may be votes, so every copy is wiped.
+    pub(crate) fn add_slots(&mut self, context: &Context, slots: Vec<u64>) {
+        let mut slots = Zeroizing::new(slots);
         context.encode(&mut slots);
-        self.add_scaled(context, &context.scaled(&slots, self.limbs()));
+        let scaled = SecretValues(context.scaled(&slots, self.limbs()));
+        self.add_scaled(context, &scaled.0);
     }
 
     /// Adds a small constant in every slot.

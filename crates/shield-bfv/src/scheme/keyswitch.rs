@@ -31,15 +31,13 @@ impl SwitchKey {
         let digits = sampling::expand(context, &seed, limbs)
             .enumerate()
             .map(|(i, a)| {
-                let mut message = context.small(&sampling::errors(context.degree(), rng), limbs);
-                limb::add(
-                    context.q()[i].modulus(),
-                    message.limb_mut(i),
-                    target.limb(i),
-                );
-                context.to_montgomery(&mut message);
+                let errors = sampling::errors(context.degree(), rng);
+                let mut message = SecretValues(context.small(&errors, limbs));
+                let q = context.q()[i].modulus();
+                limb::add(q, message.0.limb_mut(i), target.limb(i));
+                context.to_montgomery(&mut message.0);
                 let mut b = context.product(&a, &secret.0);
-                context.subtract_from(&mut b, &message);
+                context.subtract_from(&mut b, &message.0);
                 [b, a]
             })
             .collect();

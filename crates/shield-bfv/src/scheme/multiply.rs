@@ -8,19 +8,29 @@ use super::keyswitch::SwitchKey;
 use crate::ring::{Coefficients, Context, Modulus, Ntt, Poly, Unit, Values, limb};
 
 /// A ciphertext's parts by values modulo the primes of P.
+///
+/// Here and below, primes are the outer loop: a transform's table is read once for all parts.
 fn extend(context: &Context, c: &Ciphertext) -> [Poly<Values>; 2] {
     let n = context.degree();
-    [0, 1].map(|part| {
-        let coefficients = context.backward(c.parts[part].clone());
+    let mut coefficients = c.parts.clone();
+    for (i, ntt) in context.q().iter().enumerate() {
+        for part in &mut coefficients {
+            ntt.backward(part.limb_mut(i), Unit::Plain);
+        }
+    }
+    let mut extended = coefficients.map(|coefficients| {
         let mut extended = Poly::<Values>::unset(n, context.p().len());
         context
             .extend
             .apply(coefficients.data(), extended.data_mut(), n);
-        for (limb, ntt) in extended.iter_mut().zip(context.p()) {
-            ntt.forward(limb);
-        }
         extended
-    })
+    });
+    for (i, ntt) in context.p().iter().enumerate() {
+        for part in &mut extended {
+            ntt.forward(part.limb_mut(i));
+        }
+    }
+    extended
 }
 
 /// The three parts of the tensor product in one limb, each divided by Montgomery's factor.
@@ -53,10 +63,8 @@ pub(crate) fn multiply(
                 [x[0].limb(i), x[1].limb(i)],
                 [y[0].limb(i), y[1].limb(i)],
             );
-        }
-        for part in &mut d {
-            for (limb, ntt) in part.iter_mut().zip(ntts) {
-                ntt.backward(limb, Unit::Montgomery);
+            for part in &mut d {
+                ntt.backward(part.limb_mut(i), Unit::Montgomery);
             }
         }
         d
@@ -67,10 +75,13 @@ pub(crate) fn multiply(
         context.divide.apply(q.data(), p.data_mut(), n);
         context.restrict.apply(p.data(), q.data_mut(), n);
     }
-    let [d0, d1, d2] = d_q.map(Poly::reinterpret::<Coefficients>);
+    let [mut d0, mut d1, d2] = d_q.map(Poly::reinterpret::<Coefficients>);
     let mut out = key.switch(context, &d2, None);
-    for (part, d) in out.parts.iter_mut().zip([d0, d1]) {
-        context.add(part, &context.forward(d));
+    for (i, ntt) in context.q().iter().enumerate() {
+        for (part, d) in out.parts.iter_mut().zip([&mut d0, &mut d1]) {
+            ntt.forward(d.limb_mut(i));
+            limb::add(ntt.modulus(), part.limb_mut(i), d.limb(i));
+        }
     }
     out
 }
