@@ -3,9 +3,13 @@
 //! Candidate rings are tried from the cheapest up. A ring is taken when the noise bound of the whole
 //! circuit, flooding included, leaves every slot decryptable: see [`crate::noise`].
 
+mod refusal;
+
 use serde::Serialize;
-use shield::{Election, Polynomial, Term};
-use thiserror::Error;
+use shield::Election;
+
+pub use refusal::PlanError;
+use refusal::{lowered, nearest};
 
 use crate::codec;
 use crate::composable;
@@ -48,44 +52,6 @@ impl std::fmt::Display for ReleaseMode {
             Self::Composable => "composable",
         })
     }
-}
-
-/// Why no parameter set can run an election, and the nearest election that one can.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PlanError {
-    /// A round draws more votes than the engine can compare.
-    #[error(
-        "a round of degree {degree} is beyond the engine, which compares up to {} votes; nearest polynomial that works: {nearest}",
-        Order::MAX
-    )]
-    Degree {
-        /// The degree asked for.
-        degree: u32,
-        /// The polynomial with that degree brought down.
-        nearest: Polynomial,
-    },
-    /// More classes than fit beside each other.
-    #[error(
-        "{classes} classes are beyond the engine, which packs up to {largest}; merge classes to {largest} or fewer"
-    )]
-    Classes {
-        /// How many were asked for.
-        classes: usize,
-        /// How many work.
-        largest: usize,
-    },
-    /// The circuit is too deep or too wide for every ring that is known to be secure.
-    #[error(
-        "{rounds} rounds with {release} release need more noise budget than any ring of at most 32,768 coefficients has at 128 bits of security; nearest setting that works: {nearest}"
-    )]
-    Noise {
-        /// How many rounds were asked for.
-        rounds: usize,
-        /// With which release.
-        release: ReleaseMode,
-        /// What to use instead.
-        nearest: String,
-    },
 }
 
 /// The bound on the canonical norm of the error after each stage, in bits.
@@ -377,113 +343,5 @@ impl Plan {
     }
 }
 
-/// The polynomial with every degree above the largest brought down to it.
-fn lowered(polynomial: &Polynomial) -> Polynomial {
-    let (high, low): (Vec<Term>, Vec<Term>) = polynomial
-        .terms()
-        .iter()
-        .partition(|term| term.degree >= Order::MAX);
-    let rounds = high
-        .iter()
-        .fold(0_u32, |sum, term| sum.saturating_add(term.rounds));
-    let top = Term {
-        degree: Order::MAX,
-        rounds,
-    };
-    Polynomial::new(std::iter::once(top).chain(low)).unwrap_or_default()
-}
-
-/// A setting close to the one that failed and that works.
-fn nearest(election: &Election, order: Order, rounds: usize, release: ReleaseMode) -> String {
-    let works = |rounds, release| Plan::search(election, order, rounds, release).is_some();
-    if release == ReleaseMode::Composable && works(rounds, ReleaseMode::Reveal) {
-        return format!("reveal release with all {rounds} rounds");
-    }
-    let (mut works_with, mut fails_with) = (0, rounds);
-    while fails_with - works_with > 1 {
-        let middle = works_with.midpoint(fails_with);
-        if works(middle, release) {
-            works_with = middle;
-        } else {
-            fails_with = middle;
-        }
-    }
-    if works_with == 0 {
-        "fewer classes, or rounds of lower degree".to_owned()
-    } else {
-        format!("{works_with} rounds with {release} release")
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use shield::{Classes, Mechanism};
-
-    fn election(teachers: usize, classes: usize, samples: usize, polynomial: &str) -> Election {
-        let polynomial = polynomial.parse().expect("a polynomial");
-        let mechanism = Mechanism {
-            polynomial,
-            ..Mechanism::default()
-        };
-        let classes = Classes::new(classes).expect("classes");
-        Election::new(teachers, classes, samples, mechanism).expect("an election")
-    }
-
-    #[test]
-    fn everything_the_engine_promises_has_a_secure_plan() {
-        for classes in [2, 3, 10, 100, 1_024] {
-            for degree in 1..=Order::MAX {
-                for samples in [1, 100, 100_000] {
-                    let election = election(10_000, classes, samples, &format!("9X^{degree}"));
-                    let plan = Plan::new(&election, ReleaseMode::Reveal).expect("a plan");
-                    assert!(plan.security_bits() >= 128 && plan.noise_margin_bits() >= 0.0);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_default_setting_runs_in_the_small_ring() {
-        for (teachers, samples) in [(250, 100), (250, 512), (10_000, 512)] {
-            let election = election(teachers, 10, samples, "8X^4+6X^3+4X^2+X");
-            let plan = Plan::new(&election, ReleaseMode::Reveal).expect("a plan");
-            assert_eq!(
-                (plan.ring_degree(), plan.log_q(), plan.depth()),
-                (8_192, 204, 2)
-            );
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_done_is_refused_with_what_can() {
-        let degree = Plan::new(&election(9, 3, 5, "2X^40+X^20+3X"), ReleaseMode::Reveal);
-        let nearest = "3X^16+3X".parse().expect("a polynomial");
-        assert_eq!(
-            degree,
-            Err(PlanError::Degree {
-                degree: 40,
-                nearest
-            })
-        );
-        let classes = Plan::new(&election(9, 1_025, 5, "X"), ReleaseMode::Reveal);
-        assert_eq!(
-            classes,
-            Err(PlanError::Classes {
-                classes: 1_025,
-                largest: 1_024
-            })
-        );
-        let deep = Plan::new(&election(9, 3, 5, "9000X^16+X"), ReleaseMode::Composable);
-        let Err(PlanError::Noise { nearest, .. }) = deep else {
-            panic!("{deep:?}")
-        };
-        assert_eq!(nearest, "reveal release with all 9001 rounds");
-        assert!(Plan::new(&election(9, 3, 5, "9000X^16+X"), ReleaseMode::Reveal).is_ok());
-        let wide = Plan::new(&election(9, 3, 5, "70000X^2"), ReleaseMode::Reveal);
-        assert!(
-            matches!(wide, Err(PlanError::Noise { rounds: 70_000, .. })),
-            "{wide:?}"
-        );
-    }
-}
+mod tests;

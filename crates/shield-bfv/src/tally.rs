@@ -343,3 +343,45 @@ impl<'a, I: Iterator<Item = &'a Halves>> Kernel for Finish<'_, I> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::{EncryptionKey, Secret};
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+    use std::convert::Infallible;
+
+    #[test]
+    fn more_teachers_than_halves_can_sum_at_once() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let context = Context::new(1_024, 51, 4);
+        let secret = Secret::random(&context, &mut rng);
+        let key = EncryptionKey::generate(&context, &secret, &mut rng);
+        let mut ballot = key.zero(&context, 4, &mut rng);
+        ballot.add_slots(&context, vec![1; 1_024]);
+        // Runs of 8 slots. Every teacher is drawn at run 3 of ciphertext 0, teachers 0 to 99 twice at run 5 of 1.
+        let teachers = 2 * MAX_TERMS as u32 + 100;
+        let everyone = (0..teachers).map(|teacher| Selection {
+            teacher,
+            ciphertext: 0,
+            position: 3,
+        });
+        let twice = (0..200).map(|i| Selection {
+            teacher: i / 2,
+            ciphertext: 1,
+            position: 5,
+        });
+        let mut selections: Vec<Selection> = everyone.chain(twice).collect();
+        selections.sort_unstable();
+        let open = |_| Ok::<_, Infallible>(Cow::Borrowed(&ballot));
+        let Ok(tallies) = tally(&context, 128, 2, &selections, open);
+        for (mut tally, (run, count)) in tallies.into_iter().zip([(3, teachers), (5, 200)]) {
+            tally.drop_to(&context, 1);
+            for (slot, &found) in tally.decrypt(&context, &secret).iter().enumerate() {
+                let expected = if slot / 8 == run { u64::from(count) } else { 0 };
+                assert_eq!(found, expected, "slot {slot}");
+            }
+        }
+    }
+}

@@ -164,3 +164,76 @@ impl Kernel for Apply<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::primes;
+    use num_bigint::BigInt;
+
+    fn moduli(count: usize, but: &[u64]) -> Vec<Modulus> {
+        primes::largest(51, 65_536, count, but)
+            .into_iter()
+            .map(Modulus::new)
+            .collect()
+    }
+
+    fn product(moduli: &[Modulus]) -> BigInt {
+        moduli.iter().map(|m| BigInt::from(m.value())).product()
+    }
+
+    fn residue(x: &BigInt, m: Modulus) -> u64 {
+        let p = BigInt::from(m.value());
+        u64::try_from((x % &p + &p) % &p).expect("a residue")
+    }
+
+    /// Centred integers of every size below half of `bound`.
+    fn integers(bound: &BigInt) -> Vec<BigInt> {
+        let step: BigInt = bound / 129 * 2;
+        (0..64)
+            .map(|i| (&step * (i - 32) + 12_345 * i) * 32 / 33)
+            .collect()
+    }
+
+    fn limbs(integers: &[BigInt], moduli: &[Modulus]) -> Vec<u64> {
+        moduli
+            .iter()
+            .flat_map(|&m| integers.iter().map(move |x| residue(x, m)))
+            .collect()
+    }
+
+    #[test]
+    fn an_exact_conversion_keeps_the_centred_integer() {
+        let from = moduli(4, &[]);
+        let to = moduli(5, &from.iter().map(|m| m.value()).collect::<Vec<_>>());
+        let integers = integers(&product(&from));
+        let mut found = vec![0; 64 * to.len()];
+        Conversion::exact(&from, &to).apply(&limbs(&integers, &from), &mut found, 64);
+        assert_eq!(found, limbs(&integers, &to));
+    }
+
+    #[test]
+    fn a_division_rounds_to_the_nearest_integer() {
+        let q = moduli(4, &[]);
+        let p = moduli(5, &q.iter().map(|m| m.value()).collect::<Vec<_>>());
+        let t = 65_537;
+        let (big_q, half) = (product(&q), product(&q) / 2);
+        let integers = integers(&(product(&q) * product(&p) / (4 * t)));
+        let mut found = limbs(&integers, &p);
+        Conversion::divide(&q, &p, t).apply(&limbs(&integers, &q), &mut found, 64);
+        let rounded: Vec<BigInt> = integers
+            .iter()
+            .map(|x| {
+                let shifted: BigInt = x * t + &half;
+                // Rounded towards minus infinity, whatever the sign.
+                let quotient: BigInt = &shifted / &big_q;
+                if &quotient * &big_q > shifted {
+                    quotient - 1
+                } else {
+                    quotient
+                }
+            })
+            .collect();
+        assert_eq!(found, limbs(&rounded, &p));
+    }
+}

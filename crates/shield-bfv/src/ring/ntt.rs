@@ -5,6 +5,10 @@
 //! values are its transform as a polynomial of n/k coefficients with the very same twiddle factors. The
 //! tally's masks live on that: see [`Ntt::forward_batch`].
 
+mod layers;
+
+use layers::{backward_blocks, forward_blocks};
+
 use super::lanes::{Block, Kernel, LANES, Lanes, dispatch};
 use super::modulus::{Arithmetic, Factor, Modulus};
 
@@ -23,9 +27,6 @@ struct Tail {
 
 /// Blocks that a [`Tail`] serves.
 const TAIL: usize = 8;
-
-/// Blocks that stay in the nearest cache while all remaining layers run over them: 16 KiB.
-const NEAR: usize = 256;
 
 /// The transform of one size modulo one prime.
 #[derive(Clone, Debug)]
@@ -162,180 +163,6 @@ fn twiddles<L: Lanes>(l: L, tail: &Tail, pair: usize) -> [(L::V, L::V); 3] {
     ]
 }
 
-/// One forward layer over all `groups` of `blocks`, whose twiddle factors start at `node`.
-#[inline(always)]
-fn forward_two<L: Lanes>(
-    a: Arithmetic<L>,
-    blocks: &mut [Block],
-    table: &[Factor],
-    node: usize,
-    groups: usize,
-) {
-    let l = a.lanes;
-    let half = blocks.len() / groups / 2;
-    for (i, group) in blocks.chunks_exact_mut(2 * half).enumerate() {
-        let w = a.splat(table[node + i]);
-        let (x, y) = group.split_at_mut(half);
-        for (x, y) in x.iter_mut().zip(y) {
-            let (u, v) = a.forward(l.load(x), l.load(y), w);
-            l.store(u, x);
-            l.store(v, y);
-        }
-    }
-}
-
-/// Two forward layers at once, so that each value is loaded half as often.
-#[inline(always)]
-fn forward_four<L: Lanes>(
-    a: Arithmetic<L>,
-    blocks: &mut [Block],
-    table: &[Factor],
-    node: usize,
-    groups: usize,
-) {
-    let l = a.lanes;
-    let quarter = blocks.len() / groups / 4;
-    for (i, group) in blocks.chunks_exact_mut(4 * quarter).enumerate() {
-        let [w1, w2, w3] =
-            [node + i, 2 * (node + i), 2 * (node + i) + 1].map(|j| a.splat(table[j]));
-        let (left, right) = group.split_at_mut(2 * quarter);
-        let (q0, q1) = left.split_at_mut(quarter);
-        let (q2, q3) = right.split_at_mut(quarter);
-        for (((b0, b1), b2), b3) in q0.iter_mut().zip(q1).zip(q2).zip(q3) {
-            let (x0, x2) = a.forward(l.load(b0), l.load(b2), w1);
-            let (x1, x3) = a.forward(l.load(b1), l.load(b3), w1);
-            let (x0, x1) = a.forward(x0, x1, w2);
-            let (x2, x3) = a.forward(x2, x3, w3);
-            l.store(x0, b0);
-            l.store(x1, b1);
-            l.store(x2, b2);
-            l.store(x3, b3);
-        }
-    }
-}
-
-/// The inverse of [`forward_two`] but for a factor 2.
-#[inline(always)]
-fn backward_two<L: Lanes>(
-    a: Arithmetic<L>,
-    blocks: &mut [Block],
-    table: &[Factor],
-    node: usize,
-    groups: usize,
-) {
-    let l = a.lanes;
-    let half = blocks.len() / groups / 2;
-    for (i, group) in blocks.chunks_exact_mut(2 * half).enumerate() {
-        let w = a.splat(table[node + i]);
-        let (x, y) = group.split_at_mut(half);
-        for (x, y) in x.iter_mut().zip(y) {
-            let (u, v) = a.backward(l.load(x), l.load(y), w);
-            l.store(u, x);
-            l.store(v, y);
-        }
-    }
-}
-
-/// The inverse of [`forward_four`] but for a factor 4.
-#[inline(always)]
-fn backward_four<L: Lanes>(
-    a: Arithmetic<L>,
-    blocks: &mut [Block],
-    table: &[Factor],
-    node: usize,
-    groups: usize,
-) {
-    let l = a.lanes;
-    let quarter = blocks.len() / groups / 4;
-    for (i, group) in blocks.chunks_exact_mut(4 * quarter).enumerate() {
-        let [w1, w2, w3] =
-            [node + i, 2 * (node + i), 2 * (node + i) + 1].map(|j| a.splat(table[j]));
-        let (left, right) = group.split_at_mut(2 * quarter);
-        let (q0, q1) = left.split_at_mut(quarter);
-        let (q2, q3) = right.split_at_mut(quarter);
-        for (((b0, b1), b2), b3) in q0.iter_mut().zip(q1).zip(q2).zip(q3) {
-            let (x0, x1) = a.backward(l.load(b0), l.load(b1), w2);
-            let (x2, x3) = a.backward(l.load(b2), l.load(b3), w3);
-            let (x0, x2) = a.backward(x0, x2, w1);
-            let (x1, x3) = a.backward(x1, x3, w1);
-            l.store(x0, b0);
-            l.store(x1, b1);
-            l.store(x2, b2);
-            l.store(x3, b3);
-        }
-    }
-}
-
-/// Layers between blocks: first over everything, until a part fits into the nearest cache; then part by
-/// part, each finished by `tail`, which is told which part it is.
-#[inline(always)]
-fn forward_blocks<L: Lanes>(
-    a: Arithmetic<L>,
-    blocks: &mut [Block],
-    table: &[Factor],
-    mut tail: impl FnMut(usize, &mut [Block]),
-) {
-    let mut groups = 1;
-    while blocks.len() / groups > NEAR {
-        if (blocks.len() / groups).ilog2() % 2 == 1 {
-            forward_two(a, blocks, table, groups, groups);
-            groups *= 2;
-        } else {
-            forward_four(a, blocks, table, groups, groups);
-            groups *= 4;
-        }
-    }
-    let size = blocks.len() / groups;
-    for (part, blocks) in blocks.chunks_exact_mut(size).enumerate() {
-        let root = groups + part;
-        let mut groups = 1;
-        if size.ilog2() % 2 == 1 {
-            forward_two(a, blocks, table, root, 1);
-            groups = 2;
-        }
-        while groups < size {
-            forward_four(a, blocks, table, root * groups, groups);
-            groups *= 4;
-        }
-        tail(part, blocks);
-    }
-}
-
-/// The inverse of [`forward_blocks`] but for the factor `blocks.len()`; `head` comes first on each part.
-#[inline(always)]
-fn backward_blocks<L: Lanes>(
-    a: Arithmetic<L>,
-    blocks: &mut [Block],
-    table: &[Factor],
-    mut head: impl FnMut(usize, &mut [Block]),
-) {
-    let n = blocks.len();
-    let size = if n <= NEAR { n } else { NEAR };
-    for (part, blocks) in blocks.chunks_exact_mut(size).enumerate() {
-        head(part, blocks);
-        let root = n / size + part;
-        let mut groups = size / 4;
-        while groups > usize::from(size.ilog2() % 2 == 1) {
-            backward_four(a, blocks, table, root * groups, groups);
-            groups /= 4;
-        }
-        if size.ilog2() % 2 == 1 {
-            backward_two(a, blocks, table, root, 1);
-        }
-    }
-    let mut groups = n / size;
-    while groups > 1 {
-        // The forward layers over everything were an odd one first, then pairs.
-        if groups == 2 {
-            backward_two(a, blocks, table, 1, 1);
-            groups = 1;
-        } else {
-            backward_four(a, blocks, table, groups / 4, groups / 4);
-            groups /= 4;
-        }
-    }
-}
-
 struct Forward<'a> {
     ntt: &'a Ntt,
     blocks: &'a mut [Block],
@@ -450,83 +277,4 @@ impl Kernel for BackwardBatch<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ring::primes;
-
-    fn transform(size: usize) -> Ntt {
-        Ntt::new(Modulus::new(primes::largest(51, 65_536, 1, &[])[0]), size)
-    }
-
-    #[test]
-    fn place_j_holds_the_value_at_the_reversed_odd_power() {
-        for size in [64, 256, 2_048, 8_192, 16_384, 32_768] {
-            let ntt = transform(size);
-            let m = ntt.modulus();
-            let psi = m.root(2 * size as u64);
-            let mut x = vec![0; size];
-            x[1] = 1;
-            ntt.forward(&mut x);
-            for (j, &value) in x.iter().enumerate() {
-                let reversed = j.reverse_bits() >> (usize::BITS - size.ilog2());
-                assert_eq!(
-                    value,
-                    m.pow(psi, 2 * reversed as u64 + 1),
-                    "size {size}, place {j}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn backward_undoes_forward_and_products_are_negacyclic() {
-        for size in [64, 512, 8_192, 16_384, 32_768] {
-            let ntt = transform(size);
-            let m = ntt.modulus();
-            let original: Vec<u64> = (0..size as u64).map(|i| m.pow(i + 2, 5)).collect();
-            let mut x = original.clone();
-            ntt.forward(&mut x);
-            let mut back = x.clone();
-            ntt.backward(&mut back, Unit::Plain);
-            assert_eq!(back, original);
-            // X^(size - 1) times X^2 is -X.
-            let (mut a, mut b) = (vec![0; size], vec![0; size]);
-            (a[size - 1], b[2]) = (1, 1);
-            ntt.forward(&mut a);
-            ntt.forward(&mut b);
-            let mut c = vec![0; size];
-            crate::ring::limb::product(m, &mut c, &a, &b);
-            ntt.backward(&mut c, Unit::Montgomery);
-            assert!(
-                c.iter()
-                    .enumerate()
-                    .all(|(i, &x)| x == if i == 1 { m.value() - 1 } else { 0 })
-            );
-        }
-    }
-
-    #[test]
-    fn a_batch_is_eight_polynomials_in_a_power_of_x() {
-        let ntt = transform(8_192);
-        let m = ntt.modulus();
-        for positions in [2, 4, 8, 512, 1_024] {
-            let mut batch: Vec<Block> = (0..positions as u64)
-                .map(|i| std::array::from_fn(|k| m.pow(i + 3, k as u64 + 2)))
-                .collect();
-            let original = batch.clone();
-            let mut single = vec![0; 8_192];
-            for (i, block) in batch.iter().enumerate() {
-                single[i * (8_192 / positions)] = block[5];
-            }
-            ntt.forward(&mut single);
-            ntt.forward_batch(&mut batch);
-            let runs = single.chunks(8_192 / positions).zip(&batch);
-            assert!(
-                runs.into_iter()
-                    .all(|(run, block)| run.iter().all(|&x| x == block[5]))
-            );
-            ntt.backward_batch(&mut batch);
-            assert_eq!(batch, original);
-        }
-    }
-}
+mod tests;

@@ -14,3 +14,6 @@ pub(crate) use keyswitch::{Automorphism, Digits, SwitchKey};
 pub(crate) use multiply::multiply;
 pub(crate) use sampling::{ERROR_VARIANCE, plaintext_slots};
 pub(crate) use secret::Secret;
+
+#[cfg(test)]
+mod tests;
