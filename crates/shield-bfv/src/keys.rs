@@ -112,7 +112,7 @@ pub(crate) fn automorphisms(layout: &Layout) -> (Vec<u64>, Vec<u64>) {
     (layout.class_sums(), layout.group_moves())
 }
 
-/// Does the circuit multiply ciphertexts, and so need a relinearisation key? Kept even where it does not.
+/// How many switching keys the evaluation key of a plan has: relinearisation, sums, moves.
 pub(crate) fn switch_keys(plan: &Plan) -> usize {
     let (sums, moves) = automorphisms(plan.layout());
     1 + sums.len() + moves.len()

@@ -53,15 +53,10 @@ impl Sums {
     }
 }
 
-/// The mask of one ballot for one ciphertext: a lane of an octet.
-#[derive(Clone, Copy)]
-struct Lane {
-    ballot: usize,
-}
-
-/// Up to eight masks for one ciphertext.
+/// Up to eight masks for one ciphertext, one a lane.
 struct Octet {
-    lanes: Vec<Lane>,
+    /// The ballot that each lane masks.
+    ballots: Vec<usize>,
     ciphertext: usize,
 }
 
@@ -113,7 +108,7 @@ pub(crate) fn tally<'a, E: Send>(
             .enumerate()
             .flat_map(|(ciphertext, masks)| {
                 masks.chunks(LANES).map(move |masks| Octet {
-                    lanes: masks.iter().map(|&(ballot, _)| Lane { ballot }).collect(),
+                    ballots: masks.iter().map(|&(ballot, _)| ballot).collect(),
                     ciphertext,
                 })
             })
@@ -279,9 +274,9 @@ impl Kernel for Accumulate<'_> {
                 let mut next = Some((octet, mask));
                 while let Some((octet, mask)) = next {
                     let (m0, m1) = (&mask[positions[0]], &mask[positions[1]]);
-                    for (k, lane) in octet.lanes.iter().enumerate() {
+                    for (k, &ballot) in octet.ballots.iter().enumerate() {
                         let (m0, m1) = (l.splat(m0[k]), l.splat(m1[k]));
-                        let x = ballots[lane.ballot].each_ref().map(|x| l.load(x));
+                        let x = ballots[ballot].each_ref().map(|x| l.load(x));
                         s[0] = l.mul_low(s[0], x[0], m0);
                         s[1] = l.mul_high(s[1], x[0], m0);
                         s[2] = l.mul_low(s[2], x[1], m1);
