@@ -112,3 +112,92 @@ fn flood<R: RngCore + CryptoRng>(
     }
     context.forward(poly)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::Secret;
+    use num_bigint::BigInt;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+
+    /// Flooding noise as real numbers, in units of W.
+    fn noise(bits: u32) -> Vec<f64> {
+        let context = Context::new(1_024, 51, 4);
+        let mut rng = ChaCha20Rng::seed_from_u64(u64::from(bits));
+        let poly = context.backward(flood(&context, bits, 4, &mut rng));
+        let primes: Vec<BigInt> = context
+            .q()
+            .iter()
+            .map(|q| q.modulus().value().into())
+            .collect();
+        let q: BigInt = primes.iter().product();
+        let width = 2_f64.powi(bits as i32);
+        (0..1_024)
+            .map(|i| {
+                let x: BigInt = primes
+                    .iter()
+                    .enumerate()
+                    .map(|(j, p)| {
+                        let cofactor: BigInt = &q / p;
+                        let inverse = cofactor.modinv(p).expect("primes");
+                        cofactor * inverse * poly.limb(j)[i]
+                    })
+                    .sum();
+                let x: BigInt = x % &q;
+                let centred = if &x * 2 > q { x - &q } else { x };
+                centred.to_string().parse::<f64>().expect("a number") / width
+            })
+            .collect()
+    }
+
+    #[test]
+    fn three_uniform_integers_of_any_width() {
+        for bits in [1, 17, 40, 41, 80, 132, 190] {
+            let noise = noise(bits);
+            let mean = noise.iter().sum::<f64>() / 1_024.0;
+            let variance = noise.iter().map(|x| x * x).sum::<f64>() / 1_024.0;
+            assert!(noise.iter().all(|x| x.abs() <= 1.5), "{bits} bits");
+            // A variance of W^2 / 4, but for what the width of one integer takes off: five deviations.
+            let expected = 0.25 * (1.0 - 4_f64.powi(-(bits as i32)));
+            assert!(
+                (variance - expected).abs() < 0.07,
+                "{bits} bits: variance {variance}"
+            );
+            let half = 0.5 / 2_f64.powi(bits as i32);
+            assert!((mean + half).abs() < 0.08, "{bits} bits: mean {mean}");
+        }
+    }
+
+    #[test]
+    fn a_bound_and_a_count_give_the_width_of_the_theorem() {
+        for (bound, count) in [(1e20, 1), (3e30, 19), (1e50, 128)] {
+            let width = 2_f64.powi(bits(bound, count) as i32);
+            let distance = 1.53 * (count as f64).sqrt() * bound / width;
+            assert!(distance <= 2_f64.powi(-40) && distance > 2_f64.powi(-42));
+        }
+    }
+
+    #[test]
+    fn sanitising_changes_everything_but_the_message() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let context = Context::new(1_024, 51, 3);
+        let secret = Secret::random(&context, &mut rng);
+        let key = EncryptionKey::generate(&context, &secret, &mut rng);
+        let slots: Vec<u64> = (0..1_024).collect();
+        let mut c = key.zero(&context, 3, &mut rng);
+        c.add_slots(&context, slots.clone());
+        let (mut a, mut b) = (ChaCha20Rng::seed_from_u64(2), ChaCha20Rng::seed_from_u64(3));
+        let first = sanitise(&context, &key, c.clone(), 100, &mut a);
+        let second = sanitise(&context, &key, c, 100, &mut b);
+        for part in 0..2 {
+            let same = first.parts[part]
+                .data()
+                .iter()
+                .zip(second.parts[part].data());
+            assert!(same.filter(|(x, y)| x == y).count() < 3, "part {part}");
+        }
+        assert_eq!(first.decrypt(&context, &secret), slots);
+        assert_eq!(second.decrypt(&context, &secret), slots);
+    }
+}

@@ -7,6 +7,7 @@ use shield::backend::{Backend, urns};
 
 use super::{Fixture, shape};
 use crate::ReleaseMode;
+use crate::composable;
 use crate::noise::Noise;
 use crate::ring::{Context, PLAINTEXT};
 use crate::scheme::{Ciphertext, Secret, embedding};
@@ -112,5 +113,42 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
         );
         let released = aggregation.reveal(outcomes, &shifts);
         check("release", measure(&released[0]), stages.released, 45.0);
+    }
+}
+
+#[test]
+fn measured_noise_stays_below_the_bound_of_the_composable_release() {
+    for (samples, polynomial) in [(5, "2X^2+X"), (600, "X^2+2X")] {
+        println!("{samples} samples, {polynomial}, composable");
+        let shape = Shape {
+            offset: 0,
+            ..shape(20, 10, samples, polynomial)
+        };
+        let fixture = Fixture::new(shape, ReleaseMode::Composable);
+        let Fixture {
+            case,
+            backend,
+            keys,
+            ballots,
+        } = &fixture;
+        let (context, plan) = (backend.context(), backend.plan());
+        let seed = Seed::from_number(1);
+        let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
+        let in_batch = backend.batch(0).len();
+        let urns = urns(&case.election, in_batch, ballots).expect("urns");
+        let tallies = aggregation
+            .tally(&urns, &aggregation.shifts(), ballots)
+            .expect("tallies");
+        let labels = composable::labels(
+            context,
+            plan.layout(),
+            backend.places(),
+            &keys.evaluation,
+            aggregation.unanimity(tallies),
+            plan.order().success(),
+            in_batch,
+        );
+        let found = measured(context, &keys.secret.secret, &labels);
+        check("labels", found, plan.stages().released, 60.0);
     }
 }
