@@ -61,14 +61,7 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let election = Election::new(teachers, votes.classes(), samples, mechanism)?;
     let seed = Seed::random(&mut OsRng.unwrap_err());
     let labelling = on_threads(args.threads, |threads| {
-        label::label(
-            Engine::Clear,
-            election,
-            &votes,
-            Some(&truth),
-            &seed,
-            threads,
-        )
+        label::label(Engine::Bfv, election, &votes, Some(&truth), &seed, threads)
     })??;
 
     if output == Output::Json {

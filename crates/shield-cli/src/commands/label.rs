@@ -9,6 +9,7 @@ use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
 use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
 use shield::{Election, Label, Labels, Seed, Votes, files};
+use shield_bfv::{BfvBackend, ReleaseMode};
 
 use super::Output;
 use crate::console::{self, duration, percent};
@@ -19,7 +20,7 @@ use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  shield label --votes examples/synthetic/votes.npy \
-    --labels examples/synthetic/labels.npy --out labels.csv\n\n\
+    --labels examples/synthetic/labels.npy --backend bfv --out labels.csv\n\n\
     Without --out the labels go to stdout, one a line."
 )]
 pub(super) struct LabelArgs {
@@ -51,6 +52,8 @@ pub(super) struct LabelArgs {
 pub(super) enum Engine {
     /// No encryption: the reference
     Clear,
+    /// Votes stay encrypted, many samples a ciphertext
+    Bfv,
 }
 
 /// Seconds that each role took, over all teachers and batches.
@@ -133,6 +136,11 @@ pub(super) fn label(
 ) -> Result<Labelling, Failure> {
     match engine {
         Engine::Clear => label_with(&ClearBackend::new(election), votes, truth, seed, threads),
+        Engine::Bfv => {
+            let backend =
+                BfvBackend::new(election, ReleaseMode::Reveal).map_err(Failure::bad_input)?;
+            label_with(&backend, votes, truth, seed, threads)
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The commands, one file each: its arguments, and what it does.
 
 mod analyze;
+mod bench;
 mod completions;
 mod demo;
 mod label;
 #[cfg(feature = "learn")]
 mod learn;
 mod man;
+mod plan;
 #[cfg(feature = "learn")]
 mod predict;
 mod synthesize;
@@ -42,6 +44,8 @@ enum Command {
     Demo(demo::DemoArgs),
     Label(label::LabelArgs),
     Analyze(analyze::AnalyzeArgs),
+    Plan(plan::PlanArgs),
+    Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
     #[cfg(feature = "learn")]
     Teach(teach::TeachArgs),
@@ -73,6 +77,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(&args, output),
         Command::Label(args) => label::run(&args, output),
         Command::Analyze(args) => analyze::run(&args, output),
+        Command::Plan(args) => plan::run(&args, output),
+        Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Teach(args) => teach::run(&args, output),
