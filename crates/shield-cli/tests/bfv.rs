@@ -1,30 +1,14 @@
 //! The commands of the BFV engine, as a user runs them.
 
-use std::process::{Command, Output};
+mod common;
 
-use serde_json::Value;
-
-fn shield(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_shield"))
-        .args(args)
-        .output()
-        .expect("the program runs")
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = shield(&[args, &["--json"]].concat());
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).expect("one JSON document")
-}
+use common::{json, shield};
 
 #[test]
 fn plan_has_the_contract_s_keys() {
     let plan = json(&[
         "plan",
+        "--json",
         "--teachers",
         "250",
         "--classes",
@@ -55,6 +39,7 @@ fn plan_has_the_contract_s_keys() {
     assert!(plan["noise_margin_bits"].as_f64() >= Some(0.0));
     let composable = json(&[
         "plan",
+        "--json",
         "--teachers",
         "9",
         "--classes",
@@ -90,8 +75,8 @@ fn labels_with_encryption_are_those_without() {
     let votes = folder.path().join("votes.csv");
     std::fs::write(&votes, "0,1,1,1\n2,2,2,0\n1,,1,1\n0,0,0,0\n").expect("a file");
     let votes = votes.to_str().expect("a path");
-    let label = |backend| {
-        let args = [
+    let label = |engine: &[&str]| {
+        let base = [
             "label",
             "--votes",
             votes,
@@ -99,20 +84,30 @@ fn labels_with_encryption_are_those_without() {
             "3",
             "--seed",
             "5",
-            "--backend",
-            backend,
+            "--json",
         ];
-        json(&args)
+        json(&[&base, engine].concat())
     };
-    let (clear, bfv) = (label("clear"), label("bfv"));
-    assert_eq!(clear["labels"], bfv["labels"]);
-    assert_eq!(bfv["backend"], "bfv");
-    assert!(bfv["seconds"]["aggregate"].as_f64() > Some(0.0));
+    let clear = label(&[]);
+    for release in ["reveal", "composable"] {
+        let bfv = label(&["--backend", "bfv", "--release", release]);
+        assert_eq!(clear["labels"], bfv["labels"], "{release}");
+        assert_eq!(bfv["backend"], "bfv");
+        assert!(bfv["seconds"]["aggregate"].as_f64() > Some(0.0));
+    }
 }
 
 #[test]
 fn bench_has_the_contract_s_keys() {
-    let bench = json(&["bench", "--ours-only", "--teachers", "5", "--samples", "3"]);
+    let bench = json(&[
+        "bench",
+        "--json",
+        "--ours-only",
+        "--teachers",
+        "5",
+        "--samples",
+        "3",
+    ]);
     for key in [
         "teachers",
         "samples",

@@ -6,6 +6,8 @@ use rand::rngs::OsRng;
 use serde_json::json;
 use shield::{Accuracy, Election, Histogram, Labels, Mechanism, Seed, Votes, files};
 
+use shield_bfv::ReleaseMode;
+
 use super::Output;
 use super::label::{self, Engine};
 use crate::console::{self, percent};
@@ -61,7 +63,14 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let election = Election::new(teachers, votes.classes(), samples, mechanism)?;
     let seed = Seed::random(&mut OsRng.unwrap_err());
     let labelling = on_threads(args.threads, |threads| {
-        label::label(Engine::Bfv, election, &votes, Some(&truth), &seed, threads)
+        label::label(
+            Engine::Bfv(ReleaseMode::Reveal),
+            election,
+            &votes,
+            Some(&truth),
+            &seed,
+            threads,
+        )
     })??;
 
     if output == Output::Json {
