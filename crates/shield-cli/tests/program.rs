@@ -1,58 +1,14 @@
 //! The program as a user meets it: the command-line contract, wrong input, and what stays behind.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod common;
 
-use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
 use tempfile::TempDir;
 
-fn shield(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_shield"))
-        .args(arguments)
-        .output()
-        .expect("the program runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = shield(arguments);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{arguments:?}: {}",
-        stderr(&output)
-    );
-    serde_json::from_slice(&output.stdout).expect("one JSON document on stdout")
-}
-
-fn keys(value: &Value) -> Vec<&str> {
-    value
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
-}
-
-fn assert_has_keys(value: &Value, expected: &[&str]) {
-    let found = keys(value);
-    for key in expected {
-        assert!(found.contains(key), "{key} is missing from {found:?}");
-    }
-}
-
-fn shipped(name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/synthetic");
-    root.join(name).to_str().unwrap().to_owned()
-}
+use common::{assert_has_keys, json, shield, shipped, stderr, stdout};
 
 struct Folder(TempDir);
 
@@ -119,7 +75,7 @@ fn analyze_answers_with_the_keys_of_the_contract() {
 fn demo_runs_without_any_file() {
     let output = shield(&["demo"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("synthetic votes"));
+    assert!(stdout(&output).contains("real votes"));
     let found = json(&["demo", "--json"]);
     assert!(found["label"]["correct"].as_u64().unwrap() > 850);
 }

@@ -197,6 +197,13 @@ impl Votes {
         self.classes
     }
 
+    /// The votes on the first samples; all of them where there are not so many. At least one is kept.
+    #[must_use]
+    pub fn first(mut self, samples: usize) -> Self {
+        self.cells.truncate(samples.max(1) * self.teachers);
+        self
+    }
+
     /// The vote of one teacher on one sample.
     pub fn vote(&self, sample: usize, teacher: usize) -> Vote {
         decode(self.cells[sample * self.teachers + teacher])
@@ -262,6 +269,13 @@ impl Labels {
             }),
             None => Ok(()),
         }
+    }
+
+    /// The first labels; all of them where there are not so many. At least one is kept.
+    #[must_use]
+    pub fn first(mut self, samples: usize) -> Self {
+        self.0.truncate(samples.max(1));
+        self
     }
 
     /// All of them, in the order of the samples.

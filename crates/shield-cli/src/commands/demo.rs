@@ -6,6 +6,8 @@ use rand::rngs::OsRng;
 use serde_json::json;
 use shield::{Accuracy, Election, Histogram, Labels, Mechanism, Seed, Votes, files};
 
+use shield_bfv::ReleaseMode;
+
 use super::Output;
 use super::label::{self, Engine};
 use crate::console::{self, percent};
@@ -21,15 +23,18 @@ pub(super) struct DemoArgs {
     threads: Option<usize>,
 }
 
-/// Made by `shield synthesize`: see examples/synthetic/README.md.
-const VOTES: &[u8] = include_bytes!("../../../../examples/synthetic/votes.npy");
-const LABELS: &[u8] = include_bytes!("../../../../examples/synthetic/labels.npy");
+/// Real votes: see examples/mnist/README.md.
+const VOTES: &[u8] = include_bytes!("../../../../examples/mnist/paper-votes.npy.gz");
+const DIGITS: &[u8] = include_bytes!("../../../../examples/mnist/digits.npy.gz");
 
-/// The shipped votes and their true labels.
+/// So many of the shipped samples are labelled: enough to see how good the labels are.
+const SAMPLES: usize = 1000;
+
+/// The first of the shipped votes, and the true digits.
 fn shipped() -> Result<(Votes, Labels), Failure> {
-    let votes = files::votes_from_npy(VOTES, None).map_err(Failure::failed)?;
-    let labels = files::labels_from_npy(LABELS).map_err(Failure::failed)?;
-    Ok((votes, labels))
+    let votes = files::votes_from_packed_npy(VOTES, None).map_err(Failure::failed)?;
+    let digits = files::labels_from_packed_npy(DIGITS).map_err(Failure::failed)?;
+    Ok((votes.first(SAMPLES), digits.first(SAMPLES)))
 }
 
 pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
@@ -46,7 +51,8 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
 
     if output == Output::Tables {
         console::print(&format!(
-            "{teachers} teachers vote on {samples} samples of {} classes (synthetic votes).\n\
+            "{teachers} teachers, each trained on its own 240 images of handwritten digits, vote on\n\
+             {samples} other images: {} classes, real votes.\n\
              For each sample the server draws a label with {}, offset {}:\n\
              a randomised argmax, whose randomness is the privacy.\n\n",
             votes.classes(),
@@ -58,7 +64,7 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let seed = Seed::random(&mut OsRng.unwrap_err());
     let labelling = on_threads(args.threads, |threads| {
         label::label(
-            Engine::Clear,
+            Engine::Bfv(ReleaseMode::Reveal),
             election,
             &votes,
             Some(&truth),

@@ -6,9 +6,11 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
+use rayon::prelude::*;
 use serde::Serialize;
 use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
 use shield::{Election, Label, Labels, Seed, Votes, files};
+use shield_bfv::{BfvBackend, ReleaseMode};
 
 use super::Output;
 use crate::console::{self, duration, percent};
@@ -19,7 +21,7 @@ use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  shield label --votes examples/synthetic/votes.npy \
-    --labels examples/synthetic/labels.npy --out labels.csv\n\n\
+    --labels examples/synthetic/labels.npy --backend bfv --out labels.csv\n\n\
     Without --out the labels go to stdout, one a line."
 )]
 pub(super) struct LabelArgs {
@@ -27,8 +29,13 @@ pub(super) struct LabelArgs {
     votes: VotesArgs,
 
     /// The engine
-    #[arg(long, value_enum, default_value_t = Engine::Clear)]
-    backend: Engine,
+    #[arg(long, value_enum, default_value_t = EngineName::Clear)]
+    backend: EngineName,
+
+    /// What the server hands to the student, with an encrypted engine: reveal (the label alone) or
+    /// composable (an encrypted one-hot label, to compute on)
+    #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
+    release: ReleaseMode,
 
     #[command(flatten)]
     mechanism: MechanismArgs,
@@ -46,11 +53,20 @@ pub(super) struct LabelArgs {
     out: Option<PathBuf>,
 }
 
-/// The engines that can label.
+/// The engines by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Engine {
+enum EngineName {
     /// No encryption: the reference
     Clear,
+    /// Votes stay encrypted, many samples a ciphertext
+    Bfv,
+}
+
+/// The engines that can label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Engine {
+    Clear,
+    Bfv(ReleaseMode),
 }
 
 /// Seconds that each role took, over all teachers and batches.
@@ -86,15 +102,12 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
         mechanism,
     )?;
     let seed = seed(args.seed);
+    let engine = match args.backend {
+        EngineName::Clear => Engine::Clear,
+        EngineName::Bfv => Engine::Bfv(args.release),
+    };
     let labelling = on_threads(args.threads, |threads| {
-        label(
-            args.backend,
-            election,
-            &votes,
-            truth.as_ref(),
-            &seed,
-            threads,
-        )
+        label(engine, election, &votes, truth.as_ref(), &seed, threads)
     })??;
     let labels = Labels::new(labelling.labels.clone())?;
     if let Some(path) = &args.out {
@@ -133,6 +146,10 @@ pub(super) fn label(
 ) -> Result<Labelling, Failure> {
     match engine {
         Engine::Clear => label_with(&ClearBackend::new(election), votes, truth, seed, threads),
+        Engine::Bfv(release) => {
+            let backend = BfvBackend::new(election, release).map_err(Failure::bad_input)?;
+            label_with(&backend, votes, truth, seed, threads)
+        }
     }
 }
 
@@ -153,8 +170,11 @@ fn label_with<B: Backend>(
     for batch in 0..backend.batches() {
         let samples = backend.batch(batch);
         let start = Instant::now();
+        // Every teacher encrypts on its own machine, with a generator of its own.
         let ballots = (0..votes.teachers())
+            .into_par_iter()
             .map(|teacher| {
+                let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
                 let own = votes.teacher(teacher, samples.clone());
                 backend
                     .encrypt(&keys.public, batch, &own, &mut rng)

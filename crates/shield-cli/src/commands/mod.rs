@@ -1,12 +1,20 @@
 //! The commands, one file each: its arguments, and what it does.
 
 mod analyze;
+mod bench;
 mod bound;
 mod completions;
 mod demo;
 mod label;
+#[cfg(feature = "learn")]
+mod learn;
 mod man;
+mod plan;
+#[cfg(feature = "learn")]
+mod predict;
 mod synthesize;
+#[cfg(feature = "learn")]
+mod teach;
 mod tune;
 
 use clap::{Parser, Subcommand};
@@ -40,7 +48,15 @@ enum Command {
     Analyze(analyze::AnalyzeArgs),
     Bound(bound::BoundArgs),
     Tune(tune::TuneArgs),
+    Plan(plan::PlanArgs),
+    Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
+    #[cfg(feature = "learn")]
+    Teach(teach::TeachArgs),
+    #[cfg(feature = "learn")]
+    Learn(learn::LearnArgs),
+    #[cfg(feature = "learn")]
+    Predict(predict::PredictArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -67,7 +83,15 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Analyze(args) => analyze::run(&args, output),
         Command::Bound(args) => bound::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
+        Command::Plan(args) => plan::run(&args, output),
+        Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Teach(args) => teach::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Learn(args) => learn::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Predict(args) => predict::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

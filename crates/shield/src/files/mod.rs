@@ -1,4 +1,4 @@
-//! Votes and labels in files: `.npy` of any integer type and order, or `.csv`.
+//! Votes and labels in files: `.npy` of any integer type and order, or `.csv`, plain or as `.gz`.
 //!
 //! Votes are samples by teachers. An abstention is -1 in `.npy` and an empty cell in `.csv`; an
 //! absent label likewise. Every error names the file, the place (rows and columns count from 1) and
@@ -9,7 +9,7 @@ mod csv;
 mod npy;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -36,7 +36,7 @@ pub enum FileProblem {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The name does not say what it is.
-    #[error("unknown kind of file; the name must end in .npy or .csv")]
+    #[error("unknown kind of file; the name must end in .npy or .csv, or in one of them and .gz")]
     UnknownKind,
     /// It would stand in a folder that is not there.
     #[error("the folder {} does not exist; make it first", folder.display())]
@@ -78,20 +78,61 @@ impl FileProblem {
     }
 }
 
-/// The kinds of file, told by the end of the name.
+/// What a file holds and how it is packed, told by the end of the name.
 #[derive(Clone, Copy)]
-enum Kind {
+struct Kind {
+    content: Content,
+    packing: Packing,
+}
+
+#[derive(Clone, Copy)]
+enum Content {
     Npy,
     Csv,
 }
 
+#[derive(Clone, Copy)]
+enum Packing {
+    Plain,
+    Gzip,
+}
+
 impl Kind {
     fn of(path: &Path) -> Result<Self, FileProblem> {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("npy") => Ok(Self::Npy),
-            Some(extension) if extension.eq_ignore_ascii_case("csv") => Ok(Self::Csv),
-            _ => Err(FileProblem::UnknownKind),
-        }
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or("")
+            .to_ascii_lowercase();
+        let (name, packing) = match name.strip_suffix(".gz") {
+            Some(name) => (name, Packing::Gzip),
+            None => (name.as_str(), Packing::Plain),
+        };
+        let content = match name.rsplit_once('.') {
+            Some((_, "npy")) => Content::Npy,
+            Some((_, "csv")) => Content::Csv,
+            _ => return Err(FileProblem::UnknownKind),
+        };
+        Ok(Self { content, packing })
+    }
+}
+
+/// The most that a packed file may unpack to: 10,000 teachers on 100,000 samples, and some room.
+const MAX_UNPACKED: u64 = 4 << 30;
+
+fn unpack(packed: impl Read) -> Result<Vec<u8>, FileProblem> {
+    let mut bytes = Vec::new();
+    let unpacked = flate2::read::MultiGzDecoder::new(packed)
+        .take(MAX_UNPACKED)
+        .read_to_end(&mut bytes);
+    match unpacked {
+        Ok(length) if length as u64 == MAX_UNPACKED => Err(FileProblem::Array(
+            "it unpacks to more than 4 GiB; give smaller files".to_owned(),
+        )),
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(FileProblem::Array(format!(
+            "not a whole gzip file: {error}"
+        ))),
     }
 }
 
@@ -105,37 +146,40 @@ pub fn read_votes(path: &Path, classes: Option<Classes>) -> Result<Votes, FileEr
 /// Reads labels, one a sample. That they fit some votes is checked by [`Labels::check`].
 pub fn read_labels(path: &Path) -> Result<Labels, FileError> {
     read(path, VotesBuilder::new(None), Columns::One)
-        .and_then(|column| {
-            let column = column.finish()?;
-            Ok(Labels::new(
-                (0..column.samples())
-                    .map(|sample| column.vote(sample, 0))
-                    .collect(),
-            )?)
-        })
+        .and_then(column_labels)
         .map_err(|problem| problem.of(path))
 }
 
-/// Reads `.npy` votes that are at hand as bytes.
-pub fn votes_from_npy(bytes: &[u8], classes: Option<Classes>) -> Result<Votes, FileProblem> {
-    let votes = npy::read(
-        bytes,
+/// Reads `.npy.gz` votes that are at hand as bytes.
+pub fn votes_from_packed_npy(
+    packed: &[u8],
+    classes: Option<Classes>,
+) -> Result<Votes, FileProblem> {
+    let bytes = unpack(packed)?;
+    let votes = VotesBuilder::new(classes);
+    Ok(npy::read(
+        bytes.as_slice(),
         bytes.len() as u64,
-        VotesBuilder::new(classes),
+        votes,
         Columns::Teachers,
-    )?;
-    Ok(votes.finish()?)
+    )?
+    .finish()?)
 }
 
-/// Reads `.npy` labels that are at hand as bytes.
-pub fn labels_from_npy(bytes: &[u8]) -> Result<Labels, FileProblem> {
+/// Reads `.npy.gz` labels that are at hand as bytes.
+pub fn labels_from_packed_npy(packed: &[u8]) -> Result<Labels, FileProblem> {
+    let bytes = unpack(packed)?;
     let column = npy::read(
-        bytes,
+        bytes.as_slice(),
         bytes.len() as u64,
         VotesBuilder::new(None),
         Columns::One,
-    )?
-    .finish()?;
+    )?;
+    column_labels(column)
+}
+
+fn column_labels(column: VotesBuilder) -> Result<Labels, FileProblem> {
+    let column = column.finish()?;
     Ok(Labels::new(
         (0..column.samples())
             .map(|sample| column.vote(sample, 0))
@@ -159,9 +203,37 @@ fn read(path: &Path, into: VotesBuilder, columns: Columns) -> Result<VotesBuilde
             "this is a folder; give a file".to_owned(),
         ));
     }
-    match kind {
-        Kind::Npy => npy::read(io::BufReader::new(file), length, into, columns),
-        Kind::Csv => csv::read(io::BufReader::new(file), into, columns),
+    match kind.packing {
+        Packing::Plain => read_content(
+            kind.content,
+            io::BufReader::new(file),
+            length,
+            into,
+            columns,
+        ),
+        Packing::Gzip => {
+            let bytes = unpack(file)?;
+            read_content(
+                kind.content,
+                bytes.as_slice(),
+                bytes.len() as u64,
+                into,
+                columns,
+            )
+        }
+    }
+}
+
+fn read_content(
+    content: Content,
+    reader: impl BufRead,
+    length: u64,
+    into: VotesBuilder,
+    columns: Columns,
+) -> Result<VotesBuilder, FileProblem> {
+    match content {
+        Content::Npy => npy::read(reader, length, into, columns),
+        Content::Csv => csv::read(reader, into, columns),
     }
 }
 
@@ -208,13 +280,29 @@ fn write<Row: Iterator<Item = Option<Class>>>(
     rows: impl Iterator<Item = Row> + Clone,
 ) -> Result<(), FileError> {
     let written = Kind::of(path).and_then(|kind| {
-        write_atomically(path, |file| match kind {
-            Kind::Npy => npy::write(file, shape, rows),
-            Kind::Csv => csv::write(file, rows),
+        write_atomically(path, |file| match kind.packing {
+            Packing::Plain => write_content(kind.content, file, shape, rows),
+            Packing::Gzip => {
+                let mut packer = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+                write_content(kind.content, &mut packer, shape, rows)?;
+                packer.finish().map(drop)
+            }
         })
         .map_err(FileProblem::Io)
     });
     written.map_err(|problem| problem.of(path))
+}
+
+fn write_content<Row: Iterator<Item = Option<Class>>>(
+    content: Content,
+    file: &mut impl Write,
+    shape: &[usize],
+    rows: impl Iterator<Item = Row> + Clone,
+) -> io::Result<()> {
+    match content {
+        Content::Npy => npy::write(file, shape, rows),
+        Content::Csv => csv::write(file, rows),
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,11 @@ use tempfile::TempDir;
 use super::*;
 use crate::votes::Label;
 
+fn votes_from_npy(bytes: &[u8], classes: Option<Classes>) -> Result<Votes, FileProblem> {
+    let votes = VotesBuilder::new(classes);
+    Ok(npy::read(bytes, bytes.len() as u64, votes, Columns::Teachers)?.finish()?)
+}
+
 struct Folder(TempDir);
 
 impl Folder {
@@ -60,7 +65,7 @@ fn votes_and_labels_come_back() {
     let rows = [[Some(Class(3)), None], [Some(Class(0)), Some(Class(9))]];
     let votes = Votes::from_rows(Classes::new(10).unwrap(), rows).unwrap();
     let labels = Labels::new(vec![Some(Class(1)), None, Some(Class(9))]).unwrap();
-    for name in ["a.csv", "a.npy", "b.NPY"] {
+    for name in ["a.csv", "a.npy", "b.NPY", "c.npy.gz", "c.csv.GZ"] {
         let path = folder.0.path().join(name);
         write_votes(&path, &votes).unwrap();
         assert_eq!(read_votes(&path, classes(10)).unwrap(), votes, "{name}");
@@ -68,7 +73,7 @@ fn votes_and_labels_come_back() {
         assert_eq!(read_labels(&path).unwrap(), labels, "{name}");
     }
     let left: Vec<_> = fs::read_dir(folder.0.path()).unwrap().collect();
-    assert_eq!(left.len(), 3, "temporary files are gone: {left:?}");
+    assert_eq!(left.len(), 5, "temporary files are gone: {left:?}");
 }
 
 #[test]
@@ -164,12 +169,13 @@ fn npy_errors_say_what_to_do() {
     assert!(error(&array(&[6], &[1i64, 2, 3, 4, 5, 6])).contains("two dimensions"));
     assert!(error(&array::<i64>(&[0, 5], &[])).contains("is empty"));
     assert!(error(&array(&[2, 2], &[0i8, 1, 2, 77])).contains("row 2, column 2: 77"));
-    assert!(
-        labels_from_npy(&good)
-            .unwrap_err()
-            .to_string()
-            .contains("one dimension")
+    let as_labels = npy::read(
+        good.as_slice(),
+        good.len() as u64,
+        VotesBuilder::new(None),
+        Columns::One,
     );
+    assert!(as_labels.unwrap_err().to_string().contains("one dimension"));
     let huge = array(&[1, 1], &[u64::MAX]);
     assert!(error(&huge).contains("row 1, column 1: 18446744073709551615"));
 }
@@ -204,6 +210,18 @@ fn hostile_npy_headers_are_refused_without_a_panic() {
             let _ = votes_from_npy(&bytes, None);
         }
     }
+}
+
+#[test]
+fn a_packed_file_that_is_cut_off_is_refused() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("votes.csv.gz");
+    let votes = Votes::from_rows(Classes::new(10).unwrap(), [[Some(Class(1)); 50]; 50]).unwrap();
+    write_votes(&path, &votes).unwrap();
+    let packed = fs::read(&path).unwrap();
+    fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+    let error = read_votes(&path, None).unwrap_err().to_string();
+    assert!(error.contains("gzip"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,250 @@
+//! The engine behind the trait that all engines share.
+
+use rand::{CryptoRng, RngCore};
+use shield::backend::{Backend, BallotBox, Keys, KeysOf};
+use shield::votes::Vote;
+use shield::{Election, Label, Seed};
+
+use crate::aggregation::Aggregation;
+use crate::ballot::{self, BfvBallot};
+use crate::codec;
+use crate::error::BfvError;
+use crate::keys::{self, EvaluationKey, PublicKey, SecretKey};
+use crate::layout::Places;
+use crate::plan::{Plan, ReleaseMode};
+use crate::release::{self, Release};
+use crate::reveal::Safeguards;
+use crate::ring::Context;
+
+/// The engine, set up for one election.
+#[derive(Debug)]
+pub struct BfvBackend {
+    election: Election,
+    plan: Plan,
+    context: Context,
+    places: Places,
+    setting: [u8; 32],
+    pub(crate) safeguards: Safeguards,
+}
+
+impl BfvBackend {
+    /// The engine for an election: plans it, and refuses what no parameter set can do.
+    pub fn new(election: Election, release: ReleaseMode) -> Result<Self, BfvError> {
+        let plan = Plan::new(&election, release)?;
+        let ring = plan.ring();
+        let setting = setting(&election, &plan);
+        Ok(Self {
+            context: Context::new(ring.degree, ring.prime_bits, ring.limbs),
+            places: Places::new(plan.layout()),
+            election,
+            plan,
+            setting,
+            safeguards: Safeguards::Whole,
+        })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// A digest of the election and the plan: every key, ballot and release carries it.
+    pub fn setting(&self) -> &[u8; 32] {
+        &self.setting
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn check_batch(&self, batch: usize) -> Result<(), BfvError> {
+        let batches = self.batches();
+        if batch < batches {
+            Ok(())
+        } else {
+            Err(BfvError::Batch { batch, batches })
+        }
+    }
+
+    pub(crate) fn aggregation<'a>(
+        &'a self,
+        key: &'a EvaluationKey,
+        batch: usize,
+        seed: &'a Seed,
+    ) -> Aggregation<'a> {
+        Aggregation {
+            context: &self.context,
+            election: &self.election,
+            plan: &self.plan,
+            places: &self.places,
+            key,
+            seed,
+            batch,
+            samples: self.batch(batch),
+            safeguards: self.safeguards,
+        }
+    }
+
+    /// What the student sees in every slot: for the tests of what a release gives away.
+    #[cfg(test)]
+    pub(crate) fn slots(&self, key: &SecretKey, release: &Release) -> Vec<Vec<u64>> {
+        release::slots(&self.context, &key.secret, release)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+}
+
+fn setting(election: &Election, plan: &Plan) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("shield 2026 bfv setting v1");
+    hasher.update(&election.fingerprint());
+    hasher.update(&[keys::mode_byte(plan.release())]);
+    hasher.update(&(plan.ring_degree() as u64).to_le_bytes());
+    for bits in plan.moduli_bits() {
+        hasher.update(&bits.to_le_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+impl Backend for BfvBackend {
+    type SecretKey = SecretKey;
+    type PublicKey = PublicKey;
+    type EvaluationKey = EvaluationKey;
+    type Ballot = BfvBallot;
+    type Release = Release;
+    type Error = BfvError;
+
+    fn name(&self) -> &'static str {
+        "bfv"
+    }
+
+    fn election(&self) -> &Election {
+        &self.election
+    }
+
+    fn samples_per_batch(&self) -> usize {
+        self.plan.samples_per_batch()
+    }
+
+    fn generate_keys<R: RngCore + CryptoRng>(&self, rng: &mut R) -> Result<KeysOf<Self>, BfvError> {
+        let name = |key: &_| codec::key_id(&self.context, key);
+        let (secret, public, evaluation) = keys::generate(&self.context, &self.plan, name, rng);
+        Ok(Keys {
+            secret,
+            public,
+            evaluation,
+        })
+    }
+
+    fn encrypt<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        batch: usize,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<BfvBallot, BfvError> {
+        self.check_batch(batch)?;
+        check_key("public key", &self.context, &key.key.parts[0])?;
+        let samples = self.batch(batch).len();
+        if votes.len() != samples {
+            return Err(BfvError::VoteCount {
+                votes: votes.len(),
+                samples,
+            });
+        }
+        let classes = self.election.classes();
+        for (sample, vote) in votes.iter().enumerate() {
+            if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
+                return Err(BfvError::NotAClass {
+                    sample,
+                    class,
+                    classes: classes.count(),
+                });
+            }
+        }
+        let layout = self.plan.layout();
+        Ok(ballot::encrypt(
+            &self.context,
+            layout,
+            &self.places,
+            key,
+            batch,
+            votes,
+            rng,
+        ))
+    }
+
+    fn aggregate<B: BallotBox<BfvBallot>>(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+    ) -> Result<Release, BfvError> {
+        self.check_batch(batch)?;
+        check_key("evaluation key", &self.context, &key.public.parts[0])?;
+        let (sums, moves) = keys::automorphisms(self.plan.layout());
+        if key.class_sums.len() != sums.len() || key.group_moves.len() != moves.len() {
+            return Err(BfvError::Foreign {
+                what: "evaluation key",
+                of: "election",
+            });
+        }
+        self.aggregation(key, batch, seed).run(ballots)
+    }
+
+    fn decrypt(
+        &self,
+        key: &SecretKey,
+        batch: usize,
+        release: &Release,
+    ) -> Result<Vec<Label>, BfvError> {
+        self.check_batch(batch)?;
+        let foreign = |of| {
+            Err(BfvError::Foreign {
+                what: "release",
+                of,
+            })
+        };
+        if release.key != key.id {
+            return foreign("set of keys");
+        }
+        if release.batch != batch {
+            return foreign("batch");
+        }
+        let fits = |c: &crate::scheme::Ciphertext| {
+            c.limbs() == 1 && c.parts[0].degree() == self.context.degree()
+        };
+        let expected = self.plan.released_ciphertexts();
+        if release.ciphertexts.len() != expected || !release.ciphertexts.iter().all(fits) {
+            return foreign("election");
+        }
+        if key.secret.coefficients().len() != self.context.degree() {
+            return Err(BfvError::Foreign {
+                what: "secret key",
+                of: "election",
+            });
+        }
+        let slots = release::slots(&self.context, &key.secret, release);
+        let samples = self.batch(batch).len();
+        Ok(release::labels(&self.plan, &self.places, &slots, samples))
+    }
+}
+
+/// Refuses a key of another ring before its residues meet ours.
+fn check_key<R>(
+    what: &'static str,
+    context: &Context,
+    poly: &crate::ring::Poly<R>,
+) -> Result<(), BfvError> {
+    if poly.degree() == context.degree() && poly.limbs() == context.limbs() {
+        Ok(())
+    } else {
+        Err(BfvError::Foreign {
+            what,
+            of: "election",
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! The keys of an election, and who may hold them.
+//!
+//! | key | holder | opens |
+//! |---|---|---|
+//! | [`SecretKey`] | the student, nobody else | every ballot and every release |
+//! | [`PublicKey`] | anyone | nothing |
+//! | [`EvaluationKey`] | the server (anyone may have it) | nothing |
+//!
+//! Student and server must not work together: the student's key reads every ballot, and the server has them.
+
+use std::fmt;
+
+use rand::{CryptoRng, RngCore};
+
+use crate::layout::Layout;
+use crate::plan::{Plan, ReleaseMode};
+use crate::ring::Context;
+use crate::scheme::{Automorphism, Ciphertext, Digits, EncryptionKey, Secret, SwitchKey};
+
+/// The name of a set of keys: a digest of the public one. Ballots and releases carry it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyId(pub(crate) [u8; 32]);
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyId({self})")
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8]
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The student's key: it opens every ballot. Wiped from memory when it goes.
+#[derive(Clone)]
+pub struct SecretKey {
+    pub(crate) secret: Secret,
+    pub(crate) id: KeyId,
+}
+
+/// What the teachers encrypt with.
+#[derive(Clone)]
+pub struct PublicKey {
+    pub(crate) key: EncryptionKey,
+    pub(crate) id: KeyId,
+}
+
+/// What the server aggregates with. It opens nothing.
+#[derive(Clone)]
+pub struct EvaluationKey {
+    pub(crate) public: EncryptionKey,
+    pub(crate) relinearisation: SwitchKey,
+    pub(crate) class_sums: Vec<Rotation>,
+    pub(crate) group_moves: Vec<Rotation>,
+    pub(crate) id: KeyId,
+}
+
+/// An automorphism with the key that brings its result back under the secret.
+#[derive(Clone)]
+pub(crate) struct Rotation {
+    pub(crate) automorphism: Automorphism,
+    pub(crate) key: SwitchKey,
+}
+
+macro_rules! opaque_debug {
+    ($($name:ident),*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("id", &self.id).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+opaque_debug!(SecretKey, PublicKey, EvaluationKey);
+
+macro_rules! id {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// The name of the set of keys that this one belongs to.
+            pub fn id(&self) -> KeyId {
+                self.id
+            }
+        }
+    )*};
+}
+id!(SecretKey, PublicKey, EvaluationKey);
+
+impl Rotation {
+    /// The ciphertext of the permuted slots.
+    pub(crate) fn rotate(&self, context: &Context, c: &Ciphertext) -> Ciphertext {
+        self.automorphism.rotate(context, &self.key, c, None)
+    }
+
+    /// The same, for a ciphertext whose digits are known.
+    pub(crate) fn rotate_with(
+        &self,
+        context: &Context,
+        c: &Ciphertext,
+        digits: &Digits,
+    ) -> Ciphertext {
+        self.automorphism
+            .rotate(context, &self.key, c, Some(digits))
+    }
+}
+
+/// Exponents of the automorphisms that a plan needs: to sum classes, and to move between groups.
+pub(crate) fn automorphisms(layout: &Layout) -> (Vec<u64>, Vec<u64>) {
+    (layout.class_sums(), layout.group_moves())
+}
+
+/// How many switching keys the evaluation key of a plan has: relinearisation, sums, moves.
+pub(crate) fn switch_keys(plan: &Plan) -> usize {
+    let (sums, moves) = automorphisms(plan.layout());
+    1 + sums.len() + moves.len()
+}
+
+/// Fresh keys for a plan.
+pub(crate) fn generate<R: RngCore + CryptoRng>(
+    context: &Context,
+    plan: &Plan,
+    name: impl Fn(&EncryptionKey) -> KeyId,
+    rng: &mut R,
+) -> (SecretKey, PublicKey, EvaluationKey) {
+    let secret = Secret::random(context, rng);
+    let public = EncryptionKey::generate(context, &secret, rng);
+    let id = name(&public);
+    let relinearisation = SwitchKey::relinearisation(context, &secret, rng);
+    let mut rotations = |exponents: Vec<u64>| {
+        exponents
+            .into_iter()
+            .map(|exponent| {
+                let automorphism = Automorphism::new(context.degree(), exponent);
+                let key = SwitchKey::automorphism(context, &secret, exponent, rng);
+                Rotation { automorphism, key }
+            })
+            .collect::<Vec<_>>()
+    };
+    let (sums, moves) = automorphisms(plan.layout());
+    let evaluation = EvaluationKey {
+        public: public.clone(),
+        relinearisation,
+        class_sums: rotations(sums),
+        group_moves: rotations(moves),
+        id,
+    };
+    (
+        SecretKey { secret, id },
+        PublicKey { key: public, id },
+        evaluation,
+    )
+}
+
+/// A release mode as one byte.
+pub(crate) fn mode_byte(mode: ReleaseMode) -> u8 {
+    match mode {
+        ReleaseMode::Reveal => 0,
+        ReleaseMode::Composable => 1,
+    }
+}

@@ -1,0 +1,49 @@
+//! The BFV engine of SHIELD: votes stay encrypted, many samples share a ciphertext.
+//!
+//! Data flows one way, and the modules follow it:
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`plan`], [`security`], [`noise`], [`layout`] | what is decided before any key is made: ring, noise bound, slots |
+//! | [`keys`], [`ballot`] | what the student makes, and what a teacher sends |
+//! | `aggregation` | the server's work on a batch: the stages below in order |
+//! | `tally`, [`unanimity`], [`reveal`], [`flooding`] | who was drawn, whether they agree, who sees what, and that nothing else shows |
+//! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
+//! | [`release`], [`codec`] | what the student reads, and everything as bytes |
+//! | [`backend`] | all of it behind the trait that the engines share |
+//! | `published` | the paper's circuit, as a baseline (feature `published`) |
+//! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
+//!
+//! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs depth 13;
+//! this one has depth log2 of the largest degree. Where and why it departs is said in each module.
+
+mod aggregation;
+pub mod backend;
+pub mod ballot;
+pub mod codec;
+mod composable;
+pub mod error;
+pub mod flooding;
+pub mod keys;
+pub mod layout;
+pub mod noise;
+pub mod plan;
+#[cfg(feature = "published")]
+pub mod published;
+pub mod release;
+pub mod reveal;
+mod ring;
+mod scheme;
+pub mod security;
+mod tally;
+pub mod unanimity;
+
+pub use backend::BfvBackend;
+pub use ballot::BfvBallot;
+pub use error::BfvError;
+pub use keys::{EvaluationKey, KeyId, PublicKey, SecretKey};
+pub use plan::{Plan, PlanError, ReleaseMode};
+pub use release::Release;
+
+#[cfg(test)]
+mod tests;

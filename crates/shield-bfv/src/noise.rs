@@ -1,0 +1,238 @@
+//! The noise bound: how large the error of a ciphertext can get, operation by operation.
+//!
+//! A ciphertext has `c0 + c1 s = Delta m + e` modulo Q, and decrypts rightly while |e| < Q/2t. This module
+//! bounds the *canonical norm* of e, its largest absolute value at a complex root of X^N + 1. That norm
+//! bounds every coefficient, bounds the Euclidean norm of all coefficients together (Parseval), is
+//! multiplicative, and does not change under automorphisms. So a chain of products is bounded by a
+//! product of bounds; nothing else is used below.
+//!
+//! # What is random, and how large it gets
+//!
+//! A polynomial with independent, centred, sub-Gaussian coefficients of variance v has at each root a
+//! value whose part in any direction is sub-Gaussian with variance N v / 2. Covering the circle with 16
+//! directions and the N/2 pairs of roots with a union bound,
+//! `P(norm > T sqrt(N v)) <= 8 N exp(-0.96 T^2)`: T is chosen to make that 2^-52. A batch has fewer than
+//! 2^12 such events, so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
+//! binomial errors (v = 10.5) and uniform integers of an interval (v = width^2 / 12) are strictly
+//! sub-Gaussian. The key's own secret has its norm checked when it is drawn.
+//!
+//! # What is modelled
+//!
+//! Ciphertext parts are uniform to anyone without the key, and that is how they enter here. So are taken:
+//! residues that rounding discards, digits of a key switch, and the coefficients modulo t of encoded masks
+//! and votes (images of the draws under the inverse transform). No further independence is assumed:
+//! sums over classes, moves and masks are added up with the triangle inequality. The tests compare
+//! every stage's bound with the measured norm.
+//!
+//! # The operations
+//!
+//! With S the norm of s, U = T sqrt(N/12) that of a uniform polynomial of width one, and G = t U (1 + S) that
+//! of `t (c0 + c1 s) / Q`, the lifted message:
+//!
+//! | operation | bound |
+//! |---|---|
+//! | fresh encryption | `e u + e1 + e2 s`: F = T^2 sigma sqrt(2/3) N + T sigma sqrt(N) (1 + S) |
+//! | tally | `M F` plus what wraps around t; M^2 bounds the sum of the masks' squared values over teachers |
+//! | product | `E1 G2 + E2 G1 + E1 E2 t/Q`, rounding `U (1 + S + S^2)`, one key switch |
+//! | key switch | `T (sqrt(L) + T) q / sqrt(12) sigma N` for L digits of size q |
+//! | one prime less | `E / q + U (1 + S)` |
+//! | times a plaintext of norm R | `R E`, plus what wraps around t |
+//!
+//! Every prime is one modulo t, so `t Delta = Q - 1`: what wraps around the plaintext modulus enters the
+//! noise as itself, and the usual error `(Q mod t) m / t` is less than one half.
+
+use crate::ring::PLAINTEXT;
+use crate::scheme::{ERROR_VARIANCE, Secret};
+
+const T: f64 = PLAINTEXT as f64;
+
+/// The numbers that the bounds depend on, besides the circuit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ring {
+    pub(crate) degree: usize,
+    pub(crate) prime_bits: u32,
+    pub(crate) limbs: usize,
+}
+
+/// A bound on the canonical norm of a ciphertext's error, at some level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Noise {
+    bound: f64,
+    limbs: usize,
+}
+
+impl Noise {
+    /// Bits of the bound.
+    pub(crate) fn bits(self) -> f64 {
+        self.bound.log2()
+    }
+
+    /// The bound itself.
+    pub(crate) fn bound(self) -> f64 {
+        self.bound
+    }
+
+    /// Limbs of the ciphertext.
+    pub(crate) fn limbs(self) -> usize {
+        self.limbs
+    }
+}
+
+impl Ring {
+    /// The tail T: see the module's documentation.
+    fn tail(self) -> f64 {
+        (((8 * self.degree) as f64).ln() + 52.0 * std::f64::consts::LN_2).sqrt() / 0.96_f64.sqrt()
+    }
+
+    fn n(self) -> f64 {
+        self.degree as f64
+    }
+
+    /// Norm of the secret.
+    fn s(self) -> f64 {
+        Secret::NORM * (2.0 * self.n() / 3.0).sqrt()
+    }
+
+    /// Norm of a uniform polynomial of width one.
+    fn u(self) -> f64 {
+        self.tail() * (self.n() / 12.0).sqrt()
+    }
+
+    /// log2 of a prime, from below and from above: all lie within a thousandth of a bit of `2^prime_bits`.
+    fn prime(self) -> f64 {
+        2_f64.powi(self.prime_bits.cast_signed())
+    }
+
+    /// log2 of the modulus at a level.
+    pub(crate) fn log_q(self, limbs: usize) -> f64 {
+        (f64::from(self.prime_bits) - 1e-3) * limbs as f64
+    }
+
+    /// Norm of a plaintext with `terms` coefficients.
+    fn plaintext(self, terms: usize) -> f64 {
+        self.tail() * T * (terms as f64 / 12.0).sqrt()
+    }
+
+    /// A fresh encryption.
+    pub(crate) fn fresh(self) -> Noise {
+        let (tail, sigma) = (self.tail(), ERROR_VARIANCE.sqrt());
+        let product = tail * tail * sigma * (2.0_f64 / 3.0).sqrt() * self.n();
+        let errors = tail * sigma * self.n().sqrt() * (1.0 + self.s());
+        Noise {
+            bound: product + errors,
+            limbs: self.limbs,
+        }
+    }
+
+    /// The sum of `ballots` masked ballots, masks of `terms` coefficients, with a plaintext added.
+    ///
+    /// `sum m_t (e u_t + e1_t + e2_t s)`: given the masks, each of the three sums over teachers is sub-Gaussian
+    /// at each root with the sum of the masks' squared values there as its scale, at most
+    /// `(sqrt(ballots) + T)^2 t^2 terms / 12`.
+    pub(crate) fn tally(self, ballots: usize, terms: usize) -> Noise {
+        let fresh = self.fresh();
+        let masks = ((ballots as f64).sqrt() + self.tail()) * T * (terms as f64 / 12.0).sqrt();
+        let wrapped = ballots as f64 * self.plaintext(terms) * self.plaintext(self.degree) / T;
+        Noise {
+            bound: masks * fresh.bound + wrapped + self.wrap(),
+            limbs: self.limbs,
+        }
+    }
+
+    /// What one reduction modulo t leaves: less than one a coefficient.
+    fn wrap(self) -> f64 {
+        2.0 * self.u()
+    }
+
+    /// Norm of the lifted message.
+    fn lift(self) -> f64 {
+        T * self.u() * (1.0 + self.s())
+    }
+
+    /// The error of a key switch.
+    fn switch(self, limbs: usize) -> f64 {
+        let digits = (limbs as f64).sqrt() + self.tail();
+        self.tail() * digits * self.prime() / 12_f64.sqrt() * ERROR_VARIANCE.sqrt() * self.n()
+    }
+
+    /// A product of two ciphertexts.
+    pub(crate) fn product(self, a: Noise, b: Noise) -> Noise {
+        let s = self.s();
+        let (ea, eb) = (a.bound + self.u(), b.bound + self.u());
+        let cross = ea * eb * 2_f64.powf(T.log2() - self.log_q(a.limbs));
+        let rounding = self.u() * (1.0 + s + s * s) + self.wrap();
+        let bound = (ea + eb) * self.lift() + 3.0 * cross + rounding + self.switch(a.limbs);
+        Noise {
+            bound,
+            limbs: a.limbs,
+        }
+    }
+
+    /// `a + factor b + constant`.
+    pub(crate) fn combine(self, a: Noise, b: Noise, factor: f64) -> Noise {
+        let bound = a.bound + factor.abs() * (b.bound + self.wrap()) + self.wrap();
+        Noise {
+            bound,
+            limbs: a.limbs,
+        }
+    }
+
+    /// A rotation.
+    pub(crate) fn rotation(self, a: Noise) -> Noise {
+        Noise {
+            bound: a.bound + self.switch(a.limbs),
+            limbs: a.limbs,
+        }
+    }
+
+    /// Rotations and sums that add up runs of `run` slots.
+    pub(crate) fn class_sum(self, a: Noise, run: usize) -> Noise {
+        (0..run.ilog2()).fold(a, |a, _| self.combine(self.rotation(a), a, 1.0))
+    }
+
+    /// The modulus switched down to `limbs` primes.
+    pub(crate) fn drop_to(self, a: Noise, limbs: usize) -> Noise {
+        let step = |e: f64| e / self.prime() * 1.001 + self.rounding();
+        let bound = (limbs..a.limbs).fold(a.bound, |e, _| step(e));
+        Noise { bound, limbs }
+    }
+
+    /// The error of one modulus switch.
+    fn rounding(self) -> f64 {
+        self.u() * (1.0 + self.s()) + 1.0
+    }
+
+    /// The lowest level at which rounding is still below a sixteenth of the noise.
+    pub(crate) fn lowest_level(self, a: Noise) -> usize {
+        (1..a.limbs)
+            .find(|&limbs| self.drop_to(a, limbs).bound >= 16.0 * self.rounding())
+            .unwrap_or(a.limbs)
+    }
+
+    /// `a + sum of r_i b_i` over `terms` plaintexts.
+    pub(crate) fn masked(self, a: Noise, b: Noise, terms: usize) -> Noise {
+        let r = self.plaintext(self.degree);
+        let wrapped = r * self.plaintext(self.degree) / T;
+        let bound = a.bound + terms as f64 * (r * b.bound + wrapped) + self.wrap();
+        Noise {
+            bound,
+            limbs: a.limbs,
+        }
+    }
+
+    /// A ciphertext times a plaintext that selects slots.
+    pub(crate) fn selected(self, a: Noise) -> Noise {
+        let zero = Noise {
+            bound: 0.0,
+            limbs: a.limbs,
+        };
+        self.masked(zero, a, 1)
+    }
+
+    /// log2 of the largest error that still decrypts after switching down to one prime, at a level.
+    pub(crate) fn limit(self, limbs: usize) -> f64 {
+        // Rounding to one prime can cost each coefficient (1 + N)/2, far less than q/2t.
+        let last = (self.n() + 1.0) * T / self.prime();
+        self.log_q(limbs) - (2.0 * T).log2() + (1.0 - last).log2()
+    }
+}

@@ -1,0 +1,347 @@
+//! The plan: from an election to a ring, a layout, a proven noise bound, flooding and sizes.
+//!
+//! Candidate rings are tried from the cheapest up. A ring is taken when the noise bound of the whole
+//! circuit, flooding included, leaves every slot decryptable: see [`crate::noise`].
+
+mod refusal;
+
+use serde::Serialize;
+use shield::Election;
+
+pub use refusal::PlanError;
+use refusal::{lowered, nearest};
+
+use crate::codec;
+use crate::composable;
+use crate::flooding;
+use crate::layout::Layout;
+use crate::noise::{Noise, Ring};
+use crate::ring::PLAINTEXT;
+use crate::security::security_bits;
+use crate::unanimity::Order;
+
+/// What the student gets for each sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReleaseMode {
+    /// One clean cell among uniform junk, at a secret place: the shallow circuit.
+    #[default]
+    Reveal,
+    /// An encryption of the one-hot label, as the paper outputs it, for those who compute on.
+    Composable,
+}
+
+impl std::str::FromStr for ReleaseMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "reveal" => Ok(Self::Reveal),
+            "composable" => Ok(Self::Composable),
+            _ => Err(format!(
+                "`{text}` is not a release mode; it must be reveal or composable"
+            )),
+        }
+    }
+}
+
+impl std::fmt::Display for ReleaseMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Reveal => "reveal",
+            Self::Composable => "composable",
+        })
+    }
+}
+
+/// The bound on the canonical norm of the error after each stage, in bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stages {
+    pub(crate) fresh: Noise,
+    pub(crate) tally: Noise,
+    pub(crate) unanimity: Noise,
+    pub(crate) sums: Noise,
+    pub(crate) released: Noise,
+}
+
+/// Everything that the engine decides for an election before any key is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    release: ReleaseMode,
+    ring: Ring,
+    layout: Layout,
+    order: Order,
+    stages: Stages,
+    reveal_limbs: usize,
+    flooding: u32,
+    margin: f64,
+    samples: usize,
+}
+
+/// Ring degree, bits of a prime, number of primes: the cheapest first.
+const RINGS: [(usize, u32, usize); 16] = [
+    (8_192, 51, 3),
+    (8_192, 51, 4),
+    (8_192, 43, 5),
+    (16_384, 51, 5),
+    (16_384, 51, 6),
+    (16_384, 51, 7),
+    (16_384, 51, 8),
+    (32_768, 51, 8),
+    (32_768, 51, 9),
+    (32_768, 51, 10),
+    (32_768, 51, 11),
+    (32_768, 51, 12),
+    (32_768, 51, 13),
+    (32_768, 51, 14),
+    (32_768, 51, 16),
+    (32_768, 51, 17),
+];
+
+/// Most classes: with more, a position no longer fits twice in the smallest ring's row.
+const MAX_CLASSES: usize = 1_024;
+
+impl Plan {
+    /// The plan for an election.
+    pub fn new(election: &Election, release: ReleaseMode) -> Result<Self, PlanError> {
+        let polynomial = &election.mechanism().polynomial;
+        let classes = election.classes().count();
+        if classes > MAX_CLASSES {
+            return Err(PlanError::Classes {
+                classes,
+                largest: MAX_CLASSES,
+            });
+        }
+        let Some(order) = Order::new(polynomial.degree()) else {
+            let degree = polynomial.degree();
+            return Err(PlanError::Degree {
+                degree,
+                nearest: lowered(polynomial),
+            });
+        };
+        let rounds = polynomial.round_count();
+        Self::search(election, order, rounds, release).ok_or_else(|| PlanError::Noise {
+            rounds,
+            release,
+            nearest: nearest(election, order, rounds, release),
+        })
+    }
+
+    fn search(
+        election: &Election,
+        order: Order,
+        rounds: usize,
+        release: ReleaseMode,
+    ) -> Option<Self> {
+        RINGS
+            .iter()
+            .map(|&(degree, prime_bits, limbs)| Ring {
+                degree,
+                prime_bits,
+                limbs,
+            })
+            .find_map(|ring| Self::try_ring(election, order, rounds, release, ring))
+    }
+
+    /// The plan in one ring, if the noise leaves room.
+    fn try_ring(
+        election: &Election,
+        order: Order,
+        rounds: usize,
+        release: ReleaseMode,
+        ring: Ring,
+    ) -> Option<Self> {
+        // v counts successes modulo t: it must not come round to zero.
+        if rounds as u64 + 1 >= PLAINTEXT {
+            return None;
+        }
+        let samples = election.samples();
+        let layout = Layout::new(ring.degree, election.classes().count(), samples, rounds)?;
+        let degree = election.mechanism().polynomial.degree() as usize;
+        let drawn = layout.positions().saturating_mul(degree);
+        let ballots = drawn.min(election.teachers() as usize);
+        let tally = ring.tally(ballots, layout.positions());
+        let unanimity = order.noise(ring, tally);
+        let sums = ring.class_sum(unanimity, layout.run());
+        let (released, ciphertexts, reveal_limbs) = match release {
+            ReleaseMode::Reveal => {
+                let moved = (0..layout.groups().ilog2()).fold(sums, |e, _| ring.rotation(e));
+                let level = ring.lowest_level(moved);
+                let (a, b) = (ring.drop_to(unanimity, level), ring.drop_to(moved, level));
+                let terms = layout.ciphertexts() * layout.groups();
+                (ring.masked(a, b, terms), layout.ciphertexts(), level)
+            }
+            ReleaseMode::Composable => {
+                let released = composable::noise(ring, &layout, unanimity);
+                (released, 1, ring.limbs)
+            }
+        };
+        let released = ring.combine(released, ring.drop_to(ring.fresh(), ring.limbs), 1.0);
+        let flooding = flooding::bits(released.bound(), ciphertexts);
+        let total = (2_f64.powf(flooding::magnitude(flooding)) + released.bound()).log2();
+        let margin = ring.limit(released.limbs()) - total;
+        let stages = Stages {
+            fresh: ring.fresh(),
+            tally,
+            unanimity,
+            sums,
+            released,
+        };
+        let plan = Self {
+            release,
+            ring,
+            layout,
+            order,
+            stages,
+            reveal_limbs,
+            flooding,
+            margin,
+            samples,
+        };
+        (margin >= 0.0 && plan.security_bits() >= 128).then_some(plan)
+    }
+
+    /// What the student gets.
+    pub fn release(&self) -> ReleaseMode {
+        self.release
+    }
+
+    /// Where everything lies in a ciphertext.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The common degree of the rounds.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Coefficients of the ring.
+    pub fn ring_degree(&self) -> usize {
+        self.ring.degree
+    }
+
+    /// Bits of each prime of the ciphertext modulus.
+    pub fn moduli_bits(&self) -> Vec<u32> {
+        vec![self.ring.prime_bits; self.ring.limbs]
+    }
+
+    /// Bits of the ciphertext modulus.
+    pub fn log_q(&self) -> u32 {
+        self.ring.prime_bits * self.ring.limbs as u32
+    }
+
+    /// The plaintext modulus.
+    pub fn plaintext_modulus(&self) -> u64 {
+        PLAINTEXT
+    }
+
+    /// Security by the standard's table.
+    pub fn security_bits(&self) -> u32 {
+        security_bits(self.ring.degree, self.log_q()).unwrap_or(0)
+    }
+
+    /// Samples in a full batch.
+    pub fn samples_per_batch(&self) -> usize {
+        self.layout.samples()
+    }
+
+    /// Batches of the election.
+    pub fn batches(&self) -> usize {
+        self.samples.div_ceil(self.samples_per_batch())
+    }
+
+    /// Products of ciphertexts a batch.
+    pub fn products(&self) -> usize {
+        let unanimity = self.layout.ciphertexts() * self.order.products();
+        match self.release {
+            ReleaseMode::Reveal => unanimity,
+            ReleaseMode::Composable => unanimity + composable::products(&self.layout),
+        }
+    }
+
+    /// Products of ciphertexts in sequence.
+    pub fn depth(&self) -> u32 {
+        match self.release {
+            ReleaseMode::Reveal => self.order.depth(),
+            ReleaseMode::Composable => self.order.depth() + composable::depth(&self.layout),
+        }
+    }
+
+    /// Rotations of ciphertexts a batch.
+    pub fn rotations(&self) -> usize {
+        let sums = self.layout.run().ilog2() as usize;
+        let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());
+        match self.release {
+            ReleaseMode::Reveal => ciphertexts * (sums + groups - 1),
+            ReleaseMode::Composable => ciphertexts * sums + composable::rotations(&self.layout),
+        }
+    }
+
+    /// Bits by which the released noise stays below what would spoil a slot, at worst.
+    pub fn noise_margin_bits(&self) -> f64 {
+        self.margin
+    }
+
+    /// Bits of each of the three uniform integers that flood a coefficient.
+    pub fn flooding_bits(&self) -> u32 {
+        self.flooding
+    }
+
+    /// Bytes of one teacher's ballot for one batch.
+    pub fn ballot_bytes(&self) -> usize {
+        codec::ballot_bytes(self)
+    }
+
+    /// Bytes of the evaluation key.
+    pub fn evaluation_key_bytes(&self) -> usize {
+        codec::evaluation_key_bytes(self)
+    }
+
+    /// Bytes that the student downloads for one batch.
+    pub fn result_bytes(&self) -> usize {
+        codec::release_bytes(self)
+    }
+
+    /// Ciphertexts in a release.
+    pub(crate) fn released_ciphertexts(&self) -> usize {
+        match self.release {
+            ReleaseMode::Reveal => self.layout.ciphertexts(),
+            ReleaseMode::Composable => 1,
+        }
+    }
+
+    pub(crate) fn ring(&self) -> Ring {
+        self.ring
+    }
+
+    pub(crate) fn reveal_limbs(&self) -> usize {
+        self.reveal_limbs
+    }
+
+    /// Bits of the noise bound after each stage: the canonical norm, of log2 Q bits.
+    pub fn noise_bits(&self) -> [(&'static str, f64); 5] {
+        let Stages {
+            fresh,
+            tally,
+            unanimity,
+            sums,
+            released,
+        } = self.stages;
+        [
+            ("fresh", fresh.bits()),
+            ("tally", tally.bits()),
+            ("unanimity", unanimity.bits()),
+            ("sums over classes", sums.bits()),
+            ("release, before flooding", released.bits()),
+        ]
+    }
+
+    #[cfg(test)]
+    pub(crate) fn stages(&self) -> Stages {
+        self.stages
+    }
+}
+
+#[cfg(test)]
+mod tests;

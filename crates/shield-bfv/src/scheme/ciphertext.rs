@@ -1,0 +1,145 @@
+//! Ciphertexts, encryption and decryption.
+
+use rand::{CryptoRng, RngCore};
+use zeroize::Zeroizing;
+
+use super::sampling;
+use super::secret::{Secret, SecretValues};
+use crate::ring::{Context, Modulus, PLAINTEXT, Poly, Unit, Values};
+
+/// A pair (c0, c1) with `c0 + c1 s = Delta m + e`, by values, at the level of its limbs.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Ciphertext {
+    pub(crate) parts: [Poly<Values>; 2],
+}
+
+/// What anyone can encrypt with: an encryption of zero, in Montgomery's form; the second part from a seed.
+#[derive(Clone)]
+pub(crate) struct EncryptionKey {
+    pub(crate) seed: [u8; 32],
+    pub(crate) parts: [Poly<Values>; 2],
+}
+
+impl EncryptionKey {
+    pub(crate) fn generate<R: RngCore + CryptoRng>(
+        context: &Context,
+        secret: &Secret,
+        rng: &mut R,
+    ) -> Self {
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let limbs = context.limbs();
+        let a = sampling::expand(context, &seed, 1)
+            .next()
+            .expect("one was asked for");
+        let s = secret.multiplier(context, limbs);
+        let mut error =
+            SecretValues(context.small(&sampling::errors(context.degree(), rng), limbs));
+        context.to_montgomery(&mut error.0);
+        let mut b = context.product(&a, &s.0);
+        context.subtract_from(&mut b, &error.0);
+        Self {
+            seed,
+            parts: [b, a],
+        }
+    }
+
+    /// The key whose first part is `b` and whose second part the seed stands for.
+    pub(crate) fn from_parts(context: &Context, seed: [u8; 32], b: Poly<Values>) -> Self {
+        let a = sampling::expand(context, &seed, 1)
+            .next()
+            .expect("one was asked for");
+        Self {
+            seed,
+            parts: [b, a],
+        }
+    }
+
+    /// A fresh encryption of zero at level `limbs`.
+    pub(crate) fn zero<R: RngCore + CryptoRng>(
+        &self,
+        context: &Context,
+        limbs: usize,
+        rng: &mut R,
+    ) -> Ciphertext {
+        // Whoever learns u or an error can read the ciphertext: they are wiped.
+        let u = SecretValues(context.small(&sampling::ternary(context.degree(), rng), limbs));
+        let parts = [0, 1].map(|part| {
+            let mut c = context.product(&u.0, &self.parts[part]);
+            let e = SecretValues(context.small(&sampling::errors(context.degree(), rng), limbs));
+            context.add(&mut c, &e.0);
+            c
+        });
+        Ciphertext { parts }
+    }
+}
+
+impl Ciphertext {
+    pub(crate) fn limbs(&self) -> usize {
+        self.parts[0].limbs()
+    }
+
+    pub(crate) fn add(&mut self, context: &Context, other: &Self) {
+        for (a, b) in self.parts.iter_mut().zip(&other.parts) {
+            context.add(a, b);
+        }
+    }
+
+    /// Adds a polynomial to the first part: a scaled plaintext, or noise.
+    pub(crate) fn add_scaled(&mut self, context: &Context, scaled: &Poly<Values>) {
+        context.add(&mut self.parts[0], scaled);
+    }
+
+    /// Adds a plaintext, given by its slots. They may be votes, so every copy is wiped.
+    pub(crate) fn add_slots(&mut self, context: &Context, slots: Vec<u64>) {
+        let mut slots = Zeroizing::new(slots);
+        context.encode(&mut slots);
+        let scaled = SecretValues(context.scaled(&slots, self.limbs()));
+        self.add_scaled(context, &scaled.0);
+    }
+
+    /// Adds a small constant in every slot.
+    pub(crate) fn add_constant(&mut self, context: &Context, constant: i64) {
+        context.add_constant(&mut self.parts[0], constant);
+    }
+
+    /// Multiplies with a small signed integer.
+    pub(crate) fn scale(&mut self, context: &Context, factor: i64) {
+        for part in &mut self.parts {
+            context.scale(part, factor);
+        }
+    }
+
+    /// Switches the modulus down until `limbs` are left.
+    pub(crate) fn drop_to(&mut self, context: &Context, limbs: usize) {
+        while self.limbs() > limbs {
+            for part in &mut self.parts {
+                context.drop_limb(part);
+            }
+        }
+    }
+
+    /// `c0 + c1 s`.
+    pub(crate) fn phase(&self, context: &Context, secret: &Secret) -> Poly<Values> {
+        let s = secret.multiplier(context, self.limbs());
+        let mut phase = context.product(&self.parts[1], &s.0);
+        context.add(&mut phase, &self.parts[0]);
+        phase
+    }
+
+    /// The slots, of a ciphertext whose modulus has been switched down to one prime.
+    pub(crate) fn decrypt(&self, context: &Context, secret: &Secret) -> Vec<u64> {
+        debug_assert_eq!(self.limbs(), 1);
+        let ntt = &context.q()[0];
+        let mut slots = self.phase(context, secret).limb(0).to_vec();
+        ntt.backward(&mut slots, Unit::Plain);
+        let q: Modulus = ntt.modulus();
+        for x in &mut slots {
+            // round(t x / q) mod t
+            let scaled = u128::from(*x) * u128::from(PLAINTEXT) + u128::from(q.value() / 2);
+            *x = (scaled / u128::from(q.value())) as u64 % PLAINTEXT;
+        }
+        context.t().forward(&mut slots);
+        slots
+    }
+}

@@ -1,0 +1,19 @@
+//! The Fan–Vercauteren (BFV) scheme on the ring: sampling, keys, ciphertexts, products, key switching.
+//!
+//! Nothing in here knows of votes. All randomness comes from the caller's generator.
+
+mod ciphertext;
+pub(crate) mod embedding;
+mod keyswitch;
+mod multiply;
+mod sampling;
+mod secret;
+
+pub(crate) use ciphertext::{Ciphertext, EncryptionKey};
+pub(crate) use keyswitch::{Automorphism, Digits, SwitchKey};
+pub(crate) use multiply::multiply;
+pub(crate) use sampling::{ERROR_VARIANCE, plaintext_slots};
+pub(crate) use secret::Secret;
+
+#[cfg(test)]
+mod tests;

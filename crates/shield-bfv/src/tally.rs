@@ -1,0 +1,382 @@
+//! The tally: for each cell, how often each class was drawn, still encrypted.
+//!
+//! `C = sum over teachers of m_t Z_t`, where Z_t is the teacher's ballot and m_t the plaintext that holds, at
+//! each sample, how often the cell's round drew the teacher. The paper multiplies one masked ciphertext a
+//! teacher instead; here no ciphertexts are multiplied at all.
+//!
+//! Masks are constant on runs, so a mask is a polynomial in X^K' with N/K' coefficients. Eight are
+//! transformed at once, one a lane. A mask's value then meets a run of the ballot's values: scalar times
+//! block, summed in two 64-bit halves, reduced once after up to 4,000 teachers. Ballots are opened a few at
+//! a time; nothing grows with the number of teachers but the time.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
+use crate::ring::{
+    Arithmetic, Block, Buffer, Context, Kernel, LANES, Lanes, Modulus, Poly, dispatch,
+};
+use crate::scheme::Ciphertext;
+
+/// Ballots in memory at a time.
+pub(crate) const OPEN_BALLOTS: usize = 48;
+
+/// Products that a pair of 64-bit halves can sum.
+const MAX_TERMS: usize = 4_000;
+
+/// Blocks of a part's limb that one step of the inner loop takes.
+const STEP: usize = 2;
+
+/// One drawn entry: this ballot, for this ciphertext, at this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Selection {
+    pub(crate) teacher: u32,
+    pub(crate) ciphertext: u32,
+    pub(crate) position: u32,
+}
+
+/// Halves of the sums of one step of one ciphertext: both parts' blocks, each low and high.
+type Halves = [Block; 4 * STEP];
+
+/// Sums of products of one limb: for each step, for each ciphertext.
+struct Sums {
+    words: Buffer,
+}
+
+impl Sums {
+    fn halves(&self) -> &[Halves] {
+        self.words.as_chunks().0.as_chunks().0
+    }
+
+    fn halves_mut(&mut self) -> &mut [Halves] {
+        self.words.as_chunks_mut().0.as_chunks_mut().0
+    }
+}
+
+/// Up to eight masks for one ciphertext, one a lane.
+struct Octet {
+    /// The ballot that each lane masks.
+    ballots: Vec<usize>,
+    ciphertext: usize,
+}
+
+/// Sums the selected ballots into one ciphertext each.
+///
+/// `selections` are sorted by teacher; `open` is asked once for each teacher in them, in order.
+pub(crate) fn tally<'a, E: Send>(
+    context: &Context,
+    positions: usize,
+    ciphertexts: usize,
+    selections: &[Selection],
+    mut open: impl FnMut(u32) -> Result<Cow<'a, Ciphertext>, E>,
+) -> Result<Vec<Ciphertext>, E> {
+    let limbs = context.limbs();
+    let steps = context.degree() / LANES / STEP;
+    let mut sums: Vec<Sums> = (0..limbs)
+        .map(|_| Sums {
+            words: Buffer::zeroed(steps * ciphertexts * 4 * STEP * LANES),
+        })
+        .collect();
+    let mut terms = vec![0; ciphertexts];
+    let mut rest = selections;
+    while !rest.is_empty() {
+        let mut ballots = Vec::with_capacity(OPEN_BALLOTS);
+        let mut masks: Vec<Vec<(usize, &[Selection])>> = vec![Vec::new(); ciphertexts];
+        while ballots.len() < OPEN_BALLOTS && !rest.is_empty() {
+            let teacher = rest[0].teacher;
+            let (own, later) = rest.split_at(rest.partition_point(|s| s.teacher == teacher));
+            for mask in own.chunk_by(|a, b| a.ciphertext == b.ciphertext) {
+                masks[mask[0].ciphertext as usize].push((ballots.len(), mask));
+            }
+            ballots.push(open(teacher)?);
+            rest = later;
+        }
+        let full: Vec<bool> = terms
+            .iter_mut()
+            .zip(&masks)
+            .map(|(terms, masks)| {
+                *terms += masks.len();
+                let full = *terms > MAX_TERMS;
+                if full {
+                    *terms = masks.len() + 1;
+                }
+                full
+            })
+            .collect();
+        let octets: Vec<Octet> = masks
+            .iter()
+            .enumerate()
+            .flat_map(|(ciphertext, masks)| {
+                masks.chunks(LANES).map(move |masks| Octet {
+                    ballots: masks.iter().map(|&(ballot, _)| ballot).collect(),
+                    ciphertext,
+                })
+            })
+            .collect();
+        let encoded = encode(context, positions, &masks);
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let transformed = transform(context, i, &encoded);
+            accumulate(
+                context,
+                i,
+                positions,
+                &ballots,
+                &octets,
+                &transformed,
+                &full,
+                sums,
+            );
+        }
+    }
+    Ok(finish(context, ciphertexts, &sums))
+}
+
+/// The masks' coefficients modulo t, eight masks interleaved.
+fn encode(
+    context: &Context,
+    positions: usize,
+    masks: &[Vec<(usize, &[Selection])>],
+) -> Vec<Buffer> {
+    let octets: Vec<&[(usize, &[Selection])]> =
+        masks.iter().flat_map(|masks| masks.chunks(LANES)).collect();
+    octets
+        .par_iter()
+        .map(|octet| {
+            let mut values = Buffer::zeroed(positions * LANES);
+            let blocks = values.as_chunks_mut::<LANES>().0;
+            for (lane, (_, mask)) in octet.iter().enumerate() {
+                for selection in *mask {
+                    blocks[selection.position as usize][lane] += 1;
+                }
+            }
+            context.t().backward_batch(blocks);
+            values
+        })
+        .collect()
+}
+
+/// The masks' values modulo prime `i`, in Montgomery's form.
+fn transform(context: &Context, i: usize, encoded: &[Buffer]) -> Vec<Buffer> {
+    encoded
+        .par_iter()
+        .map(|coefficients| {
+            let mut values = Buffer::stale(coefficients.len());
+            context.lift_multiplier(i, coefficients, &mut values);
+            context.q()[i].forward_batch(values.as_chunks_mut().0);
+            values
+        })
+        .collect()
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the inner loop of the engine, called once"
+)]
+fn accumulate(
+    context: &Context,
+    i: usize,
+    positions: usize,
+    ballots: &[Cow<'_, Ciphertext>],
+    octets: &[Octet],
+    masks: &[Buffer],
+    full: &[bool],
+    sums: &mut Sums,
+) {
+    let limbs: Vec<[&[Block]; 2]> = ballots
+        .iter()
+        .map(|ballot| [0, 1].map(|part| ballot.parts[part].limb(i).as_chunks().0))
+        .collect();
+    let ciphertexts = full.len();
+    let steps = context.degree() / LANES / STEP;
+    let blocks_a_run = context.degree() / positions / LANES;
+    // Pages of each ballot a task: long enough to stream from memory, short enough for the second cache.
+    let steps_a_task = (steps / 16).max(1);
+    let masks: Vec<&[Block]> = masks.iter().map(|mask| mask.as_chunks().0).collect();
+    sums.halves_mut()
+        .par_chunks_mut(steps_a_task * ciphertexts)
+        .enumerate()
+        .for_each(|(task, sums)| {
+            let first_step = task * steps_a_task;
+            let ballots = gather(&limbs, first_step * STEP, sums.len() / ciphertexts * STEP);
+            dispatch(Accumulate {
+                modulus: context.q()[i].modulus(),
+                first_step,
+                blocks_a_run,
+                ballots: ballots.as_chunks().0.as_chunks().0,
+                open: limbs.len(),
+                octets,
+                masks: &masks,
+                full,
+                sums,
+            });
+        });
+}
+
+/// The ballots' blocks from `first` on, step by step, ballot by ballot.
+///
+/// Limbs lie a power of two apart, so that equal places of all ballots compete for the same few lines of
+/// every cache. Side by side they do not.
+fn gather(limbs: &[[&[Block]; 2]], first: usize, count: usize) -> Buffer {
+    let mut gathered = Buffer::stale(count * 2 * limbs.len() * LANES);
+    let steps: &mut [[Block; 2 * STEP]] = gathered.as_chunks_mut().0.as_chunks_mut().0;
+    for (ballot, [c0, c1]) in limbs.iter().enumerate() {
+        let parts = c0[first..][..count]
+            .chunks_exact(STEP)
+            .zip(c1[first..][..count].chunks_exact(STEP));
+        for (step, (c0, c1)) in parts.enumerate() {
+            let to = &mut steps[step * limbs.len() + ballot];
+            to[..STEP].copy_from_slice(c0);
+            to[STEP..].copy_from_slice(c1);
+        }
+    }
+    gathered
+}
+
+struct Accumulate<'a> {
+    modulus: Modulus,
+    first_step: usize,
+    blocks_a_run: usize,
+    /// For each step, for each ballot, both parts' blocks.
+    ballots: &'a [[Block; 2 * STEP]],
+    /// Ballots that are open.
+    open: usize,
+    octets: &'a [Octet],
+    masks: &'a [&'a [Block]],
+    full: &'a [bool],
+    sums: &'a mut [Halves],
+}
+
+impl Kernel for Accumulate<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = Arithmetic::new(l, self.modulus);
+        let zero = l.splat(0);
+        let steps = self
+            .sums
+            .chunks_exact_mut(self.full.len())
+            .zip(self.ballots.chunks_exact(self.open));
+        for (index, (sums, ballots)) in steps.enumerate() {
+            let block = (self.first_step + index) * STEP;
+            let positions = [block / self.blocks_a_run, (block + 1) / self.blocks_a_run];
+            for (sum, _) in sums.iter_mut().zip(self.full).filter(|(_, full)| **full) {
+                // The halves stand for v * 2^52: as a high half, v counts the same.
+                for pair in sum.as_chunks_mut::<2>().0 {
+                    let value = a.fold(l.load(&pair[0]), l.load(&pair[1]));
+                    l.store(zero, &mut pair[0]);
+                    l.store(value, &mut pair[1]);
+                }
+            }
+            let mut octets = self.octets.iter().zip(self.masks).peekable();
+            while let Some((octet, mask)) = octets.next() {
+                let ciphertext = octet.ciphertext;
+                let mut s = sums[ciphertext].each_ref().map(|x| l.load(x));
+                let mut next = Some((octet, mask));
+                while let Some((octet, mask)) = next {
+                    let (m0, m1) = (&mask[positions[0]], &mask[positions[1]]);
+                    for (k, &ballot) in octet.ballots.iter().enumerate() {
+                        let (m0, m1) = (l.splat(m0[k]), l.splat(m1[k]));
+                        let x = ballots[ballot].each_ref().map(|x| l.load(x));
+                        s[0] = l.mul_low(s[0], x[0], m0);
+                        s[1] = l.mul_high(s[1], x[0], m0);
+                        s[2] = l.mul_low(s[2], x[1], m1);
+                        s[3] = l.mul_high(s[3], x[1], m1);
+                        s[4] = l.mul_low(s[4], x[2], m0);
+                        s[5] = l.mul_high(s[5], x[2], m0);
+                        s[6] = l.mul_low(s[6], x[3], m1);
+                        s[7] = l.mul_high(s[7], x[3], m1);
+                    }
+                    next = octets.next_if(|(octet, _)| octet.ciphertext == ciphertext);
+                }
+                for (x, s) in sums[ciphertext].iter_mut().zip(s) {
+                    l.store(s, x);
+                }
+            }
+        }
+    }
+}
+
+/// Reduces the sums to ciphertexts.
+fn finish(context: &Context, ciphertexts: usize, sums: &[Sums]) -> Vec<Ciphertext> {
+    (0..ciphertexts)
+        .into_par_iter()
+        .map(|ciphertext| {
+            let n = context.degree();
+            let mut parts = [Poly::unset(n, sums.len()), Poly::unset(n, sums.len())];
+            for (i, sums) in sums.iter().enumerate() {
+                let [c0, c1] = &mut parts;
+                dispatch(Finish {
+                    modulus: context.q()[i].modulus(),
+                    sums: sums.halves().iter().skip(ciphertext).step_by(ciphertexts),
+                    out: [c0.limb_mut(i), c1.limb_mut(i)],
+                });
+            }
+            Ciphertext { parts }
+        })
+        .collect()
+}
+
+struct Finish<'a, I> {
+    modulus: Modulus,
+    sums: I,
+    out: [&'a mut [u64]; 2],
+}
+
+impl<'a, I: Iterator<Item = &'a Halves>> Kernel for Finish<'_, I> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = Arithmetic::new(l, self.modulus);
+        let [c0, c1] = self.out;
+        let (c0, c1) = (c0.as_chunks_mut::<8>().0, c1.as_chunks_mut::<8>().0);
+        let steps = c0.chunks_exact_mut(STEP).zip(c1.chunks_exact_mut(STEP));
+        for (sum, (c0, c1)) in self.sums.zip(steps) {
+            let out = c0.iter_mut().chain(c1);
+            for (pair, block) in sum.as_chunks::<2>().0.iter().zip(out) {
+                l.store(a.fold(l.load(&pair[0]), l.load(&pair[1])), block);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::{EncryptionKey, Secret};
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+    use std::convert::Infallible;
+
+    #[test]
+    fn more_teachers_than_halves_can_sum_at_once() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let context = Context::new(1_024, 51, 4);
+        let secret = Secret::random(&context, &mut rng);
+        let key = EncryptionKey::generate(&context, &secret, &mut rng);
+        let mut ballot = key.zero(&context, 4, &mut rng);
+        ballot.add_slots(&context, vec![1; 1_024]);
+        // Runs of 8 slots. Every teacher is drawn at run 3 of ciphertext 0, teachers 0 to 99 twice at run 5 of 1.
+        let teachers = 2 * MAX_TERMS as u32 + 100;
+        let everyone = (0..teachers).map(|teacher| Selection {
+            teacher,
+            ciphertext: 0,
+            position: 3,
+        });
+        let twice = (0..200).map(|i| Selection {
+            teacher: i / 2,
+            ciphertext: 1,
+            position: 5,
+        });
+        let mut selections: Vec<Selection> = everyone.chain(twice).collect();
+        selections.sort_unstable();
+        let open = |_| Ok::<_, Infallible>(Cow::Borrowed(&ballot));
+        let Ok(tallies) = tally(&context, 128, 2, &selections, open);
+        for (mut tally, (run, count)) in tallies.into_iter().zip([(3, teachers), (5, 200)]) {
+            tally.drop_to(&context, 1);
+            for (slot, &found) in tally.decrypt(&context, &secret).iter().enumerate() {
+                let expected = if slot / 8 == run { u64::from(count) } else { 0 };
+                assert_eq!(found, expected, "slot {slot}");
+            }
+        }
+    }
+}

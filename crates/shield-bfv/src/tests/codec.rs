@@ -1,0 +1,273 @@
+//! Bytes: what is written can be read, and nothing else can.
+
+use proptest::prelude::*;
+use shield::Seed;
+use shield::backend::{Backend, BallotBox};
+use std::sync::OnceLock;
+
+use super::{Fixture, shape};
+use crate::codec::{DecodeError, Header, Kind};
+use crate::{BfvBackend, ReleaseMode};
+
+struct Files {
+    fixture: Fixture,
+    secret: Vec<u8>,
+    public: Vec<u8>,
+    evaluation: Vec<u8>,
+    ballot: Vec<u8>,
+    release: Vec<u8>,
+}
+
+fn files() -> &'static Files {
+    static FILES: OnceLock<Files> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let fixture = Fixture::new(shape(4, 3, 5, "X^2+X"), ReleaseMode::Reveal);
+        let Fixture {
+            backend,
+            keys,
+            ballots,
+            ..
+        } = &fixture;
+        let seed = Seed::from_number(1);
+        let release = backend
+            .aggregate(&keys.evaluation, 0, ballots, &seed)
+            .expect("a release");
+        Files {
+            secret: backend.encode_secret_key(&keys.secret).to_vec(),
+            public: backend.encode_public_key(&keys.public),
+            evaluation: backend.encode_evaluation_key(&keys.evaluation),
+            ballot: backend.encode_ballot(&ballots.open(1).expect("a ballot")),
+            release: backend.encode_release(&release),
+            fixture,
+        }
+    })
+}
+
+/// Reads bytes as every kind: how often it worked.
+fn read_all(backend: &BfvBackend, bytes: &[u8]) -> usize {
+    let id = files().fixture.keys.public.id();
+    [
+        backend.decode_secret_key(bytes).is_ok(),
+        backend.decode_public_key(bytes).is_ok(),
+        backend.decode_evaluation_key(bytes).is_ok(),
+        backend.decode_ballot(bytes, 0, id).is_ok(),
+        backend.decode_release(bytes, 0, id).is_ok(),
+    ]
+    .into_iter()
+    .filter(|&ok| ok)
+    .count()
+}
+
+/// The bytes with their checksum made right again.
+fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let content = bytes.len() - 32;
+    let checksum = blake3::hash(&bytes[..content]);
+    bytes[content..].copy_from_slice(checksum.as_bytes());
+    bytes
+}
+
+#[test]
+fn everything_round_trips_and_has_the_planned_size() {
+    let files = files();
+    let Fixture {
+        case,
+        backend,
+        keys,
+        ballots,
+    } = &files.fixture;
+    let id = keys.public.id();
+    let plan = backend.plan();
+    assert_eq!(files.evaluation.len(), plan.evaluation_key_bytes());
+    assert_eq!(files.release.len(), plan.result_bytes());
+    let secret = backend
+        .decode_secret_key(&files.secret)
+        .expect("a secret key");
+    let public = backend
+        .decode_public_key(&files.public)
+        .expect("a public key");
+    let evaluation = backend
+        .decode_evaluation_key(&files.evaluation)
+        .expect("an evaluation key");
+    assert_eq!(backend.encode_public_key(&public), files.public);
+    assert_eq!(backend.encode_evaluation_key(&evaluation), files.evaluation);
+    let ballot = backend
+        .decode_ballot(&files.ballot, 0, id)
+        .expect("a ballot");
+    assert_eq!(backend.encode_ballot(&ballot), files.ballot);
+    let presence = backend.peek_presence(&files.ballot, 0).expect("a presence");
+    assert_eq!(presence, ballots.presence(1).expect("a presence"));
+    let seed = Seed::from_number(1);
+    let again = backend
+        .aggregate(&evaluation, 0, ballots, &seed)
+        .expect("a release");
+    assert_eq!(backend.encode_release(&again), files.release);
+    let release = backend
+        .decode_release(&files.release, 0, id)
+        .expect("a release");
+    let labels = backend.decrypt(&secret, 0, &release).expect("labels");
+    assert_eq!(labels, case.expected(&seed));
+}
+
+#[test]
+fn the_planned_ballot_size_is_that_of_a_full_batch() {
+    let fixture = Fixture::new(shape(1, 10, 512, "X"), ReleaseMode::Reveal);
+    let ballot = fixture.ballots.open(0).expect("a ballot");
+    assert_eq!(
+        fixture.backend.encode_ballot(&ballot).len(),
+        fixture.backend.plan().ballot_bytes()
+    );
+}
+
+#[test]
+fn what_does_not_belong_is_named() {
+    let files = files();
+    let Fixture { backend, keys, .. } = &files.fixture;
+    let id = keys.public.id();
+    let kind = Kind::Ballot;
+    let found = Kind::PublicKey;
+    let result = backend.decode_ballot(&files.public, 0, id).unwrap_err();
+    assert_eq!(
+        result,
+        DecodeError::Kind {
+            found,
+            expected: kind
+        }
+    );
+    let other = Fixture::new(shape(5, 3, 5, "X^2+X"), ReleaseMode::Reveal);
+    let result = other
+        .backend
+        .decode_ballot(&files.ballot, 0, id)
+        .unwrap_err();
+    assert_eq!(result, DecodeError::Setting { kind });
+    let mut rng = Seed::from_number(2).stream("other keys", 0);
+    let stranger = backend.generate_keys(&mut rng).expect("keys").public.id();
+    let result = backend
+        .decode_ballot(&files.ballot, 0, stranger)
+        .unwrap_err();
+    assert_eq!(
+        result,
+        DecodeError::Key {
+            kind,
+            found: id,
+            expected: stranger
+        }
+    );
+    let result = backend.decode_ballot(&files.ballot, 1, id).unwrap_err();
+    assert_eq!(
+        result,
+        DecodeError::Batch {
+            kind,
+            found: 0,
+            expected: 1
+        }
+    );
+    let mut bytes = files.ballot.clone();
+    bytes[4] = 9;
+    let result = backend.decode_ballot(&resealed(bytes), 0, id).unwrap_err();
+    assert_eq!(result, DecodeError::Version { found: 9 });
+    let result = backend.decode_ballot(b"\x93NUMPY", 0, id).unwrap_err();
+    assert_eq!(result, DecodeError::NotOurs);
+    assert_eq!(Header::read(&files.ballot).expect("a header").kind, kind);
+}
+
+#[test]
+fn foreign_keys_and_ballots_are_refused_in_memory_too() {
+    let mine = Fixture::new(shape(3, 3, 5, "X^2+X"), ReleaseMode::Reveal);
+    let deep = Fixture::new(shape(3, 3, 5, "X^8+X"), ReleaseMode::Reveal);
+    let same = Fixture::new(shape(3, 3, 5, "X^2+X"), ReleaseMode::Reveal);
+    let seed = Seed::from_number(1);
+    let refused =
+        |backend: &BfvBackend, key, ballots| backend.aggregate(key, 0, ballots, &seed).is_err();
+    assert!(refused(&mine.backend, &deep.keys.evaluation, &mine.ballots));
+    assert!(refused(&mine.backend, &mine.keys.evaluation, &deep.ballots));
+    let mut rng = seed.stream("other keys", 0);
+    let other = same.backend.generate_keys(&mut rng).expect("keys");
+    assert!(refused(&mine.backend, &other.evaluation, &mine.ballots));
+    let votes = vec![None; 5];
+    assert!(
+        mine.backend
+            .encrypt(&deep.keys.public, 0, &votes, &mut rng)
+            .is_err()
+    );
+    let release = mine
+        .backend
+        .aggregate(&mine.keys.evaluation, 0, &mine.ballots, &seed)
+        .expect("one");
+    assert!(mine.backend.decrypt(&other.secret, 0, &release).is_err());
+    assert!(
+        deep.backend
+            .decrypt(&mine.keys.secret, 0, &release)
+            .is_err()
+    );
+    assert!(
+        mine.backend
+            .decrypt(&mine.keys.secret, 1, &release)
+            .is_err()
+    );
+}
+
+#[test]
+fn residues_out_of_range_are_refused_even_with_a_right_checksum() {
+    let files = files();
+    let backend = &files.fixture.backend;
+    let id = files.fixture.keys.public.id();
+    for (original, start) in [
+        (&files.ballot, 88 + 8),
+        (&files.release, 88),
+        (&files.public, 88 + 32),
+    ] {
+        let mut bytes = original.clone();
+        bytes[start..start + 7].fill(0xff);
+        assert_eq!(read_all(backend, &resealed(bytes)), 0);
+    }
+    let mut bytes = files.secret.clone();
+    bytes[100] = 0xff;
+    let result = backend.decode_secret_key(&resealed(bytes)).unwrap_err();
+    assert_eq!(
+        result,
+        DecodeError::Range {
+            kind: Kind::SecretKey
+        }
+    );
+    let mut bytes = files.ballot.clone();
+    bytes[88] = 0xff;
+    let result = backend.decode_ballot(&resealed(bytes), 0, id).unwrap_err();
+    assert_eq!(result, DecodeError::Range { kind: Kind::Ballot });
+}
+
+#[test]
+fn secrets_do_not_show() {
+    let keys = &files().fixture.keys;
+    let shown = format!("{:?} {:?}", keys.secret, files().fixture.ballots);
+    assert!(!shown.contains("coefficients") && !shown.contains("data") && shown.len() < 2_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn cut_files_are_refused(kind in 0..5_usize, keep in 0.0..1.0_f64) {
+        let files = files();
+        let all = [&files.secret, &files.public, &files.evaluation, &files.ballot, &files.release];
+        let cut = (all[kind].len() as f64 * keep) as usize;
+        prop_assert_eq!(read_all(&files.fixture.backend, &all[kind][..cut]), 0);
+    }
+
+    #[test]
+    fn flipped_bits_are_refused(kind in 0..5_usize, place in 0.0..1.0_f64, bit in 0..8_u32) {
+        let files = files();
+        let all = [&files.secret, &files.public, &files.evaluation, &files.ballot, &files.release];
+        let mut bytes = all[kind].clone();
+        let place = (bytes.len() as f64 * place) as usize;
+        bytes[place] ^= 1 << bit;
+        prop_assert_eq!(read_all(&files.fixture.backend, &bytes), 0);
+    }
+
+    #[test]
+    fn headers_of_junk_do_not_panic(kind in 0..8_u8, junk in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let mut bytes = b"SHLD\x01\x00".to_vec();
+        bytes.push(kind);
+        bytes.extend(junk);
+        prop_assert_eq!(read_all(&files().fixture.backend, &bytes), 0);
+    }
+}

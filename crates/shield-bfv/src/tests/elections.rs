@@ -1,0 +1,135 @@
+//! Labels equal those of the operator in the clear, sample by sample.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use shield::backend::Backend;
+use shield::backend::suite::{self, Case, Shape};
+use shield::{Sampling, Seed};
+
+use super::shape;
+use crate::{BfvBackend, ReleaseMode};
+
+fn check(case: &Case, release: ReleaseMode, number: u64) {
+    let backend = BfvBackend::new(case.election.clone(), release).expect("a plan");
+    let mut rng = ChaCha20Rng::seed_from_u64(number);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let seed = Seed::from_number(number);
+    let found = suite::labels(&backend, &keys, &case.votes, &seed, &mut rng);
+    assert!(
+        found == case.expected(&seed),
+        "{release} release of {:?}",
+        case.election
+    );
+}
+
+#[test]
+fn the_suite_of_all_engines() {
+    suite::run(&suite::small_elections(), |e| {
+        BfvBackend::new(e.clone(), ReleaseMode::Reveal)
+    });
+}
+
+#[test]
+fn the_suite_of_all_engines_with_composable_release() {
+    let few = &suite::small_elections()[..4];
+    suite::run(few, |e| BfvBackend::new(e.clone(), ReleaseMode::Composable));
+}
+
+/// Election number `i` of twenty: shapes cycle through everything the engine must take.
+fn random_election(i: usize) -> Case {
+    let mut rng = ChaCha20Rng::seed_from_u64(100 + i as u64);
+    let polynomials = [
+        "X",
+        "3X^2+X",
+        "2X^3+2X^2+X",
+        "8X^4+6X^3+4X^2+X",
+        "2X^5+X^2+X",
+        "X^6+2X^3",
+        "2X^7+X^4+X",
+        "X^8+2X^4+X^2+X",
+    ];
+    let sampling = [Sampling::WithReplacement, Sampling::WithoutReplacement];
+    let shape = Shape {
+        teachers: if i == 0 { 1 } else { rng.random_range(2..=300) },
+        classes: [2, 3, 10, 37, 100][i % 5],
+        samples: if i == 1 { 1 } else { rng.random_range(2..=600) },
+        polynomial: polynomials[i % polynomials.len()],
+        offset: [0, 1, 5][i % 3],
+        sampling: sampling[i / 2 % 2],
+        abstentions: [0, 10, 40][i / 3 % 3],
+    };
+    Case::new(shape, i as u64)
+}
+
+#[test]
+fn random_elections_a_few() {
+    for i in [0, 1, 3] {
+        check(&random_election(i), ReleaseMode::Reveal, i as u64);
+    }
+    check(&random_election(1), ReleaseMode::Composable, 1);
+}
+
+#[test]
+#[ignore = "minutes: all twenty, both release modes"]
+fn random_elections_all() {
+    for i in 0..20 {
+        for release in [ReleaseMode::Reveal, ReleaseMode::Composable] {
+            let start = std::time::Instant::now();
+            check(&random_election(i), release, i as u64);
+            println!(
+                "{i} {release} {:?} {:?}",
+                start.elapsed(),
+                random_election(i).election
+            );
+        }
+    }
+}
+
+#[test]
+fn degrees_up_to_sixteen() {
+    for (polynomial, classes) in [("X^9+X", 3), ("2X^16+X^12", 10)] {
+        check(
+            &Case::new(shape(6, classes, 5, polynomial), 3),
+            ReleaseMode::Reveal,
+            3,
+        );
+    }
+}
+
+#[test]
+fn two_to_1024_classes() {
+    for classes in [2, 8, 9, 1_024] {
+        check(
+            &Case::new(shape(9, classes, 11, "2X^2+X"), 4),
+            ReleaseMode::Reveal,
+            4,
+        );
+    }
+}
+
+#[test]
+fn every_number_of_groups() {
+    // 1, 2, 4, 8 and more rounds in a ciphertext; in the last one cell is empty.
+    for samples in [512, 256, 128, 60, 5] {
+        check(
+            &Case::new(shape(20, 10, samples, "2X^2+2X"), 5),
+            ReleaseMode::Reveal,
+            5,
+        );
+    }
+    for samples in [300, 5] {
+        check(
+            &Case::new(shape(20, 10, samples, "2X^2+X"), 5),
+            ReleaseMode::Composable,
+            5,
+        );
+    }
+}
+
+#[test]
+fn more_samples_than_a_batch_holds() {
+    let case = Case::new(shape(5, 10, 520, "X^2+X"), 6);
+    let backend = BfvBackend::new(case.election.clone(), ReleaseMode::Reveal).expect("a plan");
+    assert_eq!(backend.batches(), 2);
+    check(&case, ReleaseMode::Reveal, 6);
+}

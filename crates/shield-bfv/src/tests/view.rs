@@ -1,0 +1,128 @@
+//! What the student sees: one clean cell at a uniform place, junk that is uniform, and nothing of the rounds.
+//!
+//! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift or a mask is left out.
+
+use shield::backend::{Backend, urns};
+use shield::operator::unanimity;
+use shield::{Draws, Seed};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use super::{Fixture, shape};
+use crate::ReleaseMode;
+use crate::reveal::Safeguards;
+
+const LEVEL: f64 = 1e-6;
+
+/// The chance of a chi-square statistic at least as large as that of these counts, all equally likely.
+fn p_value(counts: &[u64]) -> f64 {
+    let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+    let statistic: f64 = counts
+        .iter()
+        .map(|&count| (count as f64 - expected).powi(2) / expected)
+        .sum();
+    1.0 - ChiSquared::new(counts.len() as f64 - 1.0)
+        .expect("degrees of freedom")
+        .cdf(statistic)
+}
+
+/// What a student can count in releases.
+struct View {
+    /// Where the clean cell was, for each round that really won.
+    places: Vec<Vec<u64>>,
+    /// The residues of junk slots, in 64 bins.
+    junk: Vec<u64>,
+    /// Residues of junk slots in cells of rounds that succeeded after the first success.
+    later: Vec<u64>,
+}
+
+const ROUNDS: usize = 4;
+const BINS: u64 = 64;
+
+fn view(safeguards: Safeguards) -> View {
+    let mut fixture = Fixture::new(shape(12, 3, 500, "X^3+2X^2+X"), ReleaseMode::Reveal);
+    fixture.backend.safeguards = safeguards;
+    let Fixture {
+        case,
+        backend,
+        keys,
+        ballots,
+    } = fixture;
+    let mechanism = case.election.mechanism();
+    let layout = backend.plan().layout();
+    let mut view = View {
+        places: vec![vec![0; ROUNDS]; ROUNDS],
+        junk: vec![0; BINS as usize],
+        later: vec![0; BINS as usize],
+    };
+    for number in 0..8 {
+        let seed = Seed::from_number(number);
+        let release = backend
+            .aggregate(&keys.evaluation, 0, &ballots, &seed)
+            .expect("a release");
+        let slots = backend.slots(&keys.secret, &release);
+        let urns = urns(&case.election, 500, &ballots).expect("urns");
+        for (sample, urn) in urns.iter().enumerate() {
+            let draws = Draws::seeded(mechanism, urn, &seed, sample as u64);
+            let vote = |teacher: u32| case.votes.vote(sample, teacher as usize).expect("voted");
+            let wins: Vec<bool> = draws
+                .rounds()
+                .map(|(_, drawn)| unanimity(drawn, vote).is_some())
+                .collect();
+            let Some(winner) = wins.iter().position(|&win| win) else {
+                continue;
+            };
+            let shift = safeguards.shift(&seed, sample as u64, ROUNDS);
+            for cell in 0..ROUNDS {
+                let place = layout.cell(cell);
+                let classes = backend.places().classes(place.group, sample);
+                let slot = |class: &u32| slots[place.ciphertext][*class as usize];
+                let filled = classes.iter().filter(|class| slot(class) != 0).count();
+                let round = (cell + ROUNDS - shift) % ROUNDS;
+                assert!(round != winner || filled == 1, "the first success is clean");
+                if filled <= 1 {
+                    view.places[winner][cell] += 1;
+                    continue;
+                }
+                for class in classes {
+                    let bin = (slot(class) * BINS / 65_537) as usize;
+                    view.junk[bin] += 1;
+                    view.later[bin] += u64::from(wins[round]);
+                }
+            }
+        }
+    }
+    view
+}
+
+fn places_are_uniform(view: &View) -> bool {
+    view.places
+        .iter()
+        .filter(|places| places.iter().sum::<u64>() > 100)
+        .all(|p| p_value(p) > LEVEL)
+}
+
+fn junk_is_uniform(view: &View) -> bool {
+    p_value(&view.junk) > LEVEL && p_value(&view.later) > LEVEL
+}
+
+#[test]
+fn the_view_follows_from_the_label() {
+    let view = view(Safeguards::Whole);
+    assert!(
+        view.places.iter().flatten().sum::<u64>() > 3_000 && view.junk.iter().sum::<u64>() > 10_000
+    );
+    assert!(places_are_uniform(&view), "{:?}", view.places);
+    assert!(junk_is_uniform(&view), "{:?}", view.junk);
+}
+
+#[test]
+fn a_missing_shift_is_noticed() {
+    let view = view(Safeguards::WithoutShift);
+    assert!(!places_are_uniform(&view));
+    assert!(junk_is_uniform(&view));
+}
+
+#[test]
+fn a_missing_mask_is_noticed() {
+    assert!(!junk_is_uniform(&view(Safeguards::WithoutMask)));
+}

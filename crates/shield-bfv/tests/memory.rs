@@ -1,0 +1,86 @@
+//! Memory does not grow with the number of teachers: a few ballots plus the accumulators.
+
+#![expect(unsafe_code, reason = "an allocator that counts has to be one")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use shield::backend::{Backend, Ballot, BallotBox, BallotBoxError, Presence};
+use shield::{Class, Classes, Election, Mechanism, Seed};
+use shield_bfv::{BfvBackend, BfvBallot, ReleaseMode};
+
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(live, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A box on a slow disk: every ballot is read anew when it is opened.
+struct Streamed(BfvBallot);
+
+impl BallotBox<BfvBallot> for Streamed {
+    fn presence(&self, _: u32) -> Result<Presence, BallotBoxError> {
+        Ok(self.0.presence().clone())
+    }
+
+    fn open(&self, _: u32) -> Result<Cow<'_, BfvBallot>, BallotBoxError> {
+        Ok(Cow::Owned(self.0.clone()))
+    }
+}
+
+/// The most memory in use during one aggregation, keys and one ballot included, and the size of a ballot.
+fn peak(teachers: usize) -> (usize, usize) {
+    let classes = Classes::new(10).expect("classes");
+    let mechanism = Mechanism {
+        polynomial: "2X^4+X".parse().expect("rounds"),
+        ..Mechanism::default()
+    };
+    let election = Election::new(teachers, classes, 500, mechanism).expect("an election");
+    let backend = BfvBackend::new(election, ReleaseMode::Reveal).expect("a plan");
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let votes = vec![Some(Class(1)); 500];
+    let ballot = backend
+        .encrypt(&keys.public, 0, &votes, &mut rng)
+        .expect("a ballot");
+    PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
+    let seed = Seed::from_number(1);
+    let release = backend.aggregate(&keys.evaluation, 0, &Streamed(ballot), &seed);
+    assert!(release.is_ok());
+    let size = backend.plan().ring_degree() * backend.plan().moduli_bits().len() * 2 * 8;
+    (PEAK.load(Ordering::Relaxed), size)
+}
+
+#[test]
+fn ten_times_the_teachers_take_no_more_memory() {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(2)
+        .build()
+        .expect("threads");
+    // Once to fill what threads keep for later: it counts as memory in use.
+    pool.install(|| peak(60));
+    let (few, ballot) = pool.install(|| peak(60));
+    let (many, _) = pool.install(|| peak(600));
+    println!("60 teachers: {few} bytes, 600 teachers: {many}, a ballot: {ballot}");
+    // All ballots together would be 540 more; draws are 12 bytes each.
+    assert!(many < few + 24 * ballot, "{few} bytes, then {many}");
+}

@@ -1,0 +1,169 @@
+//! `plan`: what the engine will use for an election, before anyone makes a key.
+
+use clap::Args;
+use serde::Serialize;
+use shield::{Classes, Election};
+use shield_bfv::{Plan, ReleaseMode};
+
+use super::Output;
+use crate::console;
+use crate::failure::Failure;
+use crate::inputs::MechanismArgs;
+
+/// What the BFV engine will use: ring, security, layout, noise, sizes
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  shield plan --teachers 250 --classes 10 --samples 100")]
+pub(super) struct PlanArgs {
+    /// Number of teachers
+    #[arg(long, value_name = "N")]
+    teachers: usize,
+
+    /// Number of classes
+    #[arg(long, value_name = "K")]
+    classes: Classes,
+
+    /// Number of samples
+    #[arg(long, value_name = "S")]
+    samples: usize,
+
+    #[command(flatten)]
+    mechanism: MechanismArgs,
+
+    /// What the student gets: reveal (labels) or composable (encrypted one-hot labels)
+    #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
+    release: ReleaseMode,
+}
+
+/// The plan for machines. Products and rotations count one batch.
+#[derive(Serialize)]
+struct Described {
+    ring_degree: usize,
+    moduli_bits: Vec<u32>,
+    log_q: u32,
+    plaintext_modulus: u64,
+    security_bits: u32,
+    samples_per_batch: usize,
+    batches: usize,
+    rounds_per_ciphertext: usize,
+    ciphertexts: usize,
+    depth: u32,
+    ballot_bytes: usize,
+    evaluation_key_bytes: usize,
+    result_bytes: usize,
+    products: usize,
+    rotations: usize,
+    noise_bits: Vec<Stage>,
+    noise_margin_bits: f64,
+    flooding_bits: u32,
+    statistical_bits: u32,
+    release: ReleaseMode,
+}
+
+#[derive(Serialize)]
+struct Stage {
+    stage: &'static str,
+    bits: f64,
+}
+
+pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
+    let mechanism = args.mechanism.mechanism();
+    let election = Election::new(args.teachers, args.classes, args.samples, mechanism)?;
+    let plan = Plan::new(&election, args.release).map_err(Failure::bad_input)?;
+    match output {
+        Output::Json => console::print_json(&described(&plan)),
+        Output::Tables => console::print(&describe(&plan)),
+    }
+}
+
+fn described(plan: &Plan) -> Described {
+    let stages = plan.noise_bits().into_iter();
+    Described {
+        ring_degree: plan.ring_degree(),
+        moduli_bits: plan.moduli_bits(),
+        log_q: plan.log_q(),
+        plaintext_modulus: plan.plaintext_modulus(),
+        security_bits: plan.security_bits(),
+        samples_per_batch: plan.samples_per_batch(),
+        batches: plan.batches(),
+        rounds_per_ciphertext: plan.layout().groups(),
+        ciphertexts: plan.layout().ciphertexts(),
+        depth: plan.depth(),
+        ballot_bytes: plan.ballot_bytes(),
+        evaluation_key_bytes: plan.evaluation_key_bytes(),
+        result_bytes: plan.result_bytes(),
+        products: plan.products(),
+        rotations: plan.rotations(),
+        noise_bits: stages.map(|(stage, bits)| Stage { stage, bits }).collect(),
+        noise_margin_bits: plan.noise_margin_bits(),
+        flooding_bits: plan.flooding_bits(),
+        statistical_bits: shield_bfv::flooding::STATISTICAL_BITS,
+        release: plan.release(),
+    }
+}
+
+fn describe(plan: &Plan) -> String {
+    let layout = plan.layout();
+    let bytes = |count: usize| format!("{:.2} MB", count as f64 / 1e6);
+    let moduli = plan.moduli_bits();
+    let noise: Vec<String> = plan
+        .noise_bits()
+        .iter()
+        .map(|(stage, bits)| format!("{stage} {bits:.1}"))
+        .collect();
+    console::properties(&[
+        (
+            "ring",
+            format!(
+                "{} coefficients, {} primes of {} bits, plaintext modulus {}",
+                plan.ring_degree(),
+                moduli.len(),
+                moduli[0],
+                plan.plaintext_modulus()
+            ),
+        ),
+        (
+            "security",
+            format!("{} bits (log q = {})", plan.security_bits(), plan.log_q()),
+        ),
+        (
+            "layout",
+            format!(
+                "{} samples a batch, {} slots a sample, {} round{} a ciphertext, {} ciphertexts",
+                plan.samples_per_batch(),
+                layout.run(),
+                layout.groups(),
+                if layout.groups() == 1 { "" } else { "s" },
+                layout.ciphertexts()
+            ),
+        ),
+        ("batches", plan.batches().to_string()),
+        (
+            "circuit, a batch",
+            format!(
+                "{} products, depth {}, {} rotations",
+                plan.products(),
+                plan.depth(),
+                plan.rotations()
+            ),
+        ),
+        ("noise bound, bits", noise.join(", ")),
+        (
+            "flooding",
+            format!(
+                "3 uniform integers of {} bits a coefficient; statistical distance 2^-{}",
+                plan.flooding_bits(),
+                shield_bfv::flooding::STATISTICAL_BITS
+            ),
+        ),
+        (
+            "noise margin",
+            format!("{:.1} bits", plan.noise_margin_bits()),
+        ),
+        (
+            "ballot",
+            format!("{} a teacher and batch", bytes(plan.ballot_bytes())),
+        ),
+        ("evaluation key", bytes(plan.evaluation_key_bytes())),
+        ("result", format!("{} a batch", bytes(plan.result_bytes()))),
+    ])
+}
