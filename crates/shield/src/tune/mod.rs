@@ -87,7 +87,7 @@ pub struct Outcome {
 /// Spaces up to this size are searched whole.
 const WHOLE: u128 = 20_000;
 /// How many polynomials a search outwards looks at, for each offset.
-const OUTWARDS: usize = 12_000;
+const OUTWARDS: usize = 3_000;
 /// Polynomials that are weighed against the front at a time.
 const GENERATION: usize = 1024;
 
