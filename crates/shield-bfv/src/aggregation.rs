@@ -63,11 +63,7 @@ impl Aggregation<'_> {
             )],
         };
         let ciphertexts = self.flood(released);
-        Ok(Release {
-            ciphertexts,
-            batch: self.batch,
-            key: self.key.id,
-        })
+        Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
     }
 
     /// The secret shift of each sample; none where the output does not depend on the order of cells.
@@ -107,10 +103,7 @@ impl Aggregation<'_> {
             }
         }
         ballots.sort_unstable();
-        Selected {
-            ballots,
-            plaintexts,
-        }
+        Selected { ballots, plaintexts }
     }
 
     pub(crate) fn tally<B: BallotBox<BfvBallot>>(
@@ -123,13 +116,8 @@ impl Aggregation<'_> {
         let selected = self.select(urns, shifts);
         let open = |teacher| self.open(ballots, teacher);
         let (positions, ciphertexts) = (layout.positions(), layout.ciphertexts());
-        let mut tallies = tally::tally(
-            self.context,
-            positions,
-            ciphertexts,
-            &selected.ballots,
-            open,
-        )?;
+        let mut tallies =
+            tally::tally(self.context, positions, ciphertexts, &selected.ballots, open)?;
         tallies
             .par_iter_mut()
             .zip(selected.plaintexts)
@@ -170,14 +158,11 @@ impl Aggregation<'_> {
 
     /// The sum over the classes of every run, in every slot of it.
     pub(crate) fn class_sum(&self, outcome: &Ciphertext) -> Ciphertext {
-        self.key
-            .class_sums
-            .iter()
-            .fold(outcome.clone(), |mut sum, rotation| {
-                let rotated = rotation.rotate(self.context, &sum);
-                sum.add(self.context, &rotated);
-                sum
-            })
+        self.key.class_sums.iter().fold(outcome.clone(), |mut sum, rotation| {
+            let rotated = rotation.rotate(self.context, &sum);
+            sum.add(self.context, &rotated);
+            sum
+        })
     }
 
     /// A ciphertext under every move between groups, in the order of their numbers.
@@ -220,10 +205,7 @@ impl Aggregation<'_> {
             batch: self.batch,
             safeguards: self.safeguards,
         };
-        reveal.run(&Rounds {
-            outcomes,
-            successes,
-        })
+        reveal.run(&Rounds { outcomes, successes })
     }
 
     fn flood(&self, released: Vec<Ciphertext>) -> Vec<Ciphertext> {

@@ -59,11 +59,7 @@ impl BfvBackend {
 
     fn check_batch(&self, batch: usize) -> Result<(), BfvError> {
         let batches = self.batches();
-        if batch < batches {
-            Ok(())
-        } else {
-            Err(BfvError::Batch { batch, batches })
-        }
+        if batch < batches { Ok(()) } else { Err(BfvError::Batch { batch, batches }) }
     }
 
     pub(crate) fn aggregation<'a>(
@@ -131,11 +127,7 @@ impl Backend for BfvBackend {
     fn generate_keys<R: RngCore + CryptoRng>(&self, rng: &mut R) -> Result<KeysOf<Self>, BfvError> {
         let name = |key: &_| codec::key_id(&self.context, key);
         let (secret, public, evaluation) = keys::generate(&self.context, &self.plan, name, rng);
-        Ok(Keys {
-            secret,
-            public,
-            evaluation,
-        })
+        Ok(Keys { secret, public, evaluation })
     }
 
     fn encrypt<R: RngCore + CryptoRng>(
@@ -149,31 +141,16 @@ impl Backend for BfvBackend {
         check_key("public key", &self.context, &key.key.parts[0])?;
         let samples = self.batch(batch).len();
         if votes.len() != samples {
-            return Err(BfvError::VoteCount {
-                votes: votes.len(),
-                samples,
-            });
+            return Err(BfvError::VoteCount { votes: votes.len(), samples });
         }
         let classes = self.election.classes();
         for (sample, vote) in votes.iter().enumerate() {
             if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-                return Err(BfvError::NotAClass {
-                    sample,
-                    class,
-                    classes: classes.count(),
-                });
+                return Err(BfvError::NotAClass { sample, class, classes: classes.count() });
             }
         }
         let layout = self.plan.layout();
-        Ok(ballot::encrypt(
-            &self.context,
-            layout,
-            &self.places,
-            key,
-            batch,
-            votes,
-            rng,
-        ))
+        Ok(ballot::encrypt(&self.context, layout, &self.places, key, batch, votes, rng))
     }
 
     fn aggregate<B: BallotBox<BfvBallot>>(
@@ -187,10 +164,7 @@ impl Backend for BfvBackend {
         check_key("evaluation key", &self.context, &key.public.parts[0])?;
         let (sums, moves) = keys::automorphisms(self.plan.layout());
         if key.class_sums.len() != sums.len() || key.group_moves.len() != moves.len() {
-            return Err(BfvError::Foreign {
-                what: "evaluation key",
-                of: "election",
-            });
+            return Err(BfvError::Foreign { what: "evaluation key", of: "election" });
         }
         self.aggregation(key, batch, seed).run(ballots)
     }
@@ -202,12 +176,7 @@ impl Backend for BfvBackend {
         release: &Release,
     ) -> Result<Vec<Label>, BfvError> {
         self.check_batch(batch)?;
-        let foreign = |of| {
-            Err(BfvError::Foreign {
-                what: "release",
-                of,
-            })
-        };
+        let foreign = |of| Err(BfvError::Foreign { what: "release", of });
         if release.key != key.id {
             return foreign("set of keys");
         }
@@ -222,10 +191,7 @@ impl Backend for BfvBackend {
             return foreign("election");
         }
         if key.secret.coefficients().len() != self.context.degree() {
-            return Err(BfvError::Foreign {
-                what: "secret key",
-                of: "election",
-            });
+            return Err(BfvError::Foreign { what: "secret key", of: "election" });
         }
         let slots = release::slots(&self.context, &key.secret, release);
         let samples = self.batch(batch).len();
@@ -242,9 +208,6 @@ fn check_key<R>(
     if poly.degree() == context.degree() && poly.limbs() == context.limbs() {
         Ok(())
     } else {
-        Err(BfvError::Foreign {
-            what,
-            of: "election",
-        })
+        Err(BfvError::Foreign { what, of: "election" })
     }
 }

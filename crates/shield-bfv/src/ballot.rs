@@ -61,10 +61,5 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     let mut ciphertext = key.key.zero(context, context.limbs(), rng);
     ciphertext.add_slots(context, slots);
     let presence = Presence::new(votes.iter().map(Option::is_some));
-    BfvBallot {
-        ciphertext,
-        presence,
-        batch,
-        key: key.id,
-    }
+    BfvBallot { ciphertext, presence, batch, key: key.id }
 }

@@ -51,13 +51,8 @@ pub enum Holder {
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
-        Self::SecretKey,
-        Self::PublicKey,
-        Self::EvaluationKey,
-        Self::Ballot,
-        Self::Release,
-    ];
+    const ALL: [Self; 5] =
+        [Self::SecretKey, Self::PublicKey, Self::EvaluationKey, Self::Ballot, Self::Release];
 
     fn byte(self) -> u8 {
         match self {
@@ -186,19 +181,13 @@ impl Header {
         if magic != MAGIC {
             return Err(DecodeError::NotOurs);
         }
-        let short = DecodeError::Length {
-            found: bytes.len(),
-            expected: HEADER + CHECKSUM,
-        };
+        let short = DecodeError::Length { found: bytes.len(), expected: HEADER + CHECKSUM };
         let found = u16::from_le_bytes(reader.array().ok_or(short.clone())?);
         if found != VERSION {
             return Err(DecodeError::Version { found });
         }
         let [kind, holder] = reader.array().ok_or(short.clone())?;
-        let kind = Kind::ALL
-            .into_iter()
-            .find(|k| k.byte() == kind)
-            .ok_or(DecodeError::NotOurs)?;
+        let kind = Kind::ALL.into_iter().find(|k| k.byte() == kind).ok_or(DecodeError::NotOurs)?;
         if holder != holder_byte(kind) {
             return Err(DecodeError::NotOurs);
         }
@@ -206,13 +195,7 @@ impl Header {
         let key = KeyId(reader.array().ok_or(short.clone())?);
         let batch = u64::from_le_bytes(reader.array().ok_or(short.clone())?);
         let length = u64::from_le_bytes(reader.array().ok_or(short)?);
-        Ok(Self {
-            kind,
-            setting,
-            key,
-            batch,
-            length,
-        })
+        Ok(Self { kind, setting, key, batch, length })
     }
 }
 
@@ -248,20 +231,14 @@ fn open<'a>(
 ) -> Result<(Header, &'a [u8]), DecodeError> {
     let header = Header::read(bytes)?;
     if header.kind != kind {
-        return Err(DecodeError::Kind {
-            found: header.kind,
-            expected: kind,
-        });
+        return Err(DecodeError::Kind { found: header.kind, expected: kind });
     }
     if header.setting != *setting {
         return Err(DecodeError::Setting { kind });
     }
     let expected = HEADER + length + CHECKSUM;
     if bytes.len() != expected || header.length != length as u64 {
-        return Err(DecodeError::Length {
-            found: bytes.len(),
-            expected,
-        });
+        return Err(DecodeError::Length { found: bytes.len(), expected });
     }
     let (content, checksum) = bytes.split_at(HEADER + length);
     if blake3::hash(content)

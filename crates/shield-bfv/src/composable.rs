@@ -46,15 +46,13 @@ pub(crate) fn labels(
             }
             failure.scale(context, -1);
             failure.add_constant(context, 1);
-            key.group_moves
-                .iter()
-                .fold(Stretch { outcome, failure }, |stretch, step| {
-                    let later = Stretch {
-                        outcome: step.rotate(context, &stretch.outcome),
-                        failure: step.rotate(context, &stretch.failure),
-                    };
-                    join(context, key, &stretch, &later)
-                })
+            key.group_moves.iter().fold(Stretch { outcome, failure }, |stretch, step| {
+                let later = Stretch {
+                    outcome: step.rotate(context, &stretch.outcome),
+                    failure: step.rotate(context, &stretch.failure),
+                };
+                join(context, key, &stretch, &later)
+            })
         })
         .collect();
     while stretches.len() > 1 {
@@ -85,10 +83,7 @@ fn join(context: &Context, key: &EvaluationKey, first: &Stretch, later: &Stretch
     let product = |x: &Ciphertext| multiply(context, &key.relinearisation, &first.failure, Some(x));
     let mut outcome = product(&later.outcome);
     outcome.add(context, &first.outcome);
-    Stretch {
-        outcome,
-        failure: product(&later.failure),
-    }
+    Stretch { outcome, failure: product(&later.failure) }
 }
 
 /// Products of ciphertexts that [`labels`] makes.
@@ -122,9 +117,5 @@ pub(crate) fn noise(ring: Ring, layout: &Layout, unanimity: Noise) -> Noise {
         outcome = ring.combine(ring.product(failure, outcome), outcome, 1.0);
         failure = ring.product(failure, failure);
     }
-    if layout.groups() > 1 {
-        ring.selected(outcome)
-    } else {
-        outcome
-    }
+    if layout.groups() > 1 { ring.selected(outcome) } else { outcome }
 }

@@ -87,11 +87,7 @@ fn flood<R: RngCore + CryptoRng>(
     for sum in sums.chunks_exact_mut(digits) {
         for _ in 0..3 {
             for (i, digit) in sum.iter_mut().enumerate() {
-                let mask = if i + 1 == digits {
-                    top
-                } else {
-                    (1 << DIGIT) - 1
-                };
+                let mask = if i + 1 == digits { top } else { (1 << DIGIT) - 1 };
                 *digit += rng.next_u64() & mask;
             }
         }
@@ -99,9 +95,8 @@ fn flood<R: RngCore + CryptoRng>(
     let mut poly = Poly::<Coefficients>::unset(n, limbs);
     for (limb, ntt) in poly.iter_mut().zip(context.q()) {
         let q = ntt.modulus();
-        let weights: Vec<u64> = (0..digits as u64)
-            .map(|i| q.pow(2, u64::from(DIGIT) * i))
-            .collect();
+        let weights: Vec<u64> =
+            (0..digits as u64).map(|i| q.pow(2, u64::from(DIGIT) * i)).collect();
         // The mean of the sum, (3/2)(2^bits - 1), but for the half.
         let mean = q.sub(q.mul(3, q.pow(2, u64::from(bits) - 1)), 1);
         for (x, sum) in limb.iter_mut().zip(sums.chunks_exact(digits)) {
@@ -126,11 +121,7 @@ mod tests {
         let context = Context::new(1_024, 51, 4);
         let mut rng = ChaCha20Rng::seed_from_u64(u64::from(bits));
         let poly = context.backward(flood(&context, bits, 4, &mut rng));
-        let primes: Vec<BigInt> = context
-            .q()
-            .iter()
-            .map(|q| q.modulus().value().into())
-            .collect();
+        let primes: Vec<BigInt> = context.q().iter().map(|q| q.modulus().value().into()).collect();
         let q: BigInt = primes.iter().product();
         let width = 2_f64.powi(bits as i32);
         (0..1_024)
@@ -160,10 +151,7 @@ mod tests {
             assert!(noise.iter().all(|x| x.abs() <= 1.5), "{bits} bits");
             // A variance of W^2 / 4, but for what the width of one integer takes off: five deviations.
             let expected = 0.25 * (1.0 - 4_f64.powi(-(bits as i32)));
-            assert!(
-                (variance - expected).abs() < 0.07,
-                "{bits} bits: variance {variance}"
-            );
+            assert!((variance - expected).abs() < 0.07, "{bits} bits: variance {variance}");
             let half = 0.5 / 2_f64.powi(bits as i32);
             assert!((mean + half).abs() < 0.08, "{bits} bits: mean {mean}");
         }
@@ -191,10 +179,7 @@ mod tests {
         let first = sanitise(&context, &key, c.clone(), 100, &mut a);
         let second = sanitise(&context, &key, c, 100, &mut b);
         for part in 0..2 {
-            let same = first.parts[part]
-                .data()
-                .iter()
-                .zip(second.parts[part].data());
+            let same = first.parts[part].data().iter().zip(second.parts[part].data());
             assert!(same.filter(|(x, y)| x == y).count() < 3, "part {part}");
         }
         assert_eq!(first.decrypt(&context, &secret), slots);

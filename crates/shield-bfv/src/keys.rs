@@ -29,9 +29,7 @@ impl fmt::Debug for KeyId {
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0[..8]
-            .iter()
-            .try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -102,8 +100,7 @@ impl Rotation {
         c: &Ciphertext,
         digits: &Digits,
     ) -> Ciphertext {
-        self.automorphism
-            .rotate(context, &self.key, c, Some(digits))
+        self.automorphism.rotate(context, &self.key, c, Some(digits))
     }
 }
 
@@ -147,11 +144,7 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
         group_moves: rotations(moves),
         id,
     };
-    (
-        SecretKey { secret, id },
-        PublicKey { key: public, id },
-        evaluation,
-    )
+    (SecretKey { secret, id }, PublicKey { key: public, id }, evaluation)
 }
 
 /// A release mode as one byte.

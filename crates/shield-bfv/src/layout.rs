@@ -51,17 +51,8 @@ impl Layout {
         let fitting = positions / samples.min(positions);
         let roomy = 1 << fitting.ilog2();
         let needed = rounds.div_ceil(MAX_CIPHERTEXTS).next_power_of_two();
-        let groups = rounds
-            .next_power_of_two()
-            .min(roomy.max(needed))
-            .min(positions);
-        Some(Self {
-            degree,
-            classes,
-            run,
-            groups,
-            rounds,
-        })
+        let groups = rounds.next_power_of_two().min(roomy.max(needed)).min(positions);
+        Some(Self { degree, classes, run, groups, rounds })
     }
 
     /// Coefficients of the ring.
@@ -105,18 +96,13 @@ impl Layout {
     }
 
     pub(crate) fn cell(&self, cell: usize) -> Cell {
-        Cell {
-            ciphertext: cell / self.groups,
-            group: cell % self.groups,
-        }
+        Cell { ciphertext: cell / self.groups, group: cell % self.groups }
     }
 
     /// Automorphisms whose successive sums add up the classes of every run.
     pub(crate) fn class_sums(&self) -> Vec<u64> {
         let columns = self.positions() as u64 / 2;
-        (0..self.run.ilog2())
-            .map(|bit| power(3, columns << bit, 2 * self.degree as u64))
-            .collect()
+        (0..self.run.ilog2()).map(|bit| power(3, columns << bit, 2 * self.degree as u64)).collect()
     }
 
     /// Automorphisms that generate all moves between groups: the columns' by powers of two, then the rows'.
@@ -184,11 +170,7 @@ impl Places {
             table[(columns + position) * layout.run + class] = place(2 * n - exponent) as u32;
             exponent = exponent * 3 % (2 * n);
         }
-        Self {
-            table,
-            run: layout.run,
-            samples: layout.samples(),
-        }
+        Self { table, run: layout.run, samples: layout.samples() }
     }
 
     /// The place of each class, padding included, of a sample in a group.
@@ -239,9 +221,8 @@ mod tests {
         for samples in [1, 50, 100, 200, 300, 600] {
             let layout = Layout::new(8_192, 10, samples, 19).unwrap();
             for group in 0..layout.groups() {
-                let mut reached: Vec<_> = (0..layout.groups())
-                    .map(|by| layout.moved(group, by))
-                    .collect();
+                let mut reached: Vec<_> =
+                    (0..layout.groups()).map(|by| layout.moved(group, by)).collect();
                 reached.sort_unstable();
                 assert!(reached.into_iter().eq(0..layout.groups()));
             }

@@ -118,10 +118,7 @@ impl Ring {
         let (tail, sigma) = (self.tail(), ERROR_VARIANCE.sqrt());
         let product = tail * tail * sigma * (2.0_f64 / 3.0).sqrt() * self.n();
         let errors = tail * sigma * self.n().sqrt() * (1.0 + self.s());
-        Noise {
-            bound: product + errors,
-            limbs: self.limbs,
-        }
+        Noise { bound: product + errors, limbs: self.limbs }
     }
 
     /// The sum of `ballots` masked ballots, masks of `terms` coefficients, with a plaintext added.
@@ -133,10 +130,7 @@ impl Ring {
         let fresh = self.fresh();
         let masks = ((ballots as f64).sqrt() + self.tail()) * T * (terms as f64 / 12.0).sqrt();
         let wrapped = ballots as f64 * self.plaintext(terms) * self.plaintext(self.degree) / T;
-        Noise {
-            bound: masks * fresh.bound + wrapped + self.wrap(),
-            limbs: self.limbs,
-        }
+        Noise { bound: masks * fresh.bound + wrapped + self.wrap(), limbs: self.limbs }
     }
 
     /// What one reduction modulo t leaves: less than one a coefficient.
@@ -162,27 +156,18 @@ impl Ring {
         let cross = ea * eb * 2_f64.powf(T.log2() - self.log_q(a.limbs));
         let rounding = self.u() * (1.0 + s + s * s) + self.wrap();
         let bound = (ea + eb) * self.lift() + 3.0 * cross + rounding + self.switch(a.limbs);
-        Noise {
-            bound,
-            limbs: a.limbs,
-        }
+        Noise { bound, limbs: a.limbs }
     }
 
     /// `a + factor b + constant`.
     pub(crate) fn combine(self, a: Noise, b: Noise, factor: f64) -> Noise {
         let bound = a.bound + factor.abs() * (b.bound + self.wrap()) + self.wrap();
-        Noise {
-            bound,
-            limbs: a.limbs,
-        }
+        Noise { bound, limbs: a.limbs }
     }
 
     /// A rotation.
     pub(crate) fn rotation(self, a: Noise) -> Noise {
-        Noise {
-            bound: a.bound + self.switch(a.limbs),
-            limbs: a.limbs,
-        }
+        Noise { bound: a.bound + self.switch(a.limbs), limbs: a.limbs }
     }
 
     /// Rotations and sums that add up runs of `run` slots.
@@ -214,18 +199,12 @@ impl Ring {
         let r = self.plaintext(self.degree);
         let wrapped = r * self.plaintext(self.degree) / T;
         let bound = a.bound + terms as f64 * (r * b.bound + wrapped) + self.wrap();
-        Noise {
-            bound,
-            limbs: a.limbs,
-        }
+        Noise { bound, limbs: a.limbs }
     }
 
     /// A ciphertext times a plaintext that selects slots.
     pub(crate) fn selected(self, a: Noise) -> Noise {
-        let zero = Noise {
-            bound: 0.0,
-            limbs: a.limbs,
-        };
+        let zero = Noise { bound: 0.0, limbs: a.limbs };
         self.masked(zero, a, 1)
     }
 

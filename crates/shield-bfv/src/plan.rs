@@ -38,9 +38,7 @@ impl std::str::FromStr for ReleaseMode {
         match text {
             "reveal" => Ok(Self::Reveal),
             "composable" => Ok(Self::Composable),
-            _ => Err(format!(
-                "`{text}` is not a release mode; it must be reveal or composable"
-            )),
+            _ => Err(format!("`{text}` is not a release mode; it must be reveal or composable")),
         }
     }
 }
@@ -107,17 +105,11 @@ impl Plan {
         let polynomial = &election.mechanism().polynomial;
         let classes = election.classes().count();
         if classes > MAX_CLASSES {
-            return Err(PlanError::Classes {
-                classes,
-                largest: MAX_CLASSES,
-            });
+            return Err(PlanError::Classes { classes, largest: MAX_CLASSES });
         }
         let Some(order) = Order::new(polynomial.degree()) else {
             let degree = polynomial.degree();
-            return Err(PlanError::Degree {
-                degree,
-                nearest: lowered(polynomial),
-            });
+            return Err(PlanError::Degree { degree, nearest: lowered(polynomial) });
         };
         let rounds = polynomial.round_count();
         Self::search(election, order, rounds, release).ok_or_else(|| PlanError::Noise {
@@ -135,11 +127,7 @@ impl Plan {
     ) -> Option<Self> {
         RINGS
             .iter()
-            .map(|&(degree, prime_bits, limbs)| Ring {
-                degree,
-                prime_bits,
-                limbs,
-            })
+            .map(|&(degree, prime_bits, limbs)| Ring { degree, prime_bits, limbs })
             .find_map(|ring| Self::try_ring(election, order, rounds, release, ring))
     }
 
@@ -180,24 +168,9 @@ impl Plan {
         let flooding = flooding::bits(released.bound(), ciphertexts);
         let total = (2_f64.powf(flooding::magnitude(flooding)) + released.bound()).log2();
         let margin = ring.limit(released.limbs()) - total;
-        let stages = Stages {
-            fresh: ring.fresh(),
-            tally,
-            unanimity,
-            sums,
-            released,
-        };
-        let plan = Self {
-            release,
-            ring,
-            layout,
-            order,
-            stages,
-            reveal_limbs,
-            flooding,
-            margin,
-            samples,
-        };
+        let stages = Stages { fresh: ring.fresh(), tally, unanimity, sums, released };
+        let plan =
+            Self { release, ring, layout, order, stages, reveal_limbs, flooding, margin, samples };
         (margin >= 0.0 && plan.security_bits() >= 128).then_some(plan)
     }
 
@@ -321,13 +294,7 @@ impl Plan {
 
     /// Bits of the noise bound after each stage: the canonical norm, of log2 Q bits.
     pub fn noise_bits(&self) -> [(&'static str, f64); 5] {
-        let Stages {
-            fresh,
-            tally,
-            unanimity,
-            sums,
-            released,
-        } = self.stages;
+        let Stages { fresh, tally, unanimity, sums, released } = self.stages;
         [
             ("fresh", fresh.bits()),
             ("tally", tally.bits()),

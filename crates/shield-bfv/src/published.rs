@@ -117,9 +117,7 @@ pub fn run<R: RngCore + CryptoRng>(
         let draws: Vec<Draws> = samples
             .clone()
             .map(|sample| {
-                let voters = (0_u32..)
-                    .zip(votes.sample(sample))
-                    .filter(|(_, vote)| vote.is_some());
+                let voters = (0_u32..).zip(votes.sample(sample)).filter(|(_, vote)| vote.is_some());
                 let voters = voters.map(|(teacher, _)| teacher).collect();
                 let urn = Urn::of(voters, election.classes(), election.mechanism().offset);
                 Draws::seeded(election.mechanism(), &urn, seed, sample as u64)
@@ -129,10 +127,7 @@ pub fn run<R: RngCore + CryptoRng>(
         aggregation += begin.elapsed();
         labels.extend(circuit.decrypt(&result, samples.len(), classes)?);
     }
-    Ok(PublishedRun {
-        labels,
-        aggregation,
-    })
+    Ok(PublishedRun { labels, aggregation })
 }
 
 impl Published {
@@ -155,22 +150,11 @@ impl Published {
         }
         let rotations = builder.build(rng)?;
         let multiplicator = Multiplicator::default(&RelinearizationKey::new(&secret, rng)?)?;
-        Ok(Self {
-            parameters,
-            secret,
-            public,
-            rotations,
-            multiplicator,
-            packing,
-        })
+        Ok(Self { parameters, secret, public, rotations, multiplicator, packing })
     }
 
     fn plaintext(&self, slots: &[u64]) -> Result<Plaintext, PublishedError> {
-        Ok(Plaintext::try_encode(
-            slots,
-            Encoding::simd(),
-            &self.parameters,
-        )?)
+        Ok(Plaintext::try_encode(slots, Encoding::simd(), &self.parameters)?)
     }
 
     /// A teacher's votes, repeated for every round.
@@ -232,13 +216,8 @@ impl Published {
                 let mut ones: Vec<u64> = drawn.iter().map(|drawn| 1 - drawn).collect();
                 if teacher == 0 {
                     // Dummies, and zeros where no round stands, come in with the first teacher.
-                    drawn
-                        .iter_mut()
-                        .zip(&allowed)
-                        .for_each(|(x, allowed)| *x *= allowed);
-                    ones.iter_mut()
-                        .zip(&allowed)
-                        .for_each(|(x, allowed)| *x *= allowed);
+                    drawn.iter_mut().zip(&allowed).for_each(|(x, allowed)| *x *= allowed);
+                    ones.iter_mut().zip(&allowed).for_each(|(x, allowed)| *x *= allowed);
                 }
                 let mut masked = &ballot * &self.plaintext(drawn)?;
                 masked += &self.plaintext(&ones)?;
@@ -266,14 +245,11 @@ impl Published {
         for bit in 0..self.packing.run.ilog2() {
             sum += &self.rotations.rotates_columns_by(&sum, 1 << bit)?;
         }
-        let first: Vec<u64> = (0..DEGREE)
-            .map(|slot| u64::from(slot % self.packing.run == 0))
-            .collect();
+        let first: Vec<u64> =
+            (0..DEGREE).map(|slot| u64::from(slot % self.packing.run == 0)).collect();
         sum = &sum * &self.plaintext(&first)?;
         for bit in 0..self.packing.run.ilog2() {
-            sum += &self
-                .rotations
-                .rotates_columns_by(&sum, DEGREE / 2 - (1 << bit))?;
+            sum += &self.rotations.rotates_columns_by(&sum, DEGREE / 2 - (1 << bit))?;
         }
         let mut failure = -&sum;
         failure += &self.plaintext(&vec![1; DEGREE])?;

@@ -29,11 +29,7 @@ impl fmt::Debug for Release {
 
 /// The slots of every ciphertext of a release.
 pub(crate) fn slots(context: &Context, secret: &Secret, release: &Release) -> Vec<Vec<u64>> {
-    release
-        .ciphertexts
-        .iter()
-        .map(|c| c.decrypt(context, secret))
-        .collect()
+    release.ciphertexts.iter().map(|c| c.decrypt(context, secret)).collect()
 }
 
 /// The labels of the first `samples` samples.
@@ -48,14 +44,7 @@ pub(crate) fn labels(
         ReleaseMode::Reveal => (0..layout.rounds()).find_map(|cell| {
             let cell = layout.cell(cell);
             let value = plan.order().success();
-            clean(
-                layout,
-                places,
-                &slots[cell.ciphertext],
-                cell.group,
-                sample,
-                value,
-            )
+            clean(layout, places, &slots[cell.ciphertext], cell.group, sample, value)
         }),
         ReleaseMode::Composable => clean(layout, places, &slots[0], 0, sample, 1),
     };
@@ -72,10 +61,7 @@ fn clean(
     value: u64,
 ) -> Label {
     let places = places.classes(group, sample);
-    let mut filled = places
-        .iter()
-        .enumerate()
-        .filter(|(_, place)| slots[**place as usize] != 0);
+    let mut filled = places.iter().enumerate().filter(|(_, place)| slots[**place as usize] != 0);
     let (class, &place) = filled.next()?;
     let only = filled.next().is_none() && class < layout.classes();
     (only && slots[place as usize] == value).then_some(Class(class as u16))

@@ -134,8 +134,7 @@ impl Reveal<'_> {
         let context = self.context;
         let index = self.batch * self.layout.ciphertexts() + target;
         let mut mask = vec![0; context.degree()];
-        self.safeguards
-            .mask(&mut mask, &mut self.seed.stream(MASK, index as u64));
+        self.safeguards.mask(&mut mask, &mut self.seed.stream(MASK, index as u64));
         let mut out = rounds.outcomes[target].clone();
         let constant = mask.iter().map(|r| r * self.success % PLAINTEXT).collect();
         out.add_slots(context, constant);
@@ -160,14 +159,10 @@ impl Reveal<'_> {
                     ntt.forward(values);
                 }
                 for (part, sum) in out.parts.iter_mut().enumerate() {
-                    let successes = pairs
-                        .iter()
-                        .map(|p| rounds.successes[p.source][p.by].parts[part].limb(i));
-                    let terms: Vec<(&[u64], &[u64])> = values
-                        .iter()
-                        .map(|values| &**values)
-                        .zip(successes)
-                        .collect();
+                    let successes =
+                        pairs.iter().map(|p| rounds.successes[p.source][p.by].parts[part].limb(i));
+                    let terms: Vec<(&[u64], &[u64])> =
+                        values.iter().map(|values| &**values).zip(successes).collect();
                     limb::add_products(ntt.modulus(), sum.limb_mut(i), &terms);
                 }
             }
@@ -177,11 +172,7 @@ impl Reveal<'_> {
 
     /// r times the coefficient with which the source's successes enter the target's v.
     fn slots(&self, pair: Pair, mask: &[u64]) -> Buffer {
-        let (run, rounds, groups) = (
-            self.layout.run(),
-            self.layout.rounds(),
-            self.layout.groups(),
-        );
+        let (run, rounds, groups) = (self.layout.run(), self.layout.rounds(), self.layout.groups());
         let mut slots = Buffer::zeroed(mask.len());
         for group in 0..groups {
             let own = pair.target * groups + group;

@@ -73,9 +73,7 @@ pub(crate) fn tally<'a, E: Send>(
     let limbs = context.limbs();
     let steps = context.degree() / LANES / STEP;
     let mut sums: Vec<Sums> = (0..limbs)
-        .map(|_| Sums {
-            words: Buffer::zeroed(steps * ciphertexts * 4 * STEP * LANES),
-        })
+        .map(|_| Sums { words: Buffer::zeroed(steps * ciphertexts * 4 * STEP * LANES) })
         .collect();
     let mut terms = vec![0; ciphertexts];
     let mut rest = selections;
@@ -116,16 +114,7 @@ pub(crate) fn tally<'a, E: Send>(
         let encoded = encode(context, positions, &masks);
         for (i, sums) in sums.iter_mut().enumerate() {
             let transformed = transform(context, i, &encoded);
-            accumulate(
-                context,
-                i,
-                positions,
-                &ballots,
-                &octets,
-                &transformed,
-                &full,
-                sums,
-            );
+            accumulate(context, i, positions, &ballots, &octets, &transformed, &full, sums);
         }
     }
     Ok(finish(context, ciphertexts, &sums))
@@ -168,10 +157,7 @@ fn transform(context: &Context, i: usize, encoded: &[Buffer]) -> Vec<Buffer> {
         .collect()
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the inner loop of the engine, called once"
-)]
+#[expect(clippy::too_many_arguments, reason = "the inner loop of the engine, called once")]
 fn accumulate(
     context: &Context,
     i: usize,
@@ -192,10 +178,8 @@ fn accumulate(
     // Pages of each ballot a task: long enough to stream from memory, short enough for the second cache.
     let steps_a_task = (steps / 16).max(1);
     let masks: Vec<&[Block]> = masks.iter().map(|mask| mask.as_chunks().0).collect();
-    sums.halves_mut()
-        .par_chunks_mut(steps_a_task * ciphertexts)
-        .enumerate()
-        .for_each(|(task, sums)| {
+    sums.halves_mut().par_chunks_mut(steps_a_task * ciphertexts).enumerate().for_each(
+        |(task, sums)| {
             let first_step = task * steps_a_task;
             let ballots = gather(&limbs, first_step * STEP, sums.len() / ciphertexts * STEP);
             dispatch(Accumulate {
@@ -209,7 +193,8 @@ fn accumulate(
                 full,
                 sums,
             });
-        });
+        },
+    );
 }
 
 /// The ballots' blocks from `first` on, step by step, ballot by ballot.
@@ -220,9 +205,8 @@ fn gather(limbs: &[[&[Block]; 2]], first: usize, count: usize) -> Buffer {
     let mut gathered = Buffer::stale(count * 2 * limbs.len() * LANES);
     let steps: &mut [[Block; 2 * STEP]] = gathered.as_chunks_mut().0.as_chunks_mut().0;
     for (ballot, [c0, c1]) in limbs.iter().enumerate() {
-        let parts = c0[first..][..count]
-            .chunks_exact(STEP)
-            .zip(c1[first..][..count].chunks_exact(STEP));
+        let parts =
+            c0[first..][..count].chunks_exact(STEP).zip(c1[first..][..count].chunks_exact(STEP));
         for (step, (c0, c1)) in parts.enumerate() {
             let to = &mut steps[step * limbs.len() + ballot];
             to[..STEP].copy_from_slice(c0);
@@ -252,10 +236,8 @@ impl Kernel for Accumulate<'_> {
     fn run<L: Lanes>(self, l: L) {
         let a = Arithmetic::new(l, self.modulus);
         let zero = l.splat(0);
-        let steps = self
-            .sums
-            .chunks_exact_mut(self.full.len())
-            .zip(self.ballots.chunks_exact(self.open));
+        let steps =
+            self.sums.chunks_exact_mut(self.full.len()).zip(self.ballots.chunks_exact(self.open));
         for (index, (sums, ballots)) in steps.enumerate() {
             let block = (self.first_step + index) * STEP;
             let positions = [block / self.blocks_a_run, (block + 1) / self.blocks_a_run];
@@ -357,16 +339,9 @@ mod tests {
         ballot.add_slots(&context, vec![1; 1_024]);
         // Runs of 8 slots. Every teacher is drawn at run 3 of ciphertext 0, teachers 0 to 99 twice at run 5 of 1.
         let teachers = 2 * MAX_TERMS as u32 + 100;
-        let everyone = (0..teachers).map(|teacher| Selection {
-            teacher,
-            ciphertext: 0,
-            position: 3,
-        });
-        let twice = (0..200).map(|i| Selection {
-            teacher: i / 2,
-            ciphertext: 1,
-            position: 5,
-        });
+        let everyone =
+            (0..teachers).map(|teacher| Selection { teacher, ciphertext: 0, position: 3 });
+        let twice = (0..200).map(|i| Selection { teacher: i / 2, ciphertext: 1, position: 5 });
         let mut selections: Vec<Selection> = everyone.chain(twice).collect();
         selections.sort_unstable();
         let open = |_| Ok::<_, Infallible>(Cow::Borrowed(&ballot));

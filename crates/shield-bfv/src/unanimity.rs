@@ -19,9 +19,7 @@ impl Order {
 
     /// The order for rounds of at most this degree; `None` above [`Order::MAX`].
     pub fn new(degree: u32) -> Option<Self> {
-        (1..=Self::MAX)
-            .contains(&degree)
-            .then(|| Self(degree.next_power_of_two()))
+        (1..=Self::MAX).contains(&degree).then(|| Self(degree.next_power_of_two()))
     }
 
     /// D.
@@ -103,10 +101,7 @@ pub(crate) fn evaluate(
     match order.0 {
         4 => pair(0, 1),
         8 => product(&pair(0, 3), &pair(1, 2)),
-        _ => product(
-            &product(&pair(0, 7), &pair(1, 6)),
-            &product(&pair(2, 5), &pair(3, 4)),
-        ),
+        _ => product(&product(&pair(0, 7), &pair(1, 6)), &product(&pair(2, 5), &pair(3, 4))),
     }
 }
 

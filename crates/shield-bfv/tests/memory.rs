@@ -50,18 +50,14 @@ impl BallotBox<BfvBallot> for Streamed {
 /// The most memory in use during one aggregation, keys and one ballot included, and the size of a ballot.
 fn peak(teachers: usize) -> (usize, usize) {
     let classes = Classes::new(10).expect("classes");
-    let mechanism = Mechanism {
-        polynomial: "2X^4+X".parse().expect("rounds"),
-        ..Mechanism::default()
-    };
+    let mechanism =
+        Mechanism { polynomial: "2X^4+X".parse().expect("rounds"), ..Mechanism::default() };
     let election = Election::new(teachers, classes, 500, mechanism).expect("an election");
     let backend = BfvBackend::new(election, ReleaseMode::Reveal).expect("a plan");
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let keys = backend.generate_keys(&mut rng).expect("keys");
     let votes = vec![Some(Class(1)); 500];
-    let ballot = backend
-        .encrypt(&keys.public, 0, &votes, &mut rng)
-        .expect("a ballot");
+    let ballot = backend.encrypt(&keys.public, 0, &votes, &mut rng).expect("a ballot");
     PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
     let seed = Seed::from_number(1);
     let release = backend.aggregate(&keys.evaluation, 0, &Streamed(ballot), &seed);
@@ -72,10 +68,7 @@ fn peak(teachers: usize) -> (usize, usize) {
 
 #[test]
 fn ten_times_the_teachers_take_no_more_memory() {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(2)
-        .build()
-        .expect("threads");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads");
     // Once to fill what threads keep for later: it counts as memory in use.
     pool.install(|| peak(60));
     let (few, ballot) = pool.install(|| peak(60));

@@ -12,10 +12,7 @@ use crate::failure::Failure;
 /// Writes text to stdout. A reader that has gone away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::ReaderGone),
         Err(error) => Err(Failure::failed(format!("cannot write to stdout: {error}"))),
         Ok(()) => Ok(()),
@@ -47,10 +44,7 @@ const FRAME: TableStyle = TableStyle::new()
 /// A table with a header, in a light frame; the first column to the left, the others to the right.
 pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
-    table
-        .load_style(FRAME)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header);
+    table.load_style(FRAME).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
     for row in rows {
         table.add_row(row);
     }
@@ -63,9 +57,7 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
 /// A table of names and values, without a header.
 pub(crate) fn properties(rows: &[(&str, String)]) -> String {
     let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     for (name, value) in rows {
         table.add_row([*name, value]);
     }

@@ -93,10 +93,7 @@ pub(crate) struct UsageArgs {
 impl UsageArgs {
     /// Queries and delta.
     pub(crate) fn usage(self) -> Usage {
-        Usage {
-            queries: self.queries,
-            delta: self.delta,
-        }
+        Usage { queries: self.queries, delta: self.delta }
     }
 }
 

@@ -29,17 +29,11 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     if matches!(extension(path).as_str(), "svg" | "png") {
         return Ok(());
     }
-    Err(Failure::bad_input(format!(
-        "{}: a plot ends in .svg or .png",
-        path.display()
-    )))
+    Err(Failure::bad_input(format!("{}: a plot ends in .svg or .png", path.display())))
 }
 
 fn extension(path: &Path) -> String {
-    path.extension()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase()
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
 /// Draws a figure.
@@ -48,11 +42,7 @@ pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
     static FONT: Once = Once::new();
     FONT.call_once(|| {
         // It fails only on bytes that are no font.
-        let _ = register_font(
-            "sans-serif",
-            FontStyle::Normal,
-            epaint_default_fonts::UBUNTU_LIGHT,
-        );
+        let _ = register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
     });
     let drawn = if extension(path) == "svg" {
         paint(&SVGBackend::new(path, SIZE).into_drawing_area(), figure).map_err(|e| e.to_string())
@@ -152,16 +142,8 @@ fn limits(figure: &Figure) -> ((f64, f64), (f64, f64)) {
         let width = (high - low).max(0.02 * high.abs()).max(1e-6);
         (low - low_room * width, high + high_room * width)
     };
-    let epsilons = figure
-        .front
-        .iter()
-        .map(|point| point.epsilon.get())
-        .collect();
-    let accuracies = figure
-        .front
-        .iter()
-        .map(|point| 100.0 * point.ground_truth)
-        .collect();
+    let epsilons = figure.front.iter().map(|point| point.epsilon.get()).collect();
+    let accuracies = figure.front.iter().map(|point| 100.0 * point.ground_truth).collect();
     // Labels stand to the right of their points.
     (span(epsilons, 0.05, 0.35), span(accuracies, 0.10, 0.06))
 }
@@ -178,10 +160,7 @@ fn labelled<'a>(figure: &Figure<'a>) -> Vec<&'a Point> {
     let mut points: Vec<&Point> = Vec::new();
     for i in 0..LABELS.min(count) {
         let level = high - (high - low) * i as f64 / LABELS as f64;
-        let place = figure
-            .front
-            .partition_point(|point| point.ground_truth < level)
-            .min(count - 1);
+        let place = figure.front.partition_point(|point| point.ground_truth < level).min(count - 1);
         let point = &figure.front[place];
         if !points.contains(&point) {
             points.push(point);

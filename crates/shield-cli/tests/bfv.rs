@@ -6,16 +6,8 @@ use common::{json, shield};
 
 #[test]
 fn plan_has_the_contract_s_keys() {
-    let plan = json(&[
-        "plan",
-        "--json",
-        "--teachers",
-        "250",
-        "--classes",
-        "10",
-        "--samples",
-        "100",
-    ]);
+    let plan =
+        json(&["plan", "--json", "--teachers", "250", "--classes", "10", "--samples", "100"]);
     for key in [
         "ring_degree",
         "moduli_bits",
@@ -76,16 +68,7 @@ fn labels_with_encryption_are_those_without() {
     std::fs::write(&votes, "0,1,1,1\n2,2,2,0\n1,,1,1\n0,0,0,0\n").expect("a file");
     let votes = votes.to_str().expect("a path");
     let label = |engine: &[&str]| {
-        let base = [
-            "label",
-            "--votes",
-            votes,
-            "--classes",
-            "3",
-            "--seed",
-            "5",
-            "--json",
-        ];
+        let base = ["label", "--votes", votes, "--classes", "3", "--seed", "5", "--json"];
         json(&[&base, engine].concat())
     };
     let clear = label(&[]);
@@ -99,23 +82,8 @@ fn labels_with_encryption_are_those_without() {
 
 #[test]
 fn bench_has_the_contract_s_keys() {
-    let bench = json(&[
-        "bench",
-        "--json",
-        "--ours-only",
-        "--teachers",
-        "5",
-        "--samples",
-        "3",
-    ]);
-    for key in [
-        "teachers",
-        "samples",
-        "classes",
-        "polynomial",
-        "threads",
-        "shield_seconds",
-    ] {
+    let bench = json(&["bench", "--json", "--ours-only", "--teachers", "5", "--samples", "3"]);
+    for key in ["teachers", "samples", "classes", "polynomial", "threads", "shield_seconds"] {
         assert!(!bench[key].is_null(), "{key}");
     }
     let object = bench.as_object().expect("an object");

@@ -5,10 +5,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn shield(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_shield"))
-        .args(arguments)
-        .output()
-        .expect("the program runs")
+    Command::new(env!("CARGO_BIN_EXE_shield")).args(arguments).output().expect("the program runs")
 }
 
 fn json(arguments: &[&str]) -> Value {
@@ -40,16 +37,7 @@ fn votes() -> (tempfile::TempDir, String) {
 #[test]
 fn analyze_has_the_keys_of_the_contract() {
     let (_folder, path) = votes();
-    let answer = json(&[
-        "analyze",
-        "--votes",
-        &path,
-        "--classes",
-        "3",
-        "--offset",
-        "4",
-        "--json",
-    ]);
+    let answer = json(&["analyze", "--votes", &path, "--classes", "3", "--offset", "4", "--json"]);
     for key in ["published", "renyi", "teacher_wise", "data_independent"] {
         assert!(answer["epsilon"][key].as_f64().unwrap() > 0.0, "{key}");
     }
@@ -118,23 +106,14 @@ fn bound_has_the_keys_of_the_contract() {
         "1",
         "--json",
     ]);
-    let (proven, found) = (
-        answer["epsilon"].as_f64().unwrap(),
-        answer["worst_found"].as_f64().unwrap(),
-    );
+    let (proven, found) =
+        (answer["epsilon"].as_f64().unwrap(), answer["worst_found"].as_f64().unwrap());
     assert!(found <= proven && proven < 1.05 * found, "{proven} {found}");
-    let votes: u64 = answer["worst_histogram"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|v| v.as_u64().unwrap())
-        .sum();
+    let votes: u64 =
+        answer["worst_histogram"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).sum();
     assert_eq!(votes, 30);
     assert!(answer["exact"]["epsilon"].as_f64().unwrap() <= proven);
-    let queries = answer["queries_within_budget"]
-        .as_u64()
-        .unwrap()
-        .to_string();
+    let queries = answer["queries_within_budget"].as_u64().unwrap().to_string();
     let again = json(&[
         "bound",
         "--teachers",
@@ -152,16 +131,7 @@ fn bound_has_the_keys_of_the_contract() {
 
 #[test]
 fn no_dummies_no_privacy() {
-    let answer = json(&[
-        "bound",
-        "--teachers",
-        "30",
-        "--classes",
-        "4",
-        "--offset",
-        "0",
-        "--json",
-    ]);
+    let answer = json(&["bound", "--teachers", "30", "--classes", "4", "--offset", "0", "--json"]);
     assert_eq!(answer["epsilon"], "inf");
     assert_eq!(answer["exact"]["epsilon"], "inf");
 }
@@ -191,17 +161,8 @@ fn one_named_pair() {
 fn tune_has_the_keys_of_the_contract_and_keeps_to_its_target() {
     let (folder, path) = votes();
     let plot = folder.path().join("front.svg");
-    let base = [
-        "tune",
-        "--votes",
-        &path,
-        "--classes",
-        "3",
-        "--max-degree",
-        "3",
-        "--max-terms",
-        "5",
-    ];
+    let base =
+        ["tune", "--votes", &path, "--classes", "3", "--max-degree", "3", "--max-terms", "5"];
     for objective in ["published", "data-independent"] {
         let mut arguments = base.to_vec();
         arguments.extend(["--offsets", "3,9", "--objective", objective, "--json"]);
@@ -260,40 +221,12 @@ fn bad_input_is_refused() {
     }
     refused(&["bound", "--teachers", "0", "--classes", "4"]);
     refused(&["bound"]);
-    refused(&[
-        "analyze",
-        "--votes",
-        &path,
-        "--mechanism",
-        "lnmax",
-        "--noise",
-        "0",
-    ]);
-    let tune = [
-        "tune",
-        "--votes",
-        &path,
-        "--max-degree",
-        "2",
-        "--max-terms",
-        "3",
-    ];
-    for extra in [
-        ["--plot", "x.jpg"],
-        ["--target-accuracy", "1.5"],
-        ["--offsets", "1,b"],
-    ] {
+    refused(&["analyze", "--votes", &path, "--mechanism", "lnmax", "--noise", "0"]);
+    let tune = ["tune", "--votes", &path, "--max-degree", "2", "--max-terms", "3"];
+    for extra in [["--plot", "x.jpg"], ["--target-accuracy", "1.5"], ["--offsets", "1,b"]] {
         let mut arguments = tune.to_vec();
         arguments.extend(extra);
         refused(&arguments);
     }
-    refused(&[
-        "tune",
-        "--votes",
-        &path,
-        "--max-degree",
-        "0",
-        "--max-terms",
-        "3",
-    ]);
+    refused(&["tune", "--votes", &path, "--max-degree", "0", "--max-terms", "3"]);
 }

@@ -30,24 +30,12 @@ impl Folder {
 #[test]
 fn label_answers_with_the_keys_of_the_contract() {
     let (votes, truth) = (shipped("votes.npy"), shipped("labels.npy"));
-    let found = json(&[
-        "label", "--votes", &votes, "--labels", &truth, "--seed", "1", "--json",
-    ]);
+    let found = json(&["label", "--votes", &votes, "--labels", &truth, "--seed", "1", "--json"]);
     assert_has_keys(
         &found,
-        &[
-            "labels",
-            "correct",
-            "seconds",
-            "seconds_per_sample",
-            "threads",
-            "backend",
-        ],
+        &["labels", "correct", "seconds", "seconds_per_sample", "threads", "backend"],
     );
-    assert_has_keys(
-        &found["seconds"],
-        &["keygen", "encrypt", "aggregate", "decrypt"],
-    );
+    assert_has_keys(&found["seconds"], &["keygen", "encrypt", "aggregate", "decrypt"]);
     assert_eq!(found["labels"].as_array().unwrap().len(), 1000);
     assert!(found["correct"].as_u64().unwrap() > 850);
 }
@@ -58,14 +46,8 @@ fn analyze_answers_with_the_keys_of_the_contract() {
     let found = json(&["analyze", "--votes", &votes, "--labels", &truth, "--json"]);
     assert_has_keys(&found, &["votes", "mechanism", "accuracy"]);
     assert_has_keys(&found["votes"], &["samples", "teachers", "classes"]);
-    assert_has_keys(
-        &found["mechanism"],
-        &["name", "polynomial", "offset", "sampling"],
-    );
-    assert_has_keys(
-        &found["accuracy"],
-        &["ground_truth", "argmax", "correct_labels", "failure"],
-    );
+    assert_has_keys(&found["mechanism"], &["name", "polynomial", "offset", "sampling"]);
+    assert_has_keys(&found["accuracy"], &["ground_truth", "argmax", "correct_labels", "failure"]);
     assert_eq!(found["mechanism"]["polynomial"], "8X^4+6X^3+4X^2+X");
     let without = json(&["analyze", "--votes", &votes, "--json"]);
     assert!(without["accuracy"]["correct_labels"].is_null());
@@ -100,16 +82,7 @@ fn the_shipped_votes_are_those_that_the_documented_command_makes() {
 fn the_same_seed_gives_the_same_labels_on_any_number_of_threads() {
     let votes = shipped("votes.npy");
     let run = |seed, threads| {
-        let seeded = [
-            "label",
-            "--votes",
-            &votes,
-            "--seed",
-            seed,
-            "--threads",
-            threads,
-            "--json",
-        ];
+        let seeded = ["label", "--votes", &votes, "--seed", seed, "--threads", threads, "--json"];
         json(&seeded)["labels"].clone()
     };
     assert_eq!(run("7", "1"), run("7", "2"));
@@ -128,21 +101,10 @@ fn a_seed_is_warned_about() {
 fn labels_go_to_a_file_or_to_stdout() {
     let folder = Folder::new();
     let votes = folder.file("votes.csv", "0,0,0\n1,1,1\n,,\n");
-    let base = [
-        "label",
-        "--votes",
-        &votes,
-        "--classes",
-        "2",
-        "--offset",
-        "0",
-    ];
+    let base = ["label", "--votes", &votes, "--classes", "2", "--offset", "0"];
     let output = shield(&base);
     assert_eq!(stdout(&output), "0\n1\n\n", "{}", stderr(&output));
-    for (name, content) in [
-        ("labels.csv", b"0\n1\n\n".as_slice()),
-        ("labels.npy", &[0, 1, 0xff]),
-    ] {
+    for (name, content) in [("labels.csv", b"0\n1\n\n".as_slice()), ("labels.npy", &[0, 1, 0xff])] {
         let path = folder.path(name);
         let output = shield(&[&base[..], &["--out", path.to_str().unwrap()]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -169,71 +131,27 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
             &["label", "--votes", &stray, "--classes", "3"],
             &["stray.csv", "row 2, column 2", "0 to 2"],
         ),
-        (
-            &["label", "--votes", &nan],
-            &["nan.csv", "row 2, column 2", "nan"],
-        ),
+        (&["label", "--votes", &nan], &["nan.csv", "row 2, column 2", "nan"]),
         (&["label", "--votes", &empty], &["empty.csv", "empty"]),
-        (
-            &["label", "--votes", &excel],
-            &["votes.xlsx", ".npy or .csv"],
-        ),
+        (&["label", "--votes", &excel], &["votes.xlsx", ".npy or .csv"]),
         (&["label", "--votes", "missing.npy"], &["missing.npy"]),
         (
             &["label", "--votes", &good, "--labels", &short],
             &["short.csv", "1 labels for 2 samples"],
         ),
-        (
-            &["label", "--votes", &good, "--threads", "0"],
-            &["--threads"],
-        ),
-        (
-            &["label", "--votes", &good, "--classes", "1"],
-            &["--classes", "from 2"],
-        ),
-        (
-            &["label", "--votes", &good, "--offset", "-1"],
-            &["--offset"],
-        ),
-        (
-            &["label", "--votes", &good, "--polynomial", "X^2-X"],
-            &["--polynomial", "positive"],
-        ),
-        (
-            &["label", "--votes", &good, "--polynomial", "0"],
-            &["leave the term out"],
-        ),
-        (
-            &["label", "--votes", &good, "--sampling", "both"],
-            &["without-replacement"],
-        ),
-        (
-            &["label", "--votes", &good, "--backend", "none"],
-            &["clear"],
-        ),
-        (
-            &["label", "--votes", &good, "--polynomial", "-X"],
-            &["--polynomial", "positive"],
-        ),
-        (
-            &["label", "--votes", &good, "--out", "labels.txt"],
-            &["labels.txt", ".npy or .csv"],
-        ),
-        (
-            &["label", "--votes", &good, "--out", "no/folder/l.csv"],
-            &["no/folder", "make it first"],
-        ),
+        (&["label", "--votes", &good, "--threads", "0"], &["--threads"]),
+        (&["label", "--votes", &good, "--classes", "1"], &["--classes", "from 2"]),
+        (&["label", "--votes", &good, "--offset", "-1"], &["--offset"]),
+        (&["label", "--votes", &good, "--polynomial", "X^2-X"], &["--polynomial", "positive"]),
+        (&["label", "--votes", &good, "--polynomial", "0"], &["leave the term out"]),
+        (&["label", "--votes", &good, "--sampling", "both"], &["without-replacement"]),
+        (&["label", "--votes", &good, "--backend", "none"], &["clear"]),
+        (&["label", "--votes", &good, "--polynomial", "-X"], &["--polynomial", "positive"]),
+        (&["label", "--votes", &good, "--out", "labels.txt"], &["labels.txt", ".npy or .csv"]),
+        (&["label", "--votes", &good, "--out", "no/folder/l.csv"], &["no/folder", "make it first"]),
         (&["label"], &["--votes"]),
         (
-            &[
-                "synthesize",
-                "--votes",
-                "v.npy",
-                "--labels",
-                "l.npy",
-                "--teachers",
-                "0",
-            ],
+            &["synthesize", "--votes", "v.npy", "--labels", "l.npy", "--teachers", "0"],
             &["teachers", "1 to"],
         ),
         (&["no-such-command"], &["no-such-command"]),
@@ -244,10 +162,7 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(stdout(&output).is_empty(), "{arguments:?}");
         for word in *words {
-            assert!(
-                said.contains(word),
-                "{arguments:?} should speak of {word}: {said}"
-            );
+            assert!(said.contains(word), "{arguments:?} should speak of {word}: {said}");
         }
         assert!(!said.contains("panicked"), "{said}");
     }
@@ -260,13 +175,7 @@ fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
     // A folder stands where the file should go.
     let nowhere = folder.path("labels.csv");
     fs::create_dir(&nowhere).unwrap();
-    let output = shield(&[
-        "label",
-        "--votes",
-        &votes,
-        "--out",
-        nowhere.to_str().unwrap(),
-    ]);
+    let output = shield(&["label", "--votes", &votes, "--out", nowhere.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("labels.csv"));
     assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 2);
@@ -289,13 +198,7 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let overview = stdout(&shield(&["--help"]));
-    let commands = overview
-        .split("Commands:")
-        .nth(1)
-        .unwrap()
-        .split("Options:")
-        .next()
-        .unwrap();
+    let commands = overview.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
     let names: Vec<&str> = commands
         .lines()
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
@@ -305,20 +208,14 @@ fn every_command_has_help_with_an_example() {
     assert!(names.len() >= 6, "{names:?}");
     for name in names {
         let help = stdout(&shield(&[name, "--help"]));
-        assert!(
-            help.contains("Example") && help.contains(&format!("shield {name}")),
-            "{help}"
-        );
+        assert!(help.contains("Example") && help.contains(&format!("shield {name}")), "{help}");
     }
 }
 
 #[test]
 fn completions_and_manual_pages_are_made() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(
-            stdout(&shield(&["completions", shell])).contains("analyze"),
-            "{shell}"
-        );
+        assert!(stdout(&shield(&["completions", shell])).contains("analyze"), "{shell}");
     }
     assert!(stdout(&shield(&["man"])).contains(".TH"));
     let folder = Folder::new();

@@ -63,17 +63,10 @@ impl Student {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let header = Header {
-            variant: self.variant,
-            shape: self.model.shape(),
-        };
+        let header = Header { variant: self.variant, shape: self.model.shape() };
         let header = serde_json::to_vec(&header).expect("a header is plain data");
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(
-            u32::try_from(header.len())
-                .expect("a short header")
-                .to_le_bytes(),
-        );
+        bytes.extend(u32::try_from(header.len()).expect("a short header").to_le_bytes());
         bytes.extend(header);
         for weight in self.model.weights().iter().flatten() {
             bytes.extend(weight.to_le_bytes());
@@ -85,14 +78,9 @@ impl Student {
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
         let damaged = ModelError::Damaged;
-        let content = bytes
-            .len()
-            .checked_sub(blake3::OUT_LEN)
-            .ok_or(damaged("too short"))?;
+        let content = bytes.len().checked_sub(blake3::OUT_LEN).ok_or(damaged("too short"))?;
         let (bytes, checksum) = bytes.split_at(content);
-        let rest = bytes
-            .strip_prefix(MAGIC)
-            .ok_or(damaged("it begins otherwise"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or(damaged("it begins otherwise"))?;
         if blake3::hash(bytes).as_bytes() != checksum {
             return Err(damaged("its checksum is wrong"));
         }
@@ -124,20 +112,9 @@ mod tests {
     use super::*;
 
     fn student() -> Student {
-        let shape = Shape {
-            side: 14,
-            channels: 2,
-            classes: 3,
-        };
-        let weights = shape
-            .parameters()
-            .iter()
-            .map(|&count| vec![0.25; count])
-            .collect();
-        Student {
-            variant: Variant::Plain,
-            model: Model::from_parts(shape, weights).unwrap(),
-        }
+        let shape = Shape { side: 14, channels: 2, classes: 3 };
+        let weights = shape.parameters().iter().map(|&count| vec![0.25; count]).collect();
+        Student { variant: Variant::Plain, model: Model::from_parts(shape, weights).unwrap() }
     }
 
     #[test]
@@ -149,10 +126,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[place] ^= 1;
             assert!(Student::from_bytes(&damaged).is_err(), "byte {place}");
-            assert!(
-                Student::from_bytes(&bytes[..place]).is_err(),
-                "cut at {place}"
-            );
+            assert!(Student::from_bytes(&bytes[..place]).is_err(), "cut at {place}");
         }
     }
 }

@@ -73,9 +73,7 @@ impl Network {
             .zip(fan_in)
             .map(|(&count, fan_in)| {
                 let bound = 1.0 / (fan_in as f32).sqrt();
-                (0..count)
-                    .map(|_| rng.random_range(-bound..bound))
-                    .collect()
+                (0..count).map(|_| rng.random_range(-bound..bound)).collect()
             })
             .collect();
         Self::from_weights(shape, &weights, device)
@@ -85,9 +83,7 @@ impl Network {
     pub fn from_weights(shape: Shape, weights: &[Vec<f32>], device: &Device) -> Self {
         let c = shape.channels;
         let conv = |channels, kernel| {
-            Conv2dConfig::new(channels, kernel)
-                .with_initializer(Initializer::Zeros)
-                .init(device)
+            Conv2dConfig::new(channels, kernel).with_initializer(Initializer::Zeros).init(device)
         };
         let mut first = conv([1, c], [5, 5]);
         let mut second = conv([c, 2 * c], [3, 3]);
@@ -100,12 +96,7 @@ impl Network {
         second.bias = Some(parameter(&weights[3], [2 * c], device));
         linear.weight = parameter(&weights[4], [shape.features(), shape.classes], device);
         linear.bias = Some(parameter(&weights[5], [shape.classes], device));
-        Self {
-            first,
-            second,
-            pool: MaxPool2dConfig::new([2, 2]).init(),
-            linear,
-        }
+        Self { first, second, pool: MaxPool2dConfig::new([2, 2]).init(), linear }
     }
 
     /// The weights, in the order of [`Self::from_weights`].
@@ -139,9 +130,5 @@ fn parameter<const D: usize>(
 }
 
 fn numbers<const D: usize>(parameter: &Param<Tensor<D>>) -> Vec<f32> {
-    parameter
-        .val()
-        .into_data()
-        .try_to_vec()
-        .expect("weights are 32-bit floats")
+    parameter.val().into_data().try_to_vec().expect("weights are 32-bit floats")
 }

@@ -12,11 +12,7 @@ pub fn disjoint(images: usize, teachers: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..images).collect();
     order.shuffle(&mut ChaCha20Rng::seed_from_u64(seed));
     let size = images / teachers.max(1);
-    order
-        .chunks(size.max(1))
-        .take(teachers)
-        .map(<[usize]>::to_vec)
-        .collect()
+    order.chunks(size.max(1)).take(teachers).map(<[usize]>::to_vec).collect()
 }
 
 #[cfg(test)]

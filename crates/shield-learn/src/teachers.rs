@@ -51,11 +51,7 @@ impl Profile {
             augmentation: Augmentation::None,
             averaging: Averaging::None,
         };
-        Self {
-            preparation,
-            crop,
-            training,
-        }
+        Self { preparation, crop, training }
     }
 }
 
@@ -110,9 +106,7 @@ pub fn teach(
             let room = own.side() - crop;
             let (left, top) = (rng.random_range(0..=room), rng.random_range(0..=room));
             let images = transform::crop(&own.select(shard.iter().copied()), left, top, crop);
-            let labels = shard
-                .iter()
-                .map(|&index| usize::from(training.classes[index]));
+            let labels = shard.iter().map(|&index| usize::from(training.classes[index]));
             let targets = Targets::certain(classes, labels);
             let model = profile.training.run(&images, &targets, &mut rng);
             let votes = model.predict(&transform::crop(&public, left, top, crop));
@@ -121,10 +115,7 @@ pub fn teach(
         })
         .collect();
     let classes = Classes::new(classes).expect("at most 256 classes in a byte");
-    let rows = (0..public.len()).map(|sample| {
-        ballots
-            .iter()
-            .map(move |ballot| Some(Class(u16::from(ballot[sample]))))
-    });
+    let rows = (0..public.len())
+        .map(|sample| ballots.iter().map(move |ballot| Some(Class(u16::from(ballot[sample])))));
     Ok(Votes::from_rows(classes, rows).expect("every teacher votes a class on every image"))
 }

@@ -81,11 +81,8 @@ impl Model {
         for pixels in images.pixels().chunks(AT_ONCE * size) {
             let shape = [pixels.len() / size, 1, images.side(), images.side()];
             let input = Tensor::from_data(TensorData::new(pixels.to_vec(), shape), &device);
-            let scores: Vec<f32> = network
-                .forward(input)
-                .into_data()
-                .try_to_vec()
-                .expect("scores are 32-bit floats");
+            let scores: Vec<f32> =
+                network.forward(input).into_data().try_to_vec().expect("scores are 32-bit floats");
             classes.extend(scores.chunks_exact(self.shape.classes).map(largest));
         }
         classes
@@ -125,10 +122,7 @@ impl Targets {
         let rows = labels.into_iter().flat_map(|label| {
             (0..classes).map(move |class| if class == label { 1.0 } else { 0.0 })
         });
-        Self {
-            classes,
-            rows: rows.collect(),
-        }
+        Self { classes, rows: rows.collect() }
     }
 
     /// The probabilities of one sample.
@@ -144,11 +138,8 @@ impl Training {
     /// number of threads.
     pub fn run(&self, images: &Images, targets: &Targets, rng: &mut ChaCha20Rng) -> Model {
         let device = Device::flex().autodiff();
-        let shape = Shape {
-            side: images.side(),
-            channels: self.channels,
-            classes: targets.classes,
-        };
+        let shape =
+            Shape { side: images.side(), channels: self.channels, classes: targets.classes };
         let mut network = Network::new(shape, rng, &device);
         let mut adam = AdamConfig::new().init();
         let mut order: Vec<usize> = (0..images.len()).collect();
@@ -195,10 +186,7 @@ impl Training {
         }
         let input = TensorData::new(pixels, [chosen.len(), 1, side, side]);
         let wanted = TensorData::new(rows, [chosen.len(), targets.classes]);
-        (
-            Tensor::from_data(input, device),
-            Tensor::from_data(wanted, device),
-        )
+        (Tensor::from_data(input, device), Tensor::from_data(wanted, device))
     }
 }
 

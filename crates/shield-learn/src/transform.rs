@@ -7,10 +7,8 @@ use crate::data::Images;
 
 /// Applies a function to every image, on all cores.
 fn each(images: &Images, side: usize, change: impl Fn(&[f32]) -> Vec<f32> + Sync) -> Images {
-    let changed: Vec<Vec<f32>> = (0..images.len())
-        .into_par_iter()
-        .map(|index| change(images.image(index)))
-        .collect();
+    let changed: Vec<Vec<f32>> =
+        (0..images.len()).into_par_iter().map(|index| change(images.image(index))).collect();
     Images::new(side, changed.concat())
 }
 
@@ -34,10 +32,7 @@ pub fn deskew(images: &Images) -> Images {
         let shear = slant / spread;
         let middle = (side - 1) as f32 / 2.0;
         resample(image, side, |x, y| {
-            (
-                x - middle + mean_x + shear * (y - middle),
-                y - middle + mean_y,
-            )
+            (x - middle + mean_x + shear * (y - middle), y - middle + mean_y)
         })
     })
 }
@@ -83,11 +78,7 @@ pub fn crop(images: &Images, left: usize, top: usize, size: usize) -> Images {
     let side = images.side();
     each(images, size, |image| {
         (top..top + size)
-            .flat_map(|row| {
-                image[row * side + left..row * side + left + size]
-                    .iter()
-                    .copied()
-            })
+            .flat_map(|row| image[row * side + left..row * side + left + size].iter().copied())
             .collect()
     })
 }
@@ -98,17 +89,11 @@ pub fn jitter(image: &[f32], side: usize, rng: &mut impl Rng) -> Vec<f32> {
     let (sin, cos) = turn.sin_cos();
     let shear = rng.random_range(-0.12..0.12f32);
     let (wide, high) = (rng.random_range(0.9..1.1f32), rng.random_range(0.9..1.1f32));
-    let (right, down) = (
-        rng.random_range(-2.0..2.0f32),
-        rng.random_range(-2.0..2.0f32),
-    );
+    let (right, down) = (rng.random_range(-2.0..2.0f32), rng.random_range(-2.0..2.0f32));
     let middle = (side - 1) as f32 / 2.0;
     resample(image, side, |x, y| {
         let (x, y) = ((x - middle - right) / wide, (y - middle - down) / high);
-        (
-            cos * x + (shear - sin) * y + middle,
-            sin * x + cos * y + middle,
-        )
+        (cos * x + (shear - sin) * y + middle, sin * x + cos * y + middle)
     })
 }
 
@@ -173,11 +158,7 @@ mod tests {
             mass += value;
             off_axis += value * (x - 13.5).abs();
         }
-        assert!(
-            mass > 8.0 && off_axis / mass < 0.7,
-            "{mass} {}",
-            off_axis / mass
-        );
+        assert!(mass > 8.0 && off_axis / mass < 0.7, "{mass} {}", off_axis / mass);
     }
 
     #[test]
@@ -190,9 +171,6 @@ mod tests {
     #[test]
     fn a_crop_is_a_part() {
         let cropped = crop(&one_image(5, &[(3, 2)]), 2, 1, 3);
-        assert_eq!(
-            cropped.image(0),
-            [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
-        );
+        assert_eq!(cropped.image(0), [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
     }
 }

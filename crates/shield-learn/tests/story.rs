@@ -9,13 +9,9 @@ use shield_learn::teachers::{Profile, TeachError, teach};
 
 fn votes(threads: usize) -> Votes {
     let (training, public) = (drawn_digits(480, 1), drawn_digits(50, 2));
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let profile = Profile::pate();
-    pool.install(|| teach(&profile, &training, &public.images, 4, 7, || ()))
-        .unwrap()
+    pool.install(|| teach(&profile, &training, &public.images, 4, 7, || ())).unwrap()
 }
 
 #[test]
@@ -33,18 +29,8 @@ fn votes_are_better_than_chance_and_the_same_on_any_number_of_threads() {
 fn teachers_without_images_are_refused() {
     let digits = drawn_digits(100, 1);
     for teachers in [0, 11, 1000] {
-        let refused = teach(
-            &Profile::pate(),
-            &digits,
-            &digits.images,
-            teachers,
-            1,
-            || (),
-        );
-        assert!(
-            matches!(refused, Err(TeachError::TooManyTeachers { .. })),
-            "{teachers}"
-        );
+        let refused = teach(&Profile::pate(), &digits, &digits.images, teachers, 1, || ());
+        assert!(matches!(refused, Err(TeachError::TooManyTeachers { .. })), "{teachers}");
     }
 }
 
@@ -59,16 +45,10 @@ fn a_student_learns_from_few_labels_and_its_model_can_be_kept() {
     for variant in [Variant::Strong, Variant::Plain] {
         let prepared = variant.prepare(&own);
         let neighbours = variant.neighbours(&prepared);
-        let model = variant
-            .learn(&prepared, neighbours.as_ref(), &labels, classes, 1)
-            .unwrap();
+        let model = variant.learn(&prepared, neighbours.as_ref(), &labels, classes, 1).unwrap();
         let student = Student { variant, model };
         let found = student.predict(&other);
-        let right = found
-            .iter()
-            .zip(&digits.classes[500..])
-            .filter(|(a, b)| a == b)
-            .count();
+        let right = found.iter().zip(&digits.classes[500..]).filter(|(a, b)| a == b).count();
         assert!(right > 70, "{variant:?}: {right} of 100");
 
         let folder = tempfile::tempdir().unwrap();
@@ -85,11 +65,5 @@ fn a_student_without_labels_is_refused() {
     let learn =
         |labels: &[Label]| Variant::Supervised.learn(&digits.images, None, labels, classes, 1);
     assert_eq!(learn(&[None; 20]).unwrap_err(), LearnError::NoLabels);
-    assert_eq!(
-        learn(&[None; 3]).unwrap_err(),
-        LearnError::LabelCount {
-            labels: 3,
-            images: 20
-        }
-    );
+    assert_eq!(learn(&[None; 3]).unwrap_err(), LearnError::LabelCount { labels: 3, images: 20 });
 }

@@ -8,10 +8,8 @@ fn distribution(criterion: &mut Criterion) {
     let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 8000, 1).unwrap();
     let histograms: Vec<Histogram> = votes.histograms().collect();
     for polynomial in ["8X^4+6X^3+4X^2+X", "2X^3+3X^2+X", "30X^8+16X^5+8X^3+4X^2+X"] {
-        let mechanism = Mechanism {
-            polynomial: polynomial.parse().unwrap(),
-            ..Mechanism::default()
-        };
+        let mechanism =
+            Mechanism { polynomial: polynomial.parse().unwrap(), ..Mechanism::default() };
         criterion.bench_function(&format!("8000 histograms, {polynomial}"), |bencher| {
             bencher.iter(|| {
                 for histogram in &histograms {

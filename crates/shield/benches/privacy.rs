@@ -15,19 +15,13 @@ fn bound(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("bound");
     group.sample_size(10);
     for (teachers, classes) in [(250, 10), (100_000, 1000)] {
-        let (voters, classes) = (
-            Voters::new(teachers).unwrap(),
-            Classes::new(classes).unwrap(),
-        );
-        group.bench_function(
-            format!("{teachers} teachers, {classes} classes"),
-            |bencher| {
-                bencher.iter(|| {
-                    DataIndependent::new(black_box(&Mechanism::default()), classes, voters)
-                        .epsilon(usage)
-                });
-            },
-        );
+        let (voters, classes) = (Voters::new(teachers).unwrap(), Classes::new(classes).unwrap());
+        group.bench_function(format!("{teachers} teachers, {classes} classes"), |bencher| {
+            bencher.iter(|| {
+                DataIndependent::new(black_box(&Mechanism::default()), classes, voters)
+                    .epsilon(usage)
+            });
+        });
     }
     group.finish();
 }
@@ -45,10 +39,7 @@ fn votes(criterion: &mut Criterion) {
         });
     });
     let search = Search {
-        space: Space {
-            max_degree: 4,
-            max_terms: 12,
-        },
+        space: Space { max_degree: 4, max_terms: 12 },
         offsets: vec![Offset::default()],
         sampling: Sampling::default(),
         objective: Objective::Published,

@@ -35,14 +35,8 @@ struct SampleAccuracy {
 impl SampleAccuracy {
     fn of(law: &OutputDistribution, histogram: &Histogram, truth: Label) -> Self {
         let voters = histogram.voters().max(1) as f64;
-        let weighted = law
-            .probabilities()
-            .zip(histogram.counts())
-            .map(|(p, &n)| p * f64::from(n));
-        let leaders: Vec<f64> = histogram
-            .leaders()
-            .map(|leader| law.probability(leader))
-            .collect();
+        let weighted = law.probabilities().zip(histogram.counts()).map(|(p, &n)| p * f64::from(n));
+        let leaders: Vec<f64> = histogram.leaders().map(|leader| law.probability(leader)).collect();
         Self {
             ground_truth: weighted.sum::<f64>() / voters,
             argmax: leaders.iter().sum::<f64>() / leaders.len() as f64,
@@ -79,9 +73,7 @@ impl Accuracy {
                 SampleAccuracy::of(&law(histogram), histogram, truth)
             })
             .collect();
-        let sum = parts
-            .into_iter()
-            .fold(SampleAccuracy::default(), SampleAccuracy::add);
+        let sum = parts.into_iter().fold(SampleAccuracy::default(), SampleAccuracy::add);
         let samples = histograms.len().max(1) as f64;
         Self {
             ground_truth: sum.ground_truth / samples,
@@ -93,9 +85,7 @@ impl Accuracy {
 
     /// The accuracy of SHIELD.
     pub fn of(mechanism: &Mechanism, histograms: &[Histogram], labels: Option<&Labels>) -> Self {
-        Self::over(histograms, labels, |histogram| {
-            OutputDistribution::of(mechanism, histogram)
-        })
+        Self::over(histograms, labels, |histogram| OutputDistribution::of(mechanism, histogram))
     }
 }
 
@@ -105,10 +95,7 @@ mod tests {
     use crate::parameters::{Class, Offset};
 
     fn close(found: f64, expected: f64) {
-        assert!(
-            (found - expected).abs() < 1e-12,
-            "{found} instead of {expected}"
-        );
+        assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
     }
 
     #[test]
@@ -119,16 +106,11 @@ mod tests {
             offset: Offset::new(0).unwrap(),
             ..Mechanism::default()
         };
-        let histograms = [
-            Histogram::new(vec![3, 1, 0]).unwrap(),
-            Histogram::new(vec![2, 2, 0]).unwrap(),
-        ];
+        let histograms =
+            [Histogram::new(vec![3, 1, 0]).unwrap(), Histogram::new(vec![2, 2, 0]).unwrap()];
         let labels = Labels::new(vec![Some(Class(1)), None]).unwrap();
         let accuracy = Accuracy::of(&mechanism, &histograms, Some(&labels));
-        close(
-            accuracy.ground_truth,
-            f64::midpoint(0.75 * 0.75 + 0.25 * 0.25, 0.5),
-        );
+        close(accuracy.ground_truth, f64::midpoint(0.75 * 0.75 + 0.25 * 0.25, 0.5));
         close(accuracy.argmax, f64::midpoint(0.75, 0.5));
         close(accuracy.correct_labels.unwrap(), 0.25);
         close(accuracy.failure, 0.0);

@@ -54,10 +54,7 @@ impl OutputDistribution {
         let log_classes = (0..classes)
             .map(|class| log_sum_exp(contributions[class..].iter().step_by(classes)))
             .collect();
-        Self {
-            log_classes,
-            log_failure: log_survival,
-        }
+        Self { log_classes, log_failure: log_survival }
     }
 
     /// A law from the probabilities of the classes, where something always wins.
@@ -111,21 +108,10 @@ struct Success {
 impl UrnShares {
     fn new(mechanism: &Mechanism, counts: &[u32]) -> Self {
         let offset = f64::from(mechanism.offset.dummies());
-        let entries: Vec<f64> = counts
-            .iter()
-            .map(|&count| f64::from(count) + offset)
-            .collect();
+        let entries: Vec<f64> = counts.iter().map(|&count| f64::from(count) + offset).collect();
         let size: f64 = entries.iter().sum();
-        let log_shares = entries
-            .iter()
-            .map(|&entries| (entries / size).ln())
-            .collect();
-        Self {
-            entries,
-            log_shares,
-            size,
-            sampling: mechanism.sampling,
-        }
+        let log_shares = entries.iter().map(|&entries| (entries / size).ln()).collect();
+        Self { entries, log_shares, size, sampling: mechanism.sampling }
     }
 
     /// For each class, the logarithm of the probability that a round is unanimous about it.
@@ -157,27 +143,15 @@ impl UrnShares {
     /// How likely one round of this degree is to succeed, given [`Self::log_unanimity`].
     fn success(&self, degree: u32, log_unanimity: &[f64]) -> Success {
         if degree == 1 && self.size > 0.0 {
-            return Success {
-                log_success: 0.0,
-                log_failure: f64::NEG_INFINITY,
-            };
+            return Success { log_success: 0.0, log_failure: f64::NEG_INFINITY };
         }
-        let top = log_unanimity
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
+        let top = log_unanimity.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if top == f64::NEG_INFINITY {
-            return Success {
-                log_success: top,
-                log_failure: 0.0,
-            };
+            return Success { log_success: top, log_failure: 0.0 };
         }
         // 1 - s = (1 - the leader's part) - the others' parts. The first bracket is computed without
         // cancellation even when one class holds nearly the whole urn; the others are then tiny.
-        let leader = log_unanimity
-            .iter()
-            .position(|&log| log >= top)
-            .unwrap_or(0);
+        let leader = log_unanimity.iter().position(|&log| log >= top).unwrap_or(0);
         let others: f64 = (0..)
             .zip(log_unanimity)
             .map(|(k, log)| if k == leader { 0.0 } else { log.exp() })
@@ -191,11 +165,7 @@ impl UrnShares {
             } else {
                 log_sum_exp(log_unanimity.iter())
             },
-            log_failure: if failure > 0.5 {
-                (-success).ln_1p()
-            } else {
-                failure.ln()
-            },
+            log_failure: if failure > 0.5 { (-success).ln_1p() } else { failure.ln() },
         }
     }
 }
@@ -246,10 +216,8 @@ mod tests {
 
     /// The paper's recursion, round by round, in plain probabilities.
     fn by_recursion(mechanism: &Mechanism, counts: &[u32]) -> (Vec<f64>, f64) {
-        let entries: Vec<f64> = counts
-            .iter()
-            .map(|&n| f64::from(n + mechanism.offset.dummies()))
-            .collect();
+        let entries: Vec<f64> =
+            counts.iter().map(|&n| f64::from(n + mechanism.offset.dummies())).collect();
         let size: f64 = entries.iter().sum();
         let mut law = vec![0.0; counts.len()];
         let mut failure = 1.0;
@@ -280,21 +248,10 @@ mod tests {
     #[test]
     fn agrees_with_the_recursion_round_by_round() {
         for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
-            for polynomial in [
-                "X",
-                "X^2",
-                "3X^2",
-                "2X^3+3X^2+X",
-                "8X^4+6X^3+4X^2+X",
-                "5X^7+2X^5",
-            ] {
+            for polynomial in ["X", "X^2", "3X^2", "2X^3+3X^2+X", "8X^4+6X^3+4X^2+X", "5X^7+2X^5"] {
                 for offset in [0, 1, 5] {
-                    for counts in [
-                        &[7, 2, 0][..],
-                        &[250, 0],
-                        &[20, 20, 20, 20],
-                        &[9, 0, 1, 40, 3],
-                    ] {
+                    for counts in [&[7, 2, 0][..], &[250, 0], &[20, 20, 20, 20], &[9, 0, 1, 40, 3]]
+                    {
                         let mechanism = mechanism(polynomial, offset, sampling);
                         let law = OutputDistribution::of_counts(&mechanism, counts);
                         let (expected, failure) = by_recursion(&mechanism, counts);
@@ -324,11 +281,7 @@ mod tests {
                         OutputDistribution::of_counts(&mechanism(polynomial, 1, sampling), counts);
                     let total: f64 = law.probabilities().sum::<f64>() + law.failure();
                     assert!((total - 1.0).abs() < 1e-9, "{polynomial}: {total}");
-                    assert!(
-                        law.log_classes()
-                            .iter()
-                            .all(|log| !log.is_nan() && *log <= 1e-12)
-                    );
+                    assert!(law.log_classes().iter().all(|log| !log.is_nan() && *log <= 1e-12));
                 }
             }
         }

@@ -33,20 +33,12 @@ pub struct Urn {
 impl Urn {
     /// The urn of a sample on which teachers `0..teachers` all voted.
     pub fn of_all(teachers: u32, classes: Classes, offset: Offset) -> Self {
-        Self {
-            voters: Voters::All(teachers),
-            classes,
-            offset,
-        }
+        Self { voters: Voters::All(teachers), classes, offset }
     }
 
     /// The urn of a sample on which just these teachers voted.
     pub fn of(voters: Vec<u32>, classes: Classes, offset: Offset) -> Self {
-        Self {
-            voters: Voters::Some(voters),
-            classes,
-            offset,
-        }
+        Self { voters: Voters::Some(voters), classes, offset }
     }
 
     fn voter_count(&self) -> u32 {
@@ -83,9 +75,7 @@ impl Urn {
             })
         } else {
             let class = (place - voters) / self.offset.dummies();
-            Drawn::Dummy(Class(
-                u16::try_from(class).expect("below the number of classes"),
-            ))
+            Drawn::Dummy(Class(u16::try_from(class).expect("below the number of classes")))
         }
     }
 }
@@ -164,13 +154,11 @@ impl Draws {
 
     /// The rounds in the order in which they run: degree, and the entries drawn (none: the round fails).
     pub fn rounds(&self) -> impl Iterator<Item = (u32, &[Drawn])> + '_ {
-        self.rounds
-            .iter()
-            .scan(self.drawn.as_slice(), |rest, &(degree, count)| {
-                let (round, later) = rest.split_at(count as usize);
-                *rest = later;
-                Some((degree, round))
-            })
+        self.rounds.iter().scan(self.drawn.as_slice(), |rest, &(degree, count)| {
+            let (round, later) = rest.split_at(count as usize);
+            *rest = later;
+            Some((degree, round))
+        })
     }
 }
 
@@ -179,10 +167,7 @@ impl Draws {
 fn below<R: RngCore>(bound: u32, rng: &mut R) -> u32 {
     debug_assert!(bound > 0);
     let mut product = u64::from(rng.next_u32()) * u64::from(bound);
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the low half is what is meant"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is what is meant")]
     while (product as u32) < bound {
         // 2^32 mod bound: products whose low half lies below it would be one too many.
         let excess = bound.wrapping_neg() % bound;
@@ -200,11 +185,7 @@ fn distinct_below<R: RngCore>(bound: u32, count: u32, rng: &mut R) -> Vec<u32> {
     let mut chosen = Vec::with_capacity(count as usize);
     for last in bound - count..bound {
         let candidate = below(last + 1, rng);
-        chosen.push(if chosen.contains(&candidate) {
-            last
-        } else {
-            candidate
-        });
+        chosen.push(if chosen.contains(&candidate) { last } else { candidate });
     }
     chosen
 }
@@ -239,10 +220,7 @@ mod tests {
             *seen.entry(set).or_insert(0u32) += 1;
         }
         assert_eq!(seen.len(), 6);
-        assert!(
-            seen.values().all(|&count| (9_500..10_500).contains(&count)),
-            "{seen:?}"
-        );
+        assert!(seen.values().all(|&count| (9_500..10_500).contains(&count)), "{seen:?}");
     }
 
     #[test]
@@ -252,10 +230,7 @@ mod tests {
         let entries: Vec<Drawn> = (0..urn.len()).map(|place| urn.entry(place)).collect();
         let dummy = |class| Drawn::Dummy(Class(class));
         assert_eq!(entries[..2], [Drawn::Teacher(4), Drawn::Teacher(9)]);
-        assert_eq!(
-            entries[2..],
-            [dummy(0), dummy(0), dummy(1), dummy(1), dummy(2), dummy(2)]
-        );
+        assert_eq!(entries[2..], [dummy(0), dummy(0), dummy(1), dummy(1), dummy(2), dummy(2)]);
     }
 
     #[test]
@@ -270,10 +245,7 @@ mod tests {
         let drawn = |teachers| {
             let urn = Urn::of_all(teachers, classes, none);
             let draws = Draws::seeded(&mechanism, &urn, &Seed::from_number(0), 0);
-            draws
-                .rounds()
-                .map(|(_, round)| round.len())
-                .collect::<Vec<_>>()
+            draws.rounds().map(|(_, round)| round.len()).collect::<Vec<_>>()
         };
         assert_eq!(drawn(3), [3, 1]);
         assert_eq!(drawn(2), [0, 1]);

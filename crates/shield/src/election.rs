@@ -43,12 +43,7 @@ impl Election {
             let allowed = "it must be from 1 to 100,000,000";
             return Err(out_of_range("the number of samples", samples, allowed));
         }
-        Ok(Self {
-            teachers: count,
-            classes,
-            samples,
-            mechanism,
-        })
+        Ok(Self { teachers: count, classes, samples, mechanism })
     }
 
     /// How many teachers may vote. They are numbered from 0.
@@ -80,10 +75,7 @@ impl Election {
         hasher.update(&(self.classes.count() as u64).to_le_bytes());
         hasher.update(&(self.samples as u64).to_le_bytes());
         hasher.update(&self.mechanism.offset.dummies().to_le_bytes());
-        for text in [
-            self.mechanism.polynomial.to_string(),
-            self.mechanism.sampling.to_string(),
-        ] {
+        for text in [self.mechanism.polynomial.to_string(), self.mechanism.sampling.to_string()] {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         }
@@ -100,18 +92,10 @@ mod tests {
     fn every_field_changes_the_fingerprint() {
         let classes = |count| Classes::new(count).unwrap();
         let base = Mechanism::default();
-        let offset = Mechanism {
-            offset: Offset::new(2).unwrap(),
-            ..base.clone()
-        };
-        let polynomial = Mechanism {
-            polynomial: "X".parse().unwrap(),
-            ..base.clone()
-        };
-        let sampling = Mechanism {
-            sampling: "without-replacement".parse().unwrap(),
-            ..base.clone()
-        };
+        let offset = Mechanism { offset: Offset::new(2).unwrap(), ..base.clone() };
+        let polynomial = Mechanism { polynomial: "X".parse().unwrap(), ..base.clone() };
+        let sampling =
+            Mechanism { sampling: "without-replacement".parse().unwrap(), ..base.clone() };
         let elections = [
             Election::new(5, classes(3), 7, base.clone()),
             Election::new(6, classes(3), 7, base.clone()),
@@ -121,10 +105,8 @@ mod tests {
             Election::new(5, classes(3), 7, polynomial),
             Election::new(5, classes(3), 7, sampling),
         ];
-        let prints: std::collections::HashSet<_> = elections
-            .iter()
-            .map(|election| election.as_ref().unwrap().fingerprint())
-            .collect();
+        let prints: std::collections::HashSet<_> =
+            elections.iter().map(|election| election.as_ref().unwrap().fingerprint()).collect();
         assert_eq!(prints.len(), elections.len());
     }
 

@@ -43,9 +43,7 @@ impl Histogram {
     /// The classes with the most votes: one, or several where they tie.
     pub fn leaders(&self) -> impl Iterator<Item = Class> + '_ {
         let top = self.counts.iter().max().copied().unwrap_or(0);
-        let tied = (0..)
-            .zip(&self.counts)
-            .filter(move |&(_, &count)| count == top);
+        let tied = (0..).zip(&self.counts).filter(move |&(_, &count)| count == top);
         tied.map(|(class, _)| Class(class))
     }
 
@@ -59,9 +57,7 @@ impl Histogram {
 
     /// The share of the leading class: the ground-truth accuracy of the exact argmax.
     pub fn top_share(&self) -> f64 {
-        self.leaders()
-            .next()
-            .map_or(0.0, |leader| self.share(leader))
+        self.leaders().next().map_or(0.0, |leader| self.share(leader))
     }
 }
 
@@ -72,10 +68,7 @@ mod tests {
     #[test]
     fn leaders_tie() {
         let histogram = Histogram::new(vec![3, 0, 3, 1]).unwrap();
-        assert_eq!(
-            histogram.leaders().collect::<Vec<_>>(),
-            [Class(0), Class(2)]
-        );
+        assert_eq!(histogram.leaders().collect::<Vec<_>>(), [Class(0), Class(2)]);
         assert!((histogram.top_share() - 3.0 / 7.0).abs() < 1e-15);
     }
 

@@ -26,9 +26,7 @@ pub fn unanimity(drawn: &[Drawn], vote_of: impl Fn(u32) -> Class) -> Label {
 
 /// The label of a sample, given everything that was drawn for it.
 pub fn elect(draws: &Draws, vote_of: impl Fn(u32) -> Class) -> Label {
-    draws
-        .rounds()
-        .find_map(|(_, drawn)| unanimity(drawn, &vote_of))
+    draws.rounds().find_map(|(_, drawn)| unanimity(drawn, &vote_of))
 }
 
 /// Runs the operator many times on one histogram, and counts the outputs: one count a class, then
@@ -65,19 +63,10 @@ mod tests {
         let votes = [Class(1), Class(1), Class(0)];
         let vote_of = |teacher: u32| votes[teacher as usize];
         let teacher = Drawn::Teacher;
-        assert_eq!(
-            unanimity(&[teacher(0), teacher(1)], vote_of),
-            Some(Class(1))
-        );
+        assert_eq!(unanimity(&[teacher(0), teacher(1)], vote_of), Some(Class(1)));
         assert_eq!(unanimity(&[teacher(0), teacher(2)], vote_of), None);
-        assert_eq!(
-            unanimity(&[teacher(2), Drawn::Dummy(Class(0))], vote_of),
-            Some(Class(0))
-        );
-        assert_eq!(
-            unanimity(&[teacher(2), Drawn::Dummy(Class(1))], vote_of),
-            None
-        );
+        assert_eq!(unanimity(&[teacher(2), Drawn::Dummy(Class(0))], vote_of), Some(Class(0)));
+        assert_eq!(unanimity(&[teacher(2), Drawn::Dummy(Class(1))], vote_of), None);
         assert_eq!(unanimity(&[], vote_of), None);
     }
 }

@@ -20,11 +20,7 @@ pub struct ParameterError {
 
 impl ParameterError {
     fn new(parameter: &'static str, value: impl fmt::Display, allowed: &'static str) -> Self {
-        Self {
-            parameter,
-            value: value.to_string(),
-            allowed,
-        }
+        Self { parameter, value: value.to_string(), allowed }
     }
 }
 
@@ -92,11 +88,7 @@ impl Offset {
     /// That many dummies a class.
     pub fn new(dummies: u32) -> Result<Self, ParameterError> {
         if dummies > Self::MAX {
-            return Err(ParameterError::new(
-                "the offset",
-                dummies,
-                "it must be from 0 to 100,000",
-            ));
+            return Err(ParameterError::new("the offset", dummies, "it must be from 0 to 100,000"));
         }
         Ok(Self(dummies))
     }
@@ -144,11 +136,7 @@ impl Delta {
         if probability > 0.0 && probability < 1.0 {
             Ok(Self(probability))
         } else {
-            Err(ParameterError::new(
-                "delta",
-                probability,
-                "it must lie strictly between 0 and 1",
-            ))
+            Err(ParameterError::new("delta", probability, "it must lie strictly between 0 and 1"))
         }
     }
 
@@ -305,36 +293,16 @@ macro_rules! from_text {
     };
 }
 
-from_text!(
-    Classes,
-    usize,
-    "the number of classes",
-    "it must be a whole number from 2 to 10,000"
-);
-from_text!(
-    Offset,
-    u32,
-    "the offset",
-    "it must be a whole number from 0 to 100,000"
-);
+from_text!(Classes, usize, "the number of classes", "it must be a whole number from 2 to 10,000");
+from_text!(Offset, u32, "the offset", "it must be a whole number from 0 to 100,000");
 from_text!(
     Queries,
     u64,
     "the number of queries",
     "it must be a whole number from 1 to 1,000,000,000"
 );
-from_text!(
-    Voters,
-    u32,
-    "the number of teachers",
-    "it must be a whole number from 1 to 10,000,000"
-);
-from_text!(
-    Delta,
-    f64,
-    "delta",
-    "it must be a number strictly between 0 and 1"
-);
+from_text!(Voters, u32, "the number of teachers", "it must be a whole number from 1 to 10,000,000");
+from_text!(Delta, f64, "delta", "it must be a number strictly between 0 and 1");
 
 impl FromStr for Sampling {
     type Err = ParameterError;

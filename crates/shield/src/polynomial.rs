@@ -38,10 +38,7 @@ impl Polynomial {
             check_degree(u64::from(term.degree))?;
             check_rounds(u64::from(term.rounds))?;
         }
-        if let Some(pair) = terms
-            .windows(2)
-            .find(|pair| pair[0].degree == pair[1].degree)
-        {
+        if let Some(pair) = terms.windows(2).find(|pair| pair[0].degree == pair[1].degree) {
             return Err(PolynomialProblem::Repeated {
                 degree: pair[0].degree,
                 total: u64::from(pair[0].rounds) + u64::from(pair[1].rounds),
@@ -60,9 +57,7 @@ impl Polynomial {
 
     /// The degree of each round, in the order in which the rounds run.
     pub fn rounds(&self) -> impl Iterator<Item = u32> + '_ {
-        self.terms
-            .iter()
-            .flat_map(|term| std::iter::repeat_n(term.degree, term.rounds as usize))
+        self.terms.iter().flat_map(|term| std::iter::repeat_n(term.degree, term.rounds as usize))
     }
 
     /// The largest degree.
@@ -77,10 +72,7 @@ impl Polynomial {
 
     /// How many votes it draws for one sample.
     pub fn draw_count(&self) -> usize {
-        self.terms
-            .iter()
-            .map(|term| term.rounds as usize * term.degree as usize)
-            .sum()
+        self.terms.iter().map(|term| term.rounds as usize * term.degree as usize).sum()
     }
 
     /// Whether every round may fail, so that there may be no label: there is no term of degree 1.
@@ -93,9 +85,7 @@ impl Default for Polynomial {
     /// The largest polynomial of the paper's Table 1.
     fn default() -> Self {
         let term = |rounds, degree| Term { degree, rounds };
-        Self {
-            terms: vec![term(8, 4), term(6, 3), term(4, 2), term(1, 1)],
-        }
+        Self { terms: vec![term(8, 4), term(6, 3), term(4, 2), term(1, 1)] }
     }
 }
 
@@ -147,10 +137,7 @@ pub enum PolynomialProblem {
     #[error("a round of degree 0 draws no vote; the lowest degree is 1")]
     ZeroDegree,
     /// A coefficient above [`Polynomial::MAX_ROUNDS`].
-    #[error(
-        "the coefficient is too large; at most {} rounds a degree",
-        Polynomial::MAX_ROUNDS
-    )]
+    #[error("the coefficient is too large; at most {} rounds a degree", Polynomial::MAX_ROUNDS)]
     TooManyRounds,
     /// A degree above [`Polynomial::MAX_DEGREE`].
     #[error("the degree is too large; at most {}", Polynomial::MAX_DEGREE)]
@@ -203,11 +190,7 @@ type Parsed<T> = Result<T, (usize, PolynomialProblem)>;
 
 impl Parser {
     fn peek(&mut self) -> Option<char> {
-        while self
-            .characters
-            .get(self.at)
-            .is_some_and(|c| c.is_whitespace())
-        {
+        while self.characters.get(self.at).is_some_and(|c| c.is_whitespace()) {
             self.at += 1;
         }
         self.characters.get(self.at).copied()
@@ -276,13 +259,7 @@ impl Parser {
             let (start, term) = self.term()?;
             if let Some(twin) = terms.iter().find(|other| other.degree == term.degree) {
                 let total = u64::from(twin.rounds) + u64::from(term.rounds);
-                return Err((
-                    start,
-                    PolynomialProblem::Repeated {
-                        degree: term.degree,
-                        total,
-                    },
-                ));
+                return Err((start, PolynomialProblem::Repeated { degree: term.degree, total }));
             }
             terms.push(term);
             if self.peek().is_none() {
@@ -300,10 +277,7 @@ impl FromStr for Polynomial {
     type Err = PolynomialError;
 
     fn from_str(text: &str) -> Result<Self, PolynomialError> {
-        let mut parser = Parser {
-            characters: text.chars().collect(),
-            at: 0,
-        };
+        let mut parser = Parser { characters: text.chars().collect(), at: 0 };
         parser.polynomial().map_err(|(at, problem)| {
             // A pasted novel must not fill the terminal: show what stands around the place.
             const AROUND: usize = 60;
@@ -312,11 +286,7 @@ impl FromStr for Polynomial {
                 .iter()
                 .map(|&c| if c.is_control() { ' ' } else { c })
                 .collect();
-            PolynomialError {
-                problem,
-                column: at - from,
-                shown,
-            }
+            PolynomialError { problem, column: at - from, shown }
         })
     }
 }
@@ -356,16 +326,7 @@ mod tests {
         assert_eq!(problem("X^2+3X^0"), (7, P::ZeroDegree));
         assert_eq!(problem("X^2-X"), (3, P::Negative));
         assert_eq!(problem("-3X"), (0, P::Negative));
-        assert_eq!(
-            problem("2X^2+X+3X^2"),
-            (
-                7,
-                P::Repeated {
-                    degree: 2,
-                    total: 5
-                }
-            )
-        );
+        assert_eq!(problem("2X^2+X+3X^2"), (7, P::Repeated { degree: 2, total: 5 }));
         assert_eq!(problem("99999999999999999999999X"), (0, P::TooManyRounds));
         assert_eq!(problem("X^4294967297"), (2, P::DegreeTooLarge));
         assert!(matches!(problem("X^2+"), (4, P::Unexpected { .. })));
@@ -384,14 +345,8 @@ mod tests {
     #[test]
     fn counts_rounds_and_draws() {
         let polynomial = Polynomial::default();
-        assert_eq!(
-            (polynomial.round_count(), polynomial.draw_count()),
-            (19, 59)
-        );
-        assert_eq!(
-            polynomial.rounds().take(9).collect::<Vec<_>>(),
-            [4, 4, 4, 4, 4, 4, 4, 4, 3]
-        );
+        assert_eq!((polynomial.round_count(), polynomial.draw_count()), (19, 59));
+        assert_eq!(polynomial.rounds().take(9).collect::<Vec<_>>(), [4, 4, 4, 4, 4, 4, 4, 4, 3]);
         assert!(!polynomial.can_fail());
         assert!("3X^2".parse::<Polynomial>().unwrap().can_fail());
     }

@@ -69,10 +69,7 @@ mod tests {
         assert_eq!(first("a", 0), first("a", 0));
         assert_ne!(first("a", 0), first("a", 1));
         assert_ne!(first("a", 0), first("b", 0));
-        assert_ne!(
-            first("a", 0),
-            Seed::from_number(8).stream("a", 0).next_u64()
-        );
+        assert_ne!(first("a", 0), Seed::from_number(8).stream("a", 0).next_u64());
     }
 
     #[test]

@@ -37,9 +37,7 @@ pub fn votes(
         let mut rng = seed.stream("shield 2026 synthetic votes", sample);
         let profile = Profile::random(classes, &mut rng);
         truths.push(Some(profile.truth));
-        (0..teachers)
-            .map(|_| Some(profile.vote(classes, &mut rng)))
-            .collect::<Vec<Vote>>()
+        (0..teachers).map(|_| Some(profile.vote(classes, &mut rng))).collect::<Vec<Vote>>()
     });
     let votes = Votes::from_rows(classes, rows).expect("all votes are classes");
     let labels = Labels::new(truths).expect("an election has samples");
@@ -102,23 +100,12 @@ mod tests {
     fn has_the_profile_of_the_paper() {
         let (votes, labels) = votes(250, Classes::new(10).unwrap(), 8000, 1).unwrap();
         let histograms: Vec<_> = votes.histograms().collect();
-        let top = histograms
-            .iter()
-            .map(crate::Histogram::top_share)
-            .sum::<f64>()
-            / 8000.0;
-        let leaders = histograms
-            .iter()
-            .map(|histogram| histogram.leaders().next());
-        let right = leaders
-            .zip(labels.as_slice())
-            .filter(|(leader, truth)| leader == *truth)
-            .count();
+        let top = histograms.iter().map(crate::Histogram::top_share).sum::<f64>() / 8000.0;
+        let leaders = histograms.iter().map(|histogram| histogram.leaders().next());
+        let right =
+            leaders.zip(labels.as_slice()).filter(|(leader, truth)| leader == *truth).count();
         assert!((top - 0.7235).abs() < 0.01, "mean top share {top}");
-        assert!(
-            (right as f64 / 8000.0 - 0.9395).abs() < 0.01,
-            "top class right {right} of 8000"
-        );
+        assert!((right as f64 / 8000.0 - 0.9395).abs() < 0.01, "top class right {right} of 8000");
     }
 
     #[test]

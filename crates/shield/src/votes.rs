@@ -73,14 +73,7 @@ pub struct VotesBuilder {
 impl VotesBuilder {
     /// Votes for that many classes; without a number, for as many as the largest vote says.
     pub fn new(classes: Option<Classes>) -> Self {
-        Self {
-            classes,
-            teachers: None,
-            cells: Vec::new(),
-            largest: 1,
-            rows: 0,
-            column: 0,
-        }
+        Self { classes, teachers: None, cells: Vec::new(), largest: 1, rows: 0, column: 0 }
     }
 
     /// Adds the next vote of the row; -1 abstains.
@@ -111,11 +104,7 @@ impl VotesBuilder {
         let expected = *self.teachers.get_or_insert(self.column);
         self.rows += 1;
         if self.column != expected {
-            return Err(VotesError::Ragged {
-                row: self.rows,
-                found: self.column,
-                expected,
-            });
+            return Err(VotesError::Ragged { row: self.rows, found: self.column, expected });
         }
         self.column = 0;
         Ok(())
@@ -128,19 +117,12 @@ impl VotesBuilder {
 
     /// The votes.
     pub fn finish(self) -> Result<Votes, VotesError> {
-        let teachers = self
-            .teachers
-            .filter(|&teachers| teachers > 0)
-            .ok_or(VotesError::Empty)?;
+        let teachers = self.teachers.filter(|&teachers| teachers > 0).ok_or(VotesError::Empty)?;
         let classes = match self.classes {
             Some(classes) => classes,
             None => Classes::new(usize::from(self.largest) + 1)?,
         };
-        Ok(Votes {
-            classes,
-            teachers,
-            cells: self.cells,
-        })
+        Ok(Votes { classes, teachers, cells: self.cells })
     }
 }
 
@@ -212,9 +194,7 @@ impl Votes {
     /// Everybody's votes on one sample.
     pub fn sample(&self, sample: usize) -> impl ExactSizeIterator<Item = Vote> + '_ {
         let start = sample * self.teachers;
-        self.cells[start..start + self.teachers]
-            .iter()
-            .map(|&cell| decode(cell))
+        self.cells[start..start + self.teachers].iter().map(|&cell| decode(cell))
     }
 
     /// One teacher's votes on some of the samples.
@@ -244,20 +224,13 @@ pub struct Labels(Vec<Label>);
 impl Labels {
     /// Some labels, at least one.
     pub fn new(labels: Vec<Label>) -> Result<Self, VotesError> {
-        if labels.is_empty() {
-            Err(VotesError::Empty)
-        } else {
-            Ok(Self(labels))
-        }
+        if labels.is_empty() { Err(VotesError::Empty) } else { Ok(Self(labels)) }
     }
 
     /// Labels for the samples of some votes: as many of them, and all of their classes.
     pub fn check(&self, samples: usize, classes: Classes) -> Result<(), VotesError> {
         if self.0.len() != samples {
-            return Err(VotesError::LabelCount {
-                labels: self.0.len(),
-                samples,
-            });
+            return Err(VotesError::LabelCount { labels: self.0.len(), samples });
         }
         let stray = |label: &Label| label.is_some_and(|class| !classes.contains(class));
         match self.0.iter().position(stray) {
@@ -286,9 +259,7 @@ impl Labels {
     /// In how many samples both say the same class.
     pub fn agreement(&self, other: &Labels) -> usize {
         let pairs = self.0.iter().zip(&other.0);
-        pairs
-            .filter(|(ours, theirs)| ours.is_some() && ours == theirs)
-            .count()
+        pairs.filter(|(ours, theirs)| ours.is_some() && ours == theirs).count()
     }
 }
 
@@ -318,24 +289,12 @@ mod tests {
     fn says_where() {
         assert_eq!(
             build(Some(3), &[&[0, 1], &[2, 3]]).unwrap_err(),
-            VotesError::NotAClass {
-                row: 2,
-                column: 2,
-                value: 3,
-                classes: 3
-            }
+            VotesError::NotAClass { row: 2, column: 2, value: 3, classes: 3 }
         );
-        assert!(matches!(
-            build(Some(3), &[&[-2]]),
-            Err(VotesError::NotAClass { value: -2, .. })
-        ));
+        assert!(matches!(build(Some(3), &[&[-2]]), Err(VotesError::NotAClass { value: -2, .. })));
         assert_eq!(
             build(None, &[&[0, 1], &[2]]).unwrap_err(),
-            VotesError::Ragged {
-                row: 2,
-                found: 1,
-                expected: 2
-            }
+            VotesError::Ragged { row: 2, found: 1, expected: 2 }
         );
         assert_eq!(build(None, &[]).unwrap_err(), VotesError::Empty);
         assert_eq!(build(None, &[&[]]).unwrap_err(), VotesError::Empty);
@@ -360,15 +319,9 @@ mod tests {
         let classes = Classes::new(4).unwrap();
         assert_eq!(
             labels.check(2, classes).unwrap_err(),
-            VotesError::LabelCount {
-                labels: 3,
-                samples: 2
-            }
+            VotesError::LabelCount { labels: 3, samples: 2 }
         );
-        assert!(matches!(
-            labels.check(3, classes),
-            Err(VotesError::NotAClass { row: 3, .. })
-        ));
+        assert!(matches!(labels.check(3, classes), Err(VotesError::NotAClass { row: 3, .. })));
         assert_eq!(labels.agreement(&labels), 2);
     }
 }

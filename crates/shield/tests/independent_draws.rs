@@ -9,10 +9,7 @@ const TEACHERS: u32 = 240;
 fn places(mechanism: &Mechanism, seed: &Seed, sample: u64) -> Vec<Drawn> {
     let urn = Urn::of_all(TEACHERS, Classes::new(10).unwrap(), Offset::new(1).unwrap());
     let draws = Draws::seeded(mechanism, &urn, seed, sample);
-    draws
-        .rounds()
-        .flat_map(|(_, drawn)| drawn.to_vec())
-        .collect()
+    draws.rounds().flat_map(|(_, drawn)| drawn.to_vec()).collect()
 }
 
 /// How often two places that should be independent agree, in standard deviations from 1/250.
@@ -22,19 +19,14 @@ fn excess(agreements: usize, trials: usize) -> f64 {
 }
 
 fn agreements(left: &[Drawn], right: &[Drawn]) -> usize {
-    left.iter()
-        .zip(right)
-        .filter(|(left, right)| left == right)
-        .count()
+    left.iter().zip(right).filter(|(left, right)| left == right).count()
 }
 
 #[test]
 fn two_samples_share_no_draws() {
     let mechanism = Mechanism::default();
     let seed = Seed::from_number(5);
-    let all: Vec<_> = (0..SAMPLES)
-        .map(|sample| places(&mechanism, &seed, sample))
-        .collect();
+    let all: Vec<_> = (0..SAMPLES).map(|sample| places(&mechanism, &seed, sample)).collect();
     let mut found = 0;
     for pair in all.windows(2) {
         assert_ne!(pair[0], pair[1]);
@@ -72,9 +64,6 @@ fn rounds_and_draws_of_one_sample_share_nothing() {
             found += agreements(&drawn, &drawn[distance..]);
             trials += drawn.len() - distance;
         }
-        assert!(
-            excess(found, trials).abs() < 6.0,
-            "distance {distance}: {found} of {trials}"
-        );
+        assert!(excess(found, trials).abs() < 6.0, "distance {distance}: {found} of {trials}");
     }
 }

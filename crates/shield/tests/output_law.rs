@@ -24,11 +24,8 @@ fn mechanism(polynomial: &str, offset: u32, sampling: Sampling) -> Mechanism {
 /// fewer than ten times are pooled; an output that cannot happen and did gives 0.
 fn p_value(outputs: &[u64], law: &OutputDistribution) -> f64 {
     let runs = outputs.iter().sum::<u64>() as f64;
-    let expected: Vec<f64> = law
-        .probabilities()
-        .chain([law.failure()])
-        .map(|probability| probability * runs)
-        .collect();
+    let expected: Vec<f64> =
+        law.probabilities().chain([law.failure()]).map(|probability| probability * runs).collect();
     let (mut statistic, mut cells) = (0.0, 0);
     let (mut rare_found, mut rare_expected) = (0.0, 0.0);
     for (&found, &expected) in outputs.iter().zip(&expected) {
@@ -47,10 +44,7 @@ fn p_value(outputs: &[u64], law: &OutputDistribution) -> f64 {
         statistic += (rare_found - rare_expected).powi(2) / rare_expected;
         cells += 1;
     } else {
-        assert!(
-            rare_found < rare_expected + 60.0,
-            "rare outputs {rare_found}"
-        );
+        assert!(rare_found < rare_expected + 60.0, "rare outputs {rare_found}");
     }
     if cells < 2 {
         return 1.0;
@@ -95,10 +89,7 @@ fn a_million_runs_follow_the_exact_law() {
                 let mut rng = ChaCha20Rng::seed_from_u64(number);
                 let outputs = simulate(&mechanism, histogram, RUNS, &mut rng);
                 let p = p_value(&outputs, &OutputDistribution::of(&mechanism, histogram));
-                assert!(
-                    p > LEVEL,
-                    "{polynomial}, offset {offset}, {sampling}: p = {p}"
-                );
+                assert!(p > LEVEL, "{polynomial}, offset {offset}, {sampling}: p = {p}");
             });
         }
     });
@@ -108,10 +99,8 @@ fn a_million_runs_follow_the_exact_law() {
 fn the_test_catches_rounds_in_the_wrong_order() {
     let mechanism = mechanism("2X^3+3X^2+X", 1, Sampling::WithReplacement);
     let histogram = histogram(&[9, 4, 2]);
-    let votes: Vec<Class> = [(0, 9), (1, 4), (2, 2)]
-        .iter()
-        .flat_map(|&(k, n)| vec![Class(k); n])
-        .collect();
+    let votes: Vec<Class> =
+        [(0, 9), (1, 4), (2, 2)].iter().flat_map(|&(k, n)| vec![Class(k); n]).collect();
     let urn = Urn::of_all(15, Classes::new(3).unwrap(), mechanism.offset);
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let mut outputs = vec![0; 4];
@@ -119,9 +108,7 @@ fn the_test_catches_rounds_in_the_wrong_order() {
         let draws = Draws::draw(&mechanism, &urn, &mut rng);
         let mut rounds: Vec<_> = draws.rounds().collect();
         rounds.reverse();
-        let label = rounds
-            .iter()
-            .find_map(|(_, drawn)| unanimity(drawn, |t| votes[t as usize]));
+        let label = rounds.iter().find_map(|(_, drawn)| unanimity(drawn, |t| votes[t as usize]));
         outputs[label.map_or(3, Class::index)] += 1;
     }
     assert!(p_value(&outputs, &OutputDistribution::of(&mechanism, &histogram)) < LEVEL);
@@ -132,12 +119,7 @@ fn the_test_catches_a_dropped_offset() {
     let histogram = histogram(&[120, 60, 30, 15, 10, 5, 5, 3, 2, 0]);
     let with = mechanism("8X^4+6X^3+4X^2+X", 1, Sampling::WithReplacement);
     let without = mechanism("8X^4+6X^3+4X^2+X", 0, Sampling::WithReplacement);
-    let outputs = simulate(
-        &without,
-        &histogram,
-        RUNS,
-        &mut ChaCha20Rng::seed_from_u64(1),
-    );
+    let outputs = simulate(&without, &histogram, RUNS, &mut ChaCha20Rng::seed_from_u64(1));
     assert!(p_value(&outputs, &OutputDistribution::of(&with, &histogram)) < LEVEL);
 }
 
@@ -146,11 +128,6 @@ fn the_test_catches_the_wrong_sampling_rule() {
     let histogram = histogram(&[9, 4]);
     let with = mechanism("2X^3+3X^2+X", 0, Sampling::WithReplacement);
     let without = mechanism("2X^3+3X^2+X", 0, Sampling::WithoutReplacement);
-    let outputs = simulate(
-        &without,
-        &histogram,
-        RUNS,
-        &mut ChaCha20Rng::seed_from_u64(1),
-    );
+    let outputs = simulate(&without, &histogram, RUNS, &mut ChaCha20Rng::seed_from_u64(1));
     assert!(p_value(&outputs, &OutputDistribution::of(&with, &histogram)) < LEVEL);
 }

@@ -40,28 +40,19 @@ impl Reader<'_> {
     fn switch(&mut self, context: &Context) -> Option<SwitchKey> {
         let seed = self.array()?;
         let first = (0..context.limbs()).map(|_| self.poly(context, context.limbs()));
-        Some(SwitchKey::from_parts(
-            context,
-            seed,
-            first.collect::<Option<_>>()?,
-        ))
+        Some(SwitchKey::from_parts(context, seed, first.collect::<Option<_>>()?))
     }
 
     fn rotations(&mut self, context: &Context, exponents: Vec<u64>) -> Option<Vec<Rotation>> {
         let rotation = |exponent| {
             let automorphism = Automorphism::new(context.degree(), exponent);
-            Some(Rotation {
-                automorphism,
-                key: self.switch(context)?,
-            })
+            Some(Rotation { automorphism, key: self.switch(context)? })
         };
         exponents.into_iter().map(rotation).collect()
     }
 
     fn ciphertext(&mut self, context: &Context, limbs: usize) -> Option<Ciphertext> {
-        Some(Ciphertext {
-            parts: [self.poly(context, limbs)?, self.poly(context, limbs)?],
-        })
+        Some(Ciphertext { parts: [self.poly(context, limbs)?, self.poly(context, limbs)?] })
     }
 }
 
@@ -70,9 +61,7 @@ impl BfvBackend {
     /// The student's key as bytes: keep them where only the student reads.
     pub fn encode_secret_key(&self, key: &SecretKey) -> Zeroizing<Vec<u8>> {
         let trits = key.secret.coefficients().chunks(4).map(|four| {
-            four.iter()
-                .rev()
-                .fold(0, |byte, c| byte << 2 | (c + 1).cast_unsigned() as u8)
+            four.iter().rev().fold(0, |byte, c| byte << 2 | (c + 1).cast_unsigned() as u8)
         });
         let payload = Zeroizing::new(trits.collect::<Vec<u8>>());
         Zeroizing::new(seal(Kind::SecretKey, self.setting(), key.id, 0, &payload))
@@ -83,16 +72,11 @@ impl BfvBackend {
         let kind = Kind::SecretKey;
         let degree = self.context().degree();
         let (header, payload) = open(bytes, kind, self.setting(), degree / 4)?;
-        let trits = payload
-            .iter()
-            .flat_map(|&byte| (0..4).map(move |i| byte >> (2 * i) & 3));
+        let trits = payload.iter().flat_map(|&byte| (0..4).map(move |i| byte >> (2 * i) & 3));
         let coefficients = trits.map(|trit| i64::from(trit) - 1).collect::<Vec<_>>();
         let secret = Secret::from_coefficients(Zeroizing::new(coefficients));
         let secret = secret.ok_or(DecodeError::Range { kind })?;
-        Ok(SecretKey {
-            secret,
-            id: header.key,
-        })
+        Ok(SecretKey { secret, id: header.key })
     }
 
     /// The teachers' key as bytes.
@@ -107,9 +91,7 @@ impl BfvBackend {
         let kind = Kind::PublicKey;
         let length = super::public_payload(self.plan());
         let (header, payload) = open(bytes, kind, self.setting(), length)?;
-        let key = Reader(payload)
-            .public(self.context())
-            .ok_or(DecodeError::Range { kind })?;
+        let key = Reader(payload).public(self.context()).ok_or(DecodeError::Range { kind })?;
         let id = key_id(self.context(), &key);
         check_key(kind, header.key, id)?;
         Ok(PublicKey { key, id })
@@ -154,23 +136,11 @@ impl BfvBackend {
     pub fn encode_ballot(&self, ballot: &BfvBallot) -> Vec<u8> {
         let samples = ballot.presence.len();
         let mut payload = Vec::with_capacity(super::ballot_payload(self.plan(), samples));
-        payload.extend(
-            ballot
-                .presence
-                .words()
-                .iter()
-                .flat_map(|word| word.to_le_bytes()),
-        );
+        payload.extend(ballot.presence.words().iter().flat_map(|word| word.to_le_bytes()));
         for part in &ballot.ciphertext.parts {
             write_poly(&mut payload, self.context(), part);
         }
-        seal(
-            Kind::Ballot,
-            self.setting(),
-            ballot.key,
-            ballot.batch,
-            &payload,
-        )
+        seal(Kind::Ballot, self.setting(), ballot.key, ballot.batch, &payload)
     }
 
     /// A ballot for a batch, under some keys, from bytes.
@@ -191,12 +161,7 @@ impl BfvBackend {
                 (0..samples.div_ceil(64)).map(|_| Some(u64::from_le_bytes(reader.array()?)));
             let presence = Presence::from_words(samples, words.collect::<Option<_>>()?)?;
             let ciphertext = reader.ciphertext(self.context(), self.context().limbs())?;
-            Some(BfvBallot {
-                ciphertext,
-                presence,
-                batch,
-                key,
-            })
+            Some(BfvBallot { ciphertext, presence, batch, key })
         };
         read().ok_or(DecodeError::Range { kind })
     }
@@ -221,13 +186,7 @@ impl BfvBackend {
         for part in release.ciphertexts.iter().flat_map(|c| &c.parts) {
             write_poly(&mut payload, self.context(), part);
         }
-        seal(
-            Kind::Release,
-            self.setting(),
-            release.key,
-            release.batch,
-            &payload,
-        )
+        seal(Kind::Release, self.setting(), release.key, release.batch, &payload)
     }
 
     /// A release for a batch, under some keys, from bytes.
@@ -246,24 +205,12 @@ impl BfvBackend {
             .map(|_| reader.ciphertext(self.context(), 1))
             .collect::<Option<_>>()
             .ok_or(DecodeError::Range { kind })?;
-        Ok(Release {
-            ciphertexts,
-            batch,
-            key,
-        })
+        Ok(Release { ciphertexts, batch, key })
     }
 }
 
 fn check_key(kind: Kind, found: KeyId, expected: KeyId) -> Result<(), DecodeError> {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(DecodeError::Key {
-            kind,
-            found,
-            expected,
-        })
-    }
+    if found == expected { Ok(()) } else { Err(DecodeError::Key { kind, found, expected }) }
 }
 
 /// Names what is wrong before anything is read: kind, election, keys, batch.
@@ -276,10 +223,7 @@ fn check_place(
 ) -> Result<(), DecodeError> {
     let header = Header::read(bytes)?;
     if header.kind != kind {
-        return Err(DecodeError::Kind {
-            found: header.kind,
-            expected: kind,
-        });
+        return Err(DecodeError::Kind { found: header.kind, expected: kind });
     }
     if header.setting != *setting {
         return Err(DecodeError::Setting { kind });
@@ -289,10 +233,6 @@ fn check_place(
     if header.batch == expected {
         Ok(())
     } else {
-        Err(DecodeError::Batch {
-            kind,
-            found: header.batch,
-            expected,
-        })
+        Err(DecodeError::Batch { kind, found: header.batch, expected })
     }
 }

@@ -46,17 +46,10 @@ pub enum PlanError {
 
 /// The polynomial with every degree above the largest brought down to it.
 pub(super) fn lowered(polynomial: &Polynomial) -> Polynomial {
-    let (high, low): (Vec<Term>, Vec<Term>) = polynomial
-        .terms()
-        .iter()
-        .partition(|term| term.degree >= Order::MAX);
-    let rounds = high
-        .iter()
-        .fold(0_u32, |sum, term| sum.saturating_add(term.rounds));
-    let top = Term {
-        degree: Order::MAX,
-        rounds,
-    };
+    let (high, low): (Vec<Term>, Vec<Term>) =
+        polynomial.terms().iter().partition(|term| term.degree >= Order::MAX);
+    let rounds = high.iter().fold(0_u32, |sum, term| sum.saturating_add(term.rounds));
+    let top = Term { degree: Order::MAX, rounds };
     Polynomial::new(std::iter::once(top).chain(low)).unwrap_or_default()
 }
 

@@ -5,10 +5,7 @@ use shield::{Classes, Mechanism};
 
 fn election(teachers: usize, classes: usize, samples: usize, polynomial: &str) -> Election {
     let polynomial = polynomial.parse().expect("a polynomial");
-    let mechanism = Mechanism {
-        polynomial,
-        ..Mechanism::default()
-    };
+    let mechanism = Mechanism { polynomial, ..Mechanism::default() };
     let classes = Classes::new(classes).expect("classes");
     Election::new(teachers, classes, samples, mechanism).expect("an election")
 }
@@ -31,10 +28,7 @@ fn the_default_setting_runs_in_the_small_ring() {
     for (teachers, samples) in [(250, 100), (250, 512), (10_000, 512)] {
         let election = election(teachers, 10, samples, "8X^4+6X^3+4X^2+X");
         let plan = Plan::new(&election, ReleaseMode::Reveal).expect("a plan");
-        assert_eq!(
-            (plan.ring_degree(), plan.log_q(), plan.depth()),
-            (8_192, 204, 2)
-        );
+        assert_eq!((plan.ring_degree(), plan.log_q(), plan.depth()), (8_192, 204, 2));
     }
 }
 
@@ -42,30 +36,13 @@ fn the_default_setting_runs_in_the_small_ring() {
 fn what_cannot_be_done_is_refused_with_what_can() {
     let degree = Plan::new(&election(9, 3, 5, "2X^40+X^20+3X"), ReleaseMode::Reveal);
     let nearest = "3X^16+3X".parse().expect("a polynomial");
-    assert_eq!(
-        degree,
-        Err(PlanError::Degree {
-            degree: 40,
-            nearest
-        })
-    );
+    assert_eq!(degree, Err(PlanError::Degree { degree: 40, nearest }));
     let classes = Plan::new(&election(9, 1_025, 5, "X"), ReleaseMode::Reveal);
-    assert_eq!(
-        classes,
-        Err(PlanError::Classes {
-            classes: 1_025,
-            largest: 1_024
-        })
-    );
+    assert_eq!(classes, Err(PlanError::Classes { classes: 1_025, largest: 1_024 }));
     let deep = Plan::new(&election(9, 3, 5, "9000X^16+X"), ReleaseMode::Composable);
-    let Err(PlanError::Noise { nearest, .. }) = deep else {
-        panic!("{deep:?}")
-    };
+    let Err(PlanError::Noise { nearest, .. }) = deep else { panic!("{deep:?}") };
     assert_eq!(nearest, "reveal release with all 9001 rounds");
     assert!(Plan::new(&election(9, 3, 5, "9000X^16+X"), ReleaseMode::Reveal).is_ok());
     let wide = Plan::new(&election(9, 3, 5, "70000X^2"), ReleaseMode::Reveal);
-    assert!(
-        matches!(wide, Err(PlanError::Noise { rounds: 70_000, .. })),
-        "{wide:?}"
-    );
+    assert!(matches!(wide, Err(PlanError::Noise { rounds: 70_000, .. })), "{wide:?}");
 }

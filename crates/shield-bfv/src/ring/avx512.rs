@@ -104,12 +104,7 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn split<const STRIDE: usize>(self, a: __m512i, b: __m512i) -> (__m512i, __m512i) {
         let (low, high) = (split_index::<STRIDE>(0), split_index::<STRIDE>(STRIDE));
-        unsafe {
-            (
-                _mm512_permutex2var_epi64(a, low, b),
-                _mm512_permutex2var_epi64(a, high, b),
-            )
-        }
+        unsafe { (_mm512_permutex2var_epi64(a, low, b), _mm512_permutex2var_epi64(a, high, b)) }
     }
     #[inline(always)]
     fn spread<const COUNT: usize>(self, v: __m512i, part: usize) -> __m512i {
@@ -122,11 +117,6 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn merge<const STRIDE: usize>(self, a: __m512i, b: __m512i) -> (__m512i, __m512i) {
         let (first, second) = (merge_index::<STRIDE>(0), merge_index::<STRIDE>(8));
-        unsafe {
-            (
-                _mm512_permutex2var_epi64(a, first, b),
-                _mm512_permutex2var_epi64(a, second, b),
-            )
-        }
+        unsafe { (_mm512_permutex2var_epi64(a, first, b), _mm512_permutex2var_epi64(a, second, b)) }
     }
 }

@@ -56,19 +56,14 @@ impl Conversion {
                 (q, q.factor(y), theta)
             })
             .collect();
-        Self {
-            sources,
-            targets: to.iter().map(|&p| target(p)).collect(),
-        }
+        Self { sources, targets: to.iter().map(|&p| target(p)).collect() }
     }
 
     /// The same centred integer, modulo other primes.
     pub(crate) fn exact(from: &[Modulus], to: &[Modulus]) -> Self {
         Self::new(from, to, 1, |p| Target {
             modulus: p,
-            weights: (0..from.len())
-                .map(|i| p.montgomery(cofactor(from, i, p)))
-                .collect(),
+            weights: (0..from.len()).map(|i| p.montgomery(cofactor(from, i, p))).collect(),
             wrap: p.montgomery(p.sub(0, cofactor(from, usize::MAX, p))),
             own: 0,
         })
@@ -94,12 +89,7 @@ impl Conversion {
     pub(crate) fn apply(&self, from: &[u64], to: &mut [u64], n: usize) {
         debug_assert_eq!(from.len(), n * self.sources.len());
         debug_assert_eq!(to.len(), n * self.targets.len());
-        dispatch(Apply {
-            conversion: self,
-            from,
-            to,
-            n,
-        });
+        dispatch(Apply { conversion: self, from, to, n });
     }
 }
 
@@ -150,9 +140,8 @@ impl Kernel for Apply<'_> {
                         low = l.mul_low(low, y, own);
                         high = l.mul_high(high, y, own);
                     }
-                    for (digit, &w) in digits
-                        .iter()
-                        .zip(target.weights.iter().chain([&target.wrap]))
+                    for (digit, &w) in
+                        digits.iter().zip(target.weights.iter().chain([&target.wrap]))
                     {
                         let w = l.splat(w);
                         low = l.mul_low(low, digit[b], w);
@@ -172,10 +161,7 @@ mod tests {
     use num_bigint::BigInt;
 
     fn moduli(count: usize, but: &[u64]) -> Vec<Modulus> {
-        primes::largest(51, 65_536, count, but)
-            .into_iter()
-            .map(Modulus::new)
-            .collect()
+        primes::largest(51, 65_536, count, but).into_iter().map(Modulus::new).collect()
     }
 
     fn product(moduli: &[Modulus]) -> BigInt {
@@ -190,16 +176,11 @@ mod tests {
     /// Centred integers of every size below half of `bound`.
     fn integers(bound: &BigInt) -> Vec<BigInt> {
         let step: BigInt = bound / 129 * 2;
-        (0..64)
-            .map(|i| (&step * (i - 32) + 12_345 * i) * 32 / 33)
-            .collect()
+        (0..64).map(|i| (&step * (i - 32) + 12_345 * i) * 32 / 33).collect()
     }
 
     fn limbs(integers: &[BigInt], moduli: &[Modulus]) -> Vec<u64> {
-        moduli
-            .iter()
-            .flat_map(|&m| integers.iter().map(move |x| residue(x, m)))
-            .collect()
+        moduli.iter().flat_map(|&m| integers.iter().map(move |x| residue(x, m))).collect()
     }
 
     #[test]
@@ -227,11 +208,7 @@ mod tests {
                 let shifted: BigInt = x * t + &half;
                 // Rounded towards minus infinity, whatever the sign.
                 let quotient: BigInt = &shifted / &big_q;
-                if &quotient * &big_q > shifted {
-                    quotient - 1
-                } else {
-                    quotient
-                }
+                if &quotient * &big_q > shifted { quotient - 1 } else { quotient }
             })
             .collect();
         assert_eq!(found, limbs(&rounded, &p));

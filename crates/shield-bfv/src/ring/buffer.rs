@@ -27,10 +27,7 @@ impl Buffer {
     pub(crate) fn stale(len: usize) -> Self {
         let found = SHELF.try_with(|shelf| {
             let mut shelf = shelf.try_borrow_mut().ok()?;
-            let place = shelf
-                .buffers
-                .iter()
-                .rposition(|buffer| buffer.len() == len)?;
+            let place = shelf.buffers.iter().rposition(|buffer| buffer.len() == len)?;
             shelf.words -= len;
             Some(shelf.buffers.swap_remove(place))
         });

@@ -44,30 +44,18 @@ impl Context {
         let p = primes::largest(super::modulus::MAX_BITS, 65_536, limbs + 1, &q);
         let moduli = |primes: &[u64]| primes.iter().map(|&p| Modulus::new(p)).collect::<Vec<_>>();
         let (mq, mp) = (moduli(&q), moduli(&p));
-        let transforms = |moduli: &[Modulus]| {
-            moduli
-                .iter()
-                .map(|&m| Ntt::new(m, degree))
-                .collect::<Vec<_>>()
-        };
+        let transforms =
+            |moduli: &[Modulus]| moduli.iter().map(|&m| Ntt::new(m, degree)).collect::<Vec<_>>();
         Self {
             degree,
             t: Ntt::new(Modulus::new(PLAINTEXT), degree),
             extend: Conversion::exact(&mq, &mp),
             divide: Conversion::divide(&mq, &mp, PLAINTEXT),
             restrict: Conversion::exact(&mp, &mq),
-            delta: mq
-                .iter()
-                .map(|q| q.factor(q.value() - q.inv(PLAINTEXT)))
-                .collect(),
+            delta: mq.iter().map(|q| q.factor(q.value() - q.inv(PLAINTEXT))).collect(),
             montgomery: mq.iter().map(|q| q.factor(q.montgomery(1))).collect(),
             inverses: (0..limbs)
-                .map(|i| {
-                    mq[..i]
-                        .iter()
-                        .map(|m| m.factor(m.inv(q[i] % m.value())))
-                        .collect()
-                })
+                .map(|i| mq[..i].iter().map(|m| m.factor(m.inv(q[i] % m.value()))).collect())
                 .collect(),
             q: transforms(&mq),
             p: transforms(&mp),
@@ -158,13 +146,7 @@ impl Context {
     fn lifted(&self, plaintext: &[u64], limbs: usize, factors: &[Factor]) -> Poly<Values> {
         let mut poly = Poly::<Coefficients>::unset(self.degree, limbs);
         for ((limb, ntt), &factor) in poly.iter_mut().zip(&self.q).zip(factors) {
-            limb::lift(
-                self.t.modulus(),
-                plaintext,
-                ntt.modulus(),
-                limb,
-                Some(factor),
-            );
+            limb::lift(self.t.modulus(), plaintext, ntt.modulus(), limb, Some(factor));
             ntt.forward(limb);
         }
         poly.reinterpret()

@@ -131,10 +131,7 @@ impl Lanes for Portable {
     fn split<const STRIDE: usize>(self, a: Block, b: Block) -> (Block, Block) {
         let at = |i: usize| if i < LANES { a[i] } else { b[i - LANES] };
         let low = |j: usize| (j / STRIDE) * 2 * STRIDE + j % STRIDE;
-        (
-            std::array::from_fn(|j| at(low(j))),
-            std::array::from_fn(|j| at(low(j) + STRIDE)),
-        )
+        (std::array::from_fn(|j| at(low(j))), std::array::from_fn(|j| at(low(j) + STRIDE)))
     }
     #[inline(always)]
     fn spread<const COUNT: usize>(self, v: Block, part: usize) -> Block {
@@ -147,10 +144,7 @@ impl Lanes for Portable {
             let j = (run / 2) * STRIDE + within;
             if run % 2 == 0 { a[j] } else { b[j] }
         };
-        (
-            std::array::from_fn(&at),
-            std::array::from_fn(|j| at(j + LANES)),
-        )
+        (std::array::from_fn(&at), std::array::from_fn(|j| at(j + LANES)))
     }
 }
 
@@ -184,12 +178,7 @@ mod tests {
                 l.store(v, &mut block);
                 block
             };
-            pairs
-                .into_iter()
-                .flat_map(|(x, y)| [x, y])
-                .chain(singles)
-                .map(store)
-                .collect()
+            pairs.into_iter().flat_map(|(x, y)| [x, y]).chain(singles).map(store).collect()
         }
     }
 
@@ -200,9 +189,7 @@ mod tests {
         };
         let block = |seed: u64| {
             std::array::from_fn(|i| {
-                (seed + i as u64)
-                    .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                    .rotate_left(29)
+                (seed + i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
             })
         };
         for seed in 0..50 {

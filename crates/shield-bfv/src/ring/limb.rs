@@ -53,11 +53,7 @@ impl Kernel for SubtractFrom<'_> {
 
 /// `out *= factor`, also for residues of another prime, as long as they are below 2^52.
 pub(crate) fn scale(modulus: Modulus, out: &mut [u64], factor: Factor) {
-    dispatch(Scale {
-        modulus,
-        out,
-        factor,
-    });
+    dispatch(Scale { modulus, out, factor });
 }
 
 struct Scale<'a> {
@@ -80,32 +76,17 @@ impl Kernel for Scale<'_> {
 
 /// `out = a * b / 2^52`.
 pub(crate) fn product(modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
-    dispatch(Sum {
-        modulus,
-        out,
-        terms: &[(a, b)],
-        keep: Keep::Replace,
-    });
+    dispatch(Sum { modulus, out, terms: &[(a, b)], keep: Keep::Replace });
 }
 
 /// `out = sum a * b / 2^52` over at most 4,096 pairs.
 pub(crate) fn sum_of_products(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
-    dispatch(Sum {
-        modulus,
-        out,
-        terms,
-        keep: Keep::Replace,
-    });
+    dispatch(Sum { modulus, out, terms, keep: Keep::Replace });
 }
 
 /// `out += sum a * b / 2^52` over at most 4,096 pairs.
 pub(crate) fn add_products(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
-    dispatch(Sum {
-        modulus,
-        out,
-        terms,
-        keep: Keep::Add,
-    });
+    dispatch(Sum { modulus, out, terms, keep: Keep::Add });
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,14 +111,8 @@ impl Kernel for Sum<'_> {
     fn run<L: Lanes>(self, l: L) {
         let a = Arithmetic::new(l, self.modulus);
         let zero = l.splat(0);
-        for (t, tile) in self
-            .out
-            .as_chunks_mut::<8>()
-            .0
-            .as_chunks_mut::<TILE>()
-            .0
-            .iter_mut()
-            .enumerate()
+        for (t, tile) in
+            self.out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0.iter_mut().enumerate()
         {
             let mut sums = [(zero, zero); TILE];
             for (x, y) in self.terms {
@@ -149,11 +124,8 @@ impl Kernel for Sum<'_> {
             }
             for (block, sum) in tile.iter_mut().zip(sums) {
                 let value = a.fold(sum.0, sum.1);
-                let value = if self.keep == Keep::Add {
-                    a.add(value, l.load(block))
-                } else {
-                    value
-                };
+                let value =
+                    if self.keep == Keep::Add { a.add(value, l.load(block)) } else { value };
                 l.store(value, block);
             }
         }
@@ -167,12 +139,7 @@ fn tile_of<const N: usize>(limb: &[u64], t: usize) -> &[Block; N] {
 
 /// `out[k] = sum digits * keys[k] / 2^52` for both parts of a key at once: each digit is loaded once.
 pub(crate) fn switch(modulus: Modulus, out: [&mut [u64]; 2], digits: &[u64], keys: &[[&[u64]; 2]]) {
-    dispatch(Switch {
-        modulus,
-        out,
-        digits,
-        keys,
-    });
+    dispatch(Switch { modulus, out, digits, keys });
 }
 
 struct Switch<'a> {
@@ -223,13 +190,7 @@ pub(crate) fn lift(
     out: &mut [u64],
     factor: Option<Factor>,
 ) {
-    dispatch(Lift {
-        from,
-        input,
-        modulus,
-        out,
-        factor,
-    });
+    dispatch(Lift { from, input, modulus, out, factor });
 }
 
 struct Lift<'a> {

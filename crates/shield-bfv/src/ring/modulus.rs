@@ -28,10 +28,7 @@ impl Modulus {
         for _ in 0..6 {
             inverse = inverse.wrapping_mul(2_u64.wrapping_sub(p.wrapping_mul(inverse)));
         }
-        Self {
-            p,
-            inverse: inverse & LOW,
-        }
+        Self { p, inverse: inverse & LOW }
     }
 
     pub(crate) fn value(self) -> u64 {
@@ -77,18 +74,11 @@ impl Modulus {
 
     /// The representative in (-p/2, p/2] of a residue.
     pub(crate) fn centred(self, a: u64) -> i64 {
-        if a > self.p / 2 {
-            a.cast_signed() - self.p.cast_signed()
-        } else {
-            a.cast_signed()
-        }
+        if a > self.p / 2 { a.cast_signed() - self.p.cast_signed() } else { a.cast_signed() }
     }
 
     pub(crate) fn factor(self, value: u64) -> Factor {
-        Factor {
-            value,
-            quotient: ((u128::from(value) << 52) / u128::from(self.p)) as u64,
-        }
+        Factor { value, quotient: ((u128::from(value) << 52) / u128::from(self.p)) as u64 }
     }
 
     /// `a * 2^52`, which [`Arithmetic::fold`] turns back into a plain product.
@@ -165,18 +155,12 @@ impl<L: Lanes> Arithmetic<L> {
         let zero = l.splat(0);
         let q = l.mul_high(zero, x, quotient);
         // x * value - q * p modulo 2^52, the subtraction as an addition.
-        l.and(
-            l.mul_low(l.mul_low(zero, x, value), q, self.negated),
-            self.low,
-        )
+        l.and(l.mul_low(l.mul_low(zero, x, value), q, self.negated), self.low)
     }
 
     #[inline(always)]
     pub(crate) fn splat(self, factor: Factor) -> (L::V, L::V) {
-        (
-            self.lanes.splat(factor.value),
-            self.lanes.splat(factor.quotient),
-        )
+        (self.lanes.splat(factor.value), self.lanes.splat(factor.quotient))
     }
 
     /// `x - y` of lazy values, lazy: where it is negative it wraps to something huge, and 2p more is the least.

@@ -71,21 +71,10 @@ impl Ntt {
         let scales = (0..=size.trailing_zeros())
             .map(|i| {
                 let inverse = modulus.inv((1 << i) % modulus.value());
-                [
-                    modulus.factor(inverse),
-                    modulus.factor(modulus.montgomery(inverse)),
-                ]
+                [modulus.factor(inverse), modulus.factor(modulus.montgomery(inverse))]
             })
             .collect();
-        Self {
-            modulus,
-            forward,
-            backward,
-            forward_tail,
-            backward_tail,
-            scales,
-            size,
-        }
+        Self { modulus, forward, backward, forward_tail, backward_tail, scales, size }
     }
 
     pub(crate) fn modulus(&self) -> Modulus {
@@ -95,20 +84,13 @@ impl Ntt {
     /// Coefficients to values, in place.
     pub(crate) fn forward(&self, data: &mut [u64]) {
         debug_assert_eq!(data.len(), self.size);
-        dispatch(Forward {
-            ntt: self,
-            blocks: data.as_chunks_mut().0,
-        });
+        dispatch(Forward { ntt: self, blocks: data.as_chunks_mut().0 });
     }
 
     /// Values to coefficients, in place.
     pub(crate) fn backward(&self, data: &mut [u64], unit: Unit) {
         debug_assert_eq!(data.len(), self.size);
-        dispatch(Backward {
-            ntt: self,
-            blocks: data.as_chunks_mut().0,
-            unit,
-        });
+        dispatch(Backward { ntt: self, blocks: data.as_chunks_mut().0, unit });
     }
 
     /// Eight polynomials in X^(size / blocks.len()) at once, one a lane: coefficients to distinct values.
@@ -132,10 +114,7 @@ impl Ntt {
 fn tails(table: &[Factor]) -> Vec<Tail> {
     let n = table.len();
     let halves = |at: &dyn Fn(usize) -> Factor| -> [Block; 2] {
-        [
-            std::array::from_fn(|i| at(i).value),
-            std::array::from_fn(|i| at(i).quotient),
-        ]
+        [std::array::from_fn(|i| at(i).value), std::array::from_fn(|i| at(i).quotient)]
     };
     (0..n / (TAIL * LANES))
         .map(|b| Tail {
@@ -235,10 +214,7 @@ impl Kernel for Backward<'_> {
 fn rescale<L: Lanes>(a: Arithmetic<L>, blocks: &mut [Block], factor: Factor) {
     let (value, quotient) = a.splat(factor);
     for block in blocks {
-        a.lanes.store(
-            a.reduce(a.scale(a.lanes.load(block), value, quotient)),
-            block,
-        );
+        a.lanes.store(a.reduce(a.scale(a.lanes.load(block), value, quotient)), block);
     }
 }
 

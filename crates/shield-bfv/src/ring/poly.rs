@@ -22,20 +22,12 @@ pub(crate) struct Poly<R> {
 
 impl<R> Poly<R> {
     pub(crate) fn zero(degree: usize, limbs: usize) -> Self {
-        Self {
-            degree,
-            data: Buffer::zeroed(degree * limbs),
-            representation: PhantomData,
-        }
+        Self { degree, data: Buffer::zeroed(degree * limbs), representation: PhantomData }
     }
 
     /// A polynomial whose residues mean nothing yet: every one of them must be written before it is read.
     pub(crate) fn unset(degree: usize, limbs: usize) -> Self {
-        Self {
-            degree,
-            data: Buffer::stale(degree * limbs),
-            representation: PhantomData,
-        }
+        Self { degree, data: Buffer::stale(degree * limbs), representation: PhantomData }
     }
 
     pub(crate) fn degree(&self) -> usize {
@@ -72,11 +64,7 @@ impl<R> Poly<R> {
 
     /// The same residues read in the other representation: for transforms in place.
     pub(crate) fn reinterpret<S>(self) -> Poly<S> {
-        Poly {
-            degree: self.degree,
-            data: self.data,
-            representation: PhantomData,
-        }
+        Poly { degree: self.degree, data: self.data, representation: PhantomData }
     }
 
     /// Without the limbs from `limbs` on.

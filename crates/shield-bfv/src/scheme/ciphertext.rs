@@ -29,30 +29,20 @@ impl EncryptionKey {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let limbs = context.limbs();
-        let a = sampling::expand(context, &seed, 1)
-            .next()
-            .expect("one was asked for");
+        let a = sampling::expand(context, &seed, 1).next().expect("one was asked for");
         let s = secret.multiplier(context, limbs);
         let mut error =
             SecretValues(context.small(&sampling::errors(context.degree(), rng), limbs));
         context.to_montgomery(&mut error.0);
         let mut b = context.product(&a, &s.0);
         context.subtract_from(&mut b, &error.0);
-        Self {
-            seed,
-            parts: [b, a],
-        }
+        Self { seed, parts: [b, a] }
     }
 
     /// The key whose first part is `b` and whose second part the seed stands for.
     pub(crate) fn from_parts(context: &Context, seed: [u8; 32], b: Poly<Values>) -> Self {
-        let a = sampling::expand(context, &seed, 1)
-            .next()
-            .expect("one was asked for");
-        Self {
-            seed,
-            parts: [b, a],
-        }
+        let a = sampling::expand(context, &seed, 1).next().expect("one was asked for");
+        Self { seed, parts: [b, a] }
     }
 
     /// A fresh encryption of zero at level `limbs`.

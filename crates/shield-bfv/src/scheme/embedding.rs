@@ -30,10 +30,7 @@ pub(crate) fn norm(coefficients: &[f64]) -> f64 {
         }
         half *= 2;
     }
-    let largest = values
-        .iter()
-        .map(|(re, im)| re.hypot(*im))
-        .fold(0.0, f64::max);
+    let largest = values.iter().map(|(re, im)| re.hypot(*im)).fold(0.0, f64::max);
     values.zeroize();
     largest
 }
@@ -46,13 +43,10 @@ mod tests {
     fn agrees_with_the_definition() {
         let coefficients: Vec<f64> = (0..16).map(|i| f64::from((i * 7 + 3) % 11) - 5.0).collect();
         let at = |k: usize| {
-            let (re, im) = coefficients
-                .iter()
-                .enumerate()
-                .fold((0.0, 0.0), |(re, im), (i, c)| {
-                    let (sin, cos) = (PI * ((2 * k + 1) * i) as f64 / 16.0).sin_cos();
-                    (re + c * cos, im + c * sin)
-                });
+            let (re, im) = coefficients.iter().enumerate().fold((0.0, 0.0), |(re, im), (i, c)| {
+                let (sin, cos) = (PI * ((2 * k + 1) * i) as f64 / 16.0).sin_cos();
+                (re + c * cos, im + c * sin)
+            });
             f64::hypot(re, im)
         };
         let expected = (0..16).map(at).fold(0.0, f64::max);

@@ -50,10 +50,8 @@ impl SwitchKey {
         secret: &Secret,
         rng: &mut R,
     ) -> Self {
-        let (s, multiplier) = (
-            secret.values(context, context.limbs()),
-            secret.multiplier(context, context.limbs()),
-        );
+        let (s, multiplier) =
+            (secret.values(context, context.limbs()), secret.multiplier(context, context.limbs()));
         let target = SecretValues(context.product(&s.0, &multiplier.0));
         Self::generate(context, &multiplier, &target.0, rng)
     }
@@ -76,10 +74,7 @@ impl SwitchKey {
     /// The key whose first parts are `first` and whose second parts the seed stands for.
     pub(crate) fn from_parts(context: &Context, seed: [u8; 32], first: Vec<Poly<Values>>) -> Self {
         let second = sampling::expand(context, &seed, first.len());
-        Self {
-            seed,
-            digits: first.into_iter().zip(second).map(|(b, a)| [b, a]).collect(),
-        }
+        Self { seed, digits: first.into_iter().zip(second).map(|(b, a)| [b, a]).collect() }
     }
 
     /// An encryption under s of `d` times the target: prime by prime, so that digits stay near.
@@ -102,10 +97,8 @@ impl SwitchKey {
     /// The sum of digits times keys modulo prime `j`.
     fn sum(&self, context: &Context, j: usize, digits: &[u64], parts: &mut [Poly<Values>; 2]) {
         let limbs = digits.len() / context.degree();
-        let keys: Vec<[&[u64]; 2]> = self.digits[..limbs]
-            .iter()
-            .map(|[b, a]| [b.limb(j), a.limb(j)])
-            .collect();
+        let keys: Vec<[&[u64]; 2]> =
+            self.digits[..limbs].iter().map(|[b, a]| [b.limb(j), a.limb(j)]).collect();
         let [c0, c1] = parts;
         let out = [c0.limb_mut(j), c1.limb_mut(j)];
         limb::switch(context.q()[j].modulus(), out, digits, &keys);
@@ -135,13 +128,7 @@ fn cut(
         match values {
             Some(values) if i == j => digit.copy_from_slice(values.limb(i)),
             _ => {
-                limb::lift(
-                    context.q()[i].modulus(),
-                    d.limb(i),
-                    ntt.modulus(),
-                    digit,
-                    None,
-                );
+                limb::lift(context.q()[i].modulus(), d.limb(i), ntt.modulus(), digit, None);
                 ntt.forward(digit);
             }
         }
@@ -182,9 +169,7 @@ impl Automorphism {
         let order = 2 * degree as u64;
         // The value at exponent e of f(X^g) is that of f at exponent e g.
         let place = |j: u64| (reverse((2 * reverse(j) + 1) * g % order / 2)) as u32;
-        Self {
-            places: (0..degree as u64).map(place).collect(),
-        }
+        Self { places: (0..degree as u64).map(place).collect() }
     }
 
     pub(crate) fn apply(&self, poly: &Poly<Values>) -> Poly<Values> {
@@ -215,9 +200,7 @@ impl Automorphism {
             key.switch(context, &coefficients, Some(&c.parts[1]))
         };
         context.add(&mut out.parts[0], &c.parts[0]);
-        Ciphertext {
-            parts: out.parts.map(|part| self.apply(&part)),
-        }
+        Ciphertext { parts: out.parts.map(|part| self.apply(&part)) }
     }
 }
 

@@ -20,9 +20,7 @@ fn extend(context: &Context, c: &Ciphertext) -> [Poly<Values>; 2] {
     }
     let mut extended = coefficients.map(|coefficients| {
         let mut extended = Poly::<Values>::unset(n, context.p().len());
-        context
-            .extend
-            .apply(coefficients.data(), extended.data_mut(), n);
+        context.extend.apply(coefficients.data(), extended.data_mut(), n);
         extended
     });
     for (i, ntt) in context.p().iter().enumerate() {
@@ -57,12 +55,7 @@ pub(crate) fn multiply(
         for (i, ntt) in ntts.iter().enumerate() {
             let [d0, d1, d2] = &mut d;
             let out = [d0.limb_mut(i), d1.limb_mut(i), d2.limb_mut(i)];
-            tensor(
-                ntt.modulus(),
-                out,
-                [x[0].limb(i), x[1].limb(i)],
-                [y[0].limb(i), y[1].limb(i)],
-            );
+            tensor(ntt.modulus(), out, [x[0].limb(i), x[1].limb(i)], [y[0].limb(i), y[1].limb(i)]);
             for part in &mut d {
                 ntt.backward(part.limb_mut(i), Unit::Montgomery);
             }

@@ -39,9 +39,7 @@ impl Secret {
     /// turns a tail bound that enters every product into a fact.
     pub(crate) fn random<R: RngCore + CryptoRng>(context: &Context, rng: &mut R) -> Self {
         loop {
-            let secret = Self {
-                coefficients: sampling::ternary(context.degree(), rng),
-            };
+            let secret = Self { coefficients: sampling::ternary(context.degree(), rng) };
             if secret.is_short() {
                 return secret;
             }
@@ -49,12 +47,7 @@ impl Secret {
     }
 
     fn is_short(&self) -> bool {
-        let real = Zeroizing::new(
-            self.coefficients
-                .iter()
-                .map(|&c| c as f64)
-                .collect::<Vec<_>>(),
-        );
+        let real = Zeroizing::new(self.coefficients.iter().map(|&c| c as f64).collect::<Vec<_>>());
         let deviation = (2.0 * self.coefficients.len() as f64 / 3.0).sqrt();
         embedding::norm(&real) <= Self::NORM * deviation
     }

@@ -19,19 +19,12 @@ fn setup() -> Setup {
     let context = Context::new(1_024, 51, 4);
     let secret = Secret::random(&context, &mut rng);
     let key = EncryptionKey::generate(&context, &secret, &mut rng);
-    Setup {
-        context,
-        secret,
-        key,
-        rng,
-    }
+    Setup { context, secret, key, rng }
 }
 
 impl Setup {
     fn encrypt(&mut self, slots: &[u64]) -> Ciphertext {
-        let mut c = self
-            .key
-            .zero(&self.context, self.context.limbs(), &mut self.rng);
+        let mut c = self.key.zero(&self.context, self.context.limbs(), &mut self.rng);
         c.add_slots(&self.context, slots.to_vec());
         c
     }
@@ -43,9 +36,7 @@ impl Setup {
 }
 
 fn slots(seed: u64) -> Vec<u64> {
-    (0..1_024)
-        .map(|i| (i * i * seed + 7 * i + 3) % PLAINTEXT)
-        .collect()
+    (0..1_024).map(|i| (i * i * seed + 7 * i + 3) % PLAINTEXT).collect()
 }
 
 #[test]
@@ -57,21 +48,15 @@ fn sums_products_and_constants() {
     let relinearisation = SwitchKey::relinearisation(&s.context, &s.secret, &mut s.rng);
     let product = multiply(&s.context, &relinearisation, &x, Some(&y));
     let square = multiply(&s.context, &relinearisation, &product, None);
-    let expected: Vec<u64> = a
-        .iter()
-        .zip(&b)
-        .map(|(a, b)| (a * b % PLAINTEXT).pow(2) % PLAINTEXT)
-        .collect();
+    let expected: Vec<u64> =
+        a.iter().zip(&b).map(|(a, b)| (a * b % PLAINTEXT).pow(2) % PLAINTEXT).collect();
     assert_eq!(s.decrypt(square), expected);
     let mut combination = x;
     combination.scale(&s.context, -3);
     combination.add(&s.context, &y);
     combination.add_constant(&s.context, -5);
-    let expected: Vec<u64> = a
-        .iter()
-        .zip(&b)
-        .map(|(a, b)| (b + 4 * PLAINTEXT - 3 * a - 5) % PLAINTEXT)
-        .collect();
+    let expected: Vec<u64> =
+        a.iter().zip(&b).map(|(a, b)| (b + 4 * PLAINTEXT - 3 * a - 5) % PLAINTEXT).collect();
     assert_eq!(s.decrypt(combination), expected);
 }
 
@@ -90,11 +75,7 @@ fn a_rotation_permutes_slots_and_shared_digits_change_nothing() {
         let place = |e: u64| ((e / 2).reverse_bits() >> 54) as usize;
         let found = s.decrypt(rotated);
         for e in (1..2_048).step_by(2) {
-            assert_eq!(
-                found[place(e)],
-                a[place(e * g % 2_048)],
-                "g {g}, exponent {e}"
-            );
+            assert_eq!(found[place(e)], a[place(e * g % 2_048)], "g {g}, exponent {e}");
         }
     }
 }

@@ -22,16 +22,9 @@ fn files() -> &'static Files {
     static FILES: OnceLock<Files> = OnceLock::new();
     FILES.get_or_init(|| {
         let fixture = Fixture::new(shape(4, 3, 5, "X^2+X"), ReleaseMode::Reveal);
-        let Fixture {
-            backend,
-            keys,
-            ballots,
-            ..
-        } = &fixture;
+        let Fixture { backend, keys, ballots, .. } = &fixture;
         let seed = Seed::from_number(1);
-        let release = backend
-            .aggregate(&keys.evaluation, 0, ballots, &seed)
-            .expect("a release");
+        let release = backend.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
         Files {
             secret: backend.encode_secret_key(&keys.secret).to_vec(),
             public: backend.encode_public_key(&keys.public),
@@ -69,41 +62,24 @@ fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
 #[test]
 fn everything_round_trips_and_has_the_planned_size() {
     let files = files();
-    let Fixture {
-        case,
-        backend,
-        keys,
-        ballots,
-    } = &files.fixture;
+    let Fixture { case, backend, keys, ballots } = &files.fixture;
     let id = keys.public.id();
     let plan = backend.plan();
     assert_eq!(files.evaluation.len(), plan.evaluation_key_bytes());
     assert_eq!(files.release.len(), plan.result_bytes());
-    let secret = backend
-        .decode_secret_key(&files.secret)
-        .expect("a secret key");
-    let public = backend
-        .decode_public_key(&files.public)
-        .expect("a public key");
-    let evaluation = backend
-        .decode_evaluation_key(&files.evaluation)
-        .expect("an evaluation key");
+    let secret = backend.decode_secret_key(&files.secret).expect("a secret key");
+    let public = backend.decode_public_key(&files.public).expect("a public key");
+    let evaluation = backend.decode_evaluation_key(&files.evaluation).expect("an evaluation key");
     assert_eq!(backend.encode_public_key(&public), files.public);
     assert_eq!(backend.encode_evaluation_key(&evaluation), files.evaluation);
-    let ballot = backend
-        .decode_ballot(&files.ballot, 0, id)
-        .expect("a ballot");
+    let ballot = backend.decode_ballot(&files.ballot, 0, id).expect("a ballot");
     assert_eq!(backend.encode_ballot(&ballot), files.ballot);
     let presence = backend.peek_presence(&files.ballot, 0).expect("a presence");
     assert_eq!(presence, ballots.presence(1).expect("a presence"));
     let seed = Seed::from_number(1);
-    let again = backend
-        .aggregate(&evaluation, 0, ballots, &seed)
-        .expect("a release");
+    let again = backend.aggregate(&evaluation, 0, ballots, &seed).expect("a release");
     assert_eq!(backend.encode_release(&again), files.release);
-    let release = backend
-        .decode_release(&files.release, 0, id)
-        .expect("a release");
+    let release = backend.decode_release(&files.release, 0, id).expect("a release");
     let labels = backend.decrypt(&secret, 0, &release).expect("labels");
     assert_eq!(labels, case.expected(&seed));
 }
@@ -112,10 +88,7 @@ fn everything_round_trips_and_has_the_planned_size() {
 fn the_planned_ballot_size_is_that_of_a_full_batch() {
     let fixture = Fixture::new(shape(1, 10, 512, "X"), ReleaseMode::Reveal);
     let ballot = fixture.ballots.open(0).expect("a ballot");
-    assert_eq!(
-        fixture.backend.encode_ballot(&ballot).len(),
-        fixture.backend.plan().ballot_bytes()
-    );
+    assert_eq!(fixture.backend.encode_ballot(&ballot).len(), fixture.backend.plan().ballot_bytes());
 }
 
 #[test]
@@ -126,41 +99,16 @@ fn what_does_not_belong_is_named() {
     let kind = Kind::Ballot;
     let found = Kind::PublicKey;
     let result = backend.decode_ballot(&files.public, 0, id).unwrap_err();
-    assert_eq!(
-        result,
-        DecodeError::Kind {
-            found,
-            expected: kind
-        }
-    );
+    assert_eq!(result, DecodeError::Kind { found, expected: kind });
     let other = Fixture::new(shape(5, 3, 5, "X^2+X"), ReleaseMode::Reveal);
-    let result = other
-        .backend
-        .decode_ballot(&files.ballot, 0, id)
-        .unwrap_err();
+    let result = other.backend.decode_ballot(&files.ballot, 0, id).unwrap_err();
     assert_eq!(result, DecodeError::Setting { kind });
     let mut rng = Seed::from_number(2).stream("other keys", 0);
     let stranger = backend.generate_keys(&mut rng).expect("keys").public.id();
-    let result = backend
-        .decode_ballot(&files.ballot, 0, stranger)
-        .unwrap_err();
-    assert_eq!(
-        result,
-        DecodeError::Key {
-            kind,
-            found: id,
-            expected: stranger
-        }
-    );
+    let result = backend.decode_ballot(&files.ballot, 0, stranger).unwrap_err();
+    assert_eq!(result, DecodeError::Key { kind, found: id, expected: stranger });
     let result = backend.decode_ballot(&files.ballot, 1, id).unwrap_err();
-    assert_eq!(
-        result,
-        DecodeError::Batch {
-            kind,
-            found: 0,
-            expected: 1
-        }
-    );
+    assert_eq!(result, DecodeError::Batch { kind, found: 0, expected: 1 });
     let mut bytes = files.ballot.clone();
     bytes[4] = 9;
     let result = backend.decode_ballot(&resealed(bytes), 0, id).unwrap_err();
@@ -184,26 +132,12 @@ fn foreign_keys_and_ballots_are_refused_in_memory_too() {
     let other = same.backend.generate_keys(&mut rng).expect("keys");
     assert!(refused(&mine.backend, &other.evaluation, &mine.ballots));
     let votes = vec![None; 5];
-    assert!(
-        mine.backend
-            .encrypt(&deep.keys.public, 0, &votes, &mut rng)
-            .is_err()
-    );
-    let release = mine
-        .backend
-        .aggregate(&mine.keys.evaluation, 0, &mine.ballots, &seed)
-        .expect("one");
+    assert!(mine.backend.encrypt(&deep.keys.public, 0, &votes, &mut rng).is_err());
+    let release =
+        mine.backend.aggregate(&mine.keys.evaluation, 0, &mine.ballots, &seed).expect("one");
     assert!(mine.backend.decrypt(&other.secret, 0, &release).is_err());
-    assert!(
-        deep.backend
-            .decrypt(&mine.keys.secret, 0, &release)
-            .is_err()
-    );
-    assert!(
-        mine.backend
-            .decrypt(&mine.keys.secret, 1, &release)
-            .is_err()
-    );
+    assert!(deep.backend.decrypt(&mine.keys.secret, 0, &release).is_err());
+    assert!(mine.backend.decrypt(&mine.keys.secret, 1, &release).is_err());
 }
 
 #[test]
@@ -211,11 +145,9 @@ fn residues_out_of_range_are_refused_even_with_a_right_checksum() {
     let files = files();
     let backend = &files.fixture.backend;
     let id = files.fixture.keys.public.id();
-    for (original, start) in [
-        (&files.ballot, 88 + 8),
-        (&files.release, 88),
-        (&files.public, 88 + 32),
-    ] {
+    for (original, start) in
+        [(&files.ballot, 88 + 8), (&files.release, 88), (&files.public, 88 + 32)]
+    {
         let mut bytes = original.clone();
         bytes[start..start + 7].fill(0xff);
         assert_eq!(read_all(backend, &resealed(bytes)), 0);
@@ -223,12 +155,7 @@ fn residues_out_of_range_are_refused_even_with_a_right_checksum() {
     let mut bytes = files.secret.clone();
     bytes[100] = 0xff;
     let result = backend.decode_secret_key(&resealed(bytes)).unwrap_err();
-    assert_eq!(
-        result,
-        DecodeError::Range {
-            kind: Kind::SecretKey
-        }
-    );
+    assert_eq!(result, DecodeError::Range { kind: Kind::SecretKey });
     let mut bytes = files.ballot.clone();
     bytes[88] = 0xff;
     let result = backend.decode_ballot(&resealed(bytes), 0, id).unwrap_err();

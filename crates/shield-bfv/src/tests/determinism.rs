@@ -9,15 +9,10 @@ use crate::ReleaseMode;
 use crate::ring::kernels_run;
 
 fn bytes(fixture: &Fixture, threads: usize, seed: u64) -> Vec<u8> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .expect("threads");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let aggregate = || {
         let seed = Seed::from_number(seed);
-        fixture
-            .backend
-            .aggregate(&fixture.keys.evaluation, 0, &fixture.ballots, &seed)
+        fixture.backend.aggregate(&fixture.keys.evaluation, 0, &fixture.ballots, &seed)
     };
     let release = pool.install(aggregate).expect("a release");
     fixture.backend.encode_release(&release)
@@ -37,17 +32,12 @@ fn the_same_bytes_whatever_the_number_of_threads() {
 
 /// Kernels that one thread runs for an aggregation.
 fn work(fixture: &Fixture) -> u64 {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(1)
-        .build()
-        .expect("threads");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("threads");
     pool.install(|| {
         let before = kernels_run();
         let seed = Seed::from_number(1);
         let release =
-            fixture
-                .backend
-                .aggregate(&fixture.keys.evaluation, 0, &fixture.ballots, &seed);
+            fixture.backend.aggregate(&fixture.keys.evaluation, 0, &fixture.ballots, &seed);
         assert!(release.is_ok());
         kernels_run() - before
     })
@@ -59,9 +49,7 @@ fn the_work_does_not_depend_on_the_votes() {
     let mut unanimous = Fixture::new(shape(30, 10, 40, "2X^3+X"), ReleaseMode::Reveal);
     let votes = vec![Some(shield::Class(3)); 40];
     let mut rng = rand::rngs::StdRng::from_os_rng();
-    let ballot = unanimous
-        .backend
-        .encrypt(&unanimous.keys.public, 0, &votes, &mut rng);
+    let ballot = unanimous.backend.encrypt(&unanimous.keys.public, 0, &votes, &mut rng);
     let ballot = ballot.expect("a ballot");
     unanimous.ballots = shield::backend::MemoryBallotBox::new(40, vec![Some(ballot); 30]);
     assert_eq!(work(&mixed), work(&unanimous));

@@ -15,18 +15,12 @@ fn check(case: &Case, release: ReleaseMode, number: u64) {
     let keys = backend.generate_keys(&mut rng).expect("keys");
     let seed = Seed::from_number(number);
     let found = suite::labels(&backend, &keys, &case.votes, &seed, &mut rng);
-    assert!(
-        found == case.expected(&seed),
-        "{release} release of {:?}",
-        case.election
-    );
+    assert!(found == case.expected(&seed), "{release} release of {:?}", case.election);
 }
 
 #[test]
 fn the_suite_of_all_engines() {
-    suite::run(&suite::small_elections(), |e| {
-        BfvBackend::new(e.clone(), ReleaseMode::Reveal)
-    });
+    suite::run(&suite::small_elections(), |e| BfvBackend::new(e.clone(), ReleaseMode::Reveal));
 }
 
 #[test]
@@ -76,11 +70,7 @@ fn random_elections_all() {
         for release in [ReleaseMode::Reveal, ReleaseMode::Composable] {
             let start = std::time::Instant::now();
             check(&random_election(i), release, i as u64);
-            println!(
-                "{i} {release} {:?} {:?}",
-                start.elapsed(),
-                random_election(i).election
-            );
+            println!("{i} {release} {:?} {:?}", start.elapsed(), random_election(i).election);
         }
     }
 }
@@ -88,22 +78,14 @@ fn random_elections_all() {
 #[test]
 fn degrees_up_to_sixteen() {
     for (polynomial, classes) in [("X^9+X", 3), ("2X^16+X^12", 10)] {
-        check(
-            &Case::new(shape(6, classes, 5, polynomial), 3),
-            ReleaseMode::Reveal,
-            3,
-        );
+        check(&Case::new(shape(6, classes, 5, polynomial), 3), ReleaseMode::Reveal, 3);
     }
 }
 
 #[test]
 fn two_to_1024_classes() {
     for classes in [2, 8, 9, 1_024] {
-        check(
-            &Case::new(shape(9, classes, 11, "2X^2+X"), 4),
-            ReleaseMode::Reveal,
-            4,
-        );
+        check(&Case::new(shape(9, classes, 11, "2X^2+X"), 4), ReleaseMode::Reveal, 4);
     }
 }
 
@@ -111,18 +93,10 @@ fn two_to_1024_classes() {
 fn every_number_of_groups() {
     // 1, 2, 4, 8 and more rounds in a ciphertext; in the last one cell is empty.
     for samples in [512, 256, 128, 60, 5] {
-        check(
-            &Case::new(shape(20, 10, samples, "2X^2+2X"), 5),
-            ReleaseMode::Reveal,
-            5,
-        );
+        check(&Case::new(shape(20, 10, samples, "2X^2+2X"), 5), ReleaseMode::Reveal, 5);
     }
     for samples in [300, 5] {
-        check(
-            &Case::new(shape(20, 10, samples, "2X^2+X"), 5),
-            ReleaseMode::Composable,
-            5,
-        );
+        check(&Case::new(shape(20, 10, samples, "2X^2+X"), 5), ReleaseMode::Composable, 5);
     }
 }
 

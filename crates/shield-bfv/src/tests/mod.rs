@@ -29,15 +29,7 @@ pub(crate) fn shape(
     polynomial: &'static str,
 ) -> Shape {
     let sampling = Sampling::WithReplacement;
-    Shape {
-        teachers,
-        classes,
-        samples,
-        polynomial,
-        offset: 1,
-        sampling,
-        abstentions: 0,
-    }
+    Shape { teachers, classes, samples, polynomial, offset: 1, sampling, abstentions: 0 }
 }
 
 impl Fixture {
@@ -54,11 +46,6 @@ impl Fixture {
             })
             .collect();
         let ballots = MemoryBallotBox::new(samples.len(), ballots);
-        Self {
-            case,
-            backend,
-            keys,
-            ballots,
-        }
+        Self { case, backend, keys, ballots }
     }
 }

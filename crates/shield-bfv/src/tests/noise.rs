@@ -15,10 +15,8 @@ use crate::scheme::{Ciphertext, Secret, embedding};
 /// log2 of the canonical norm of a ciphertext's error.
 fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
     let phase = context.backward(c.phase(context, secret));
-    let primes: Vec<BigUint> = context.q()[..c.limbs()]
-        .iter()
-        .map(|q| q.modulus().value().into())
-        .collect();
+    let primes: Vec<BigUint> =
+        context.q()[..c.limbs()].iter().map(|q| q.modulus().value().into()).collect();
     let q: BigUint = primes.iter().product();
     let basis: Vec<BigUint> = primes
         .iter()
@@ -32,11 +30,7 @@ fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
     // t (Delta m + e) is t e - m modulo Q: divided by t, the error but for less than one.
     let errors: Vec<f64> = (0..context.degree())
         .map(|i| {
-            let sum: BigUint = basis
-                .iter()
-                .enumerate()
-                .map(|(j, b)| b * phase.limb(j)[i])
-                .sum();
+            let sum: BigUint = basis.iter().enumerate().map(|(j, b)| b * phase.limb(j)[i]).sum();
             let residue = sum % &q;
             let centred = if residue > half {
                 -BigInt::from_biguint(Sign::Plus, &q - residue)
@@ -50,15 +44,8 @@ fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
 }
 
 fn check(what: &str, found: f64, bound: Noise, slack: f64) {
-    println!(
-        "{what:>10}: measured {found:6.1}, bound {:6.1}",
-        bound.bits()
-    );
-    assert!(
-        found <= bound.bits(),
-        "{what}: {found} bits, bound {}",
-        bound.bits()
-    );
+    println!("{what:>10}: measured {found:6.1}, bound {:6.1}", bound.bits());
+    assert!(found <= bound.bits(), "{what}: {found} bits, bound {}", bound.bits());
     assert!(
         found > bound.bits() - slack,
         "{what}: a bound of {} bits says nothing about {found}",
@@ -79,25 +66,14 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
     ] {
         println!("{samples} samples, {classes} classes, {polynomial}");
         // Without dummies, so that every cell draws teachers.
-        let shape = Shape {
-            offset: 0,
-            ..shape(40, classes, samples, polynomial)
-        };
+        let shape = Shape { offset: 0, ..shape(40, classes, samples, polynomial) };
         let fixture = Fixture::new(shape, ReleaseMode::Reveal);
-        let Fixture {
-            case,
-            backend,
-            keys,
-            ballots,
-        } = &fixture;
+        let Fixture { case, backend, keys, ballots } = &fixture;
         let (context, stages) = (backend.context(), backend.plan().stages());
         let seed = Seed::from_number(1);
         let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
         let measure = |c: &Ciphertext| measured(context, &keys.secret.secret, c);
-        let zero = keys
-            .public
-            .key
-            .zero(context, context.limbs(), &mut seed.stream("test", 0));
+        let zero = keys.public.key.zero(context, context.limbs(), &mut seed.stream("test", 0));
         check("fresh", measure(&zero), stages.fresh, 6.0);
         let urns = urns(&case.election, backend.batch(0).len(), ballots).expect("urns");
         let shifts = aggregation.shifts();
@@ -105,12 +81,7 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
         check("tally", measure(&tallies[0]), stages.tally, 12.0);
         let outcomes = aggregation.unanimity(tallies);
         check("unanimity", measure(&outcomes[0]), stages.unanimity, 35.0);
-        check(
-            "sums",
-            measure(&aggregation.class_sum(&outcomes[0])),
-            stages.sums,
-            40.0,
-        );
+        check("sums", measure(&aggregation.class_sum(&outcomes[0])), stages.sums, 40.0);
         let released = aggregation.reveal(outcomes, &shifts);
         check("release", measure(&released[0]), stages.released, 45.0);
     }
@@ -120,25 +91,15 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
 fn measured_noise_stays_below_the_bound_of_the_composable_release() {
     for (samples, polynomial) in [(5, "2X^2+X"), (600, "X^2+2X")] {
         println!("{samples} samples, {polynomial}, composable");
-        let shape = Shape {
-            offset: 0,
-            ..shape(20, 10, samples, polynomial)
-        };
+        let shape = Shape { offset: 0, ..shape(20, 10, samples, polynomial) };
         let fixture = Fixture::new(shape, ReleaseMode::Composable);
-        let Fixture {
-            case,
-            backend,
-            keys,
-            ballots,
-        } = &fixture;
+        let Fixture { case, backend, keys, ballots } = &fixture;
         let (context, plan) = (backend.context(), backend.plan());
         let seed = Seed::from_number(1);
         let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
         let in_batch = backend.batch(0).len();
         let urns = urns(&case.election, in_batch, ballots).expect("urns");
-        let tallies = aggregation
-            .tally(&urns, &aggregation.shifts(), ballots)
-            .expect("tallies");
+        let tallies = aggregation.tally(&urns, &aggregation.shifts(), ballots).expect("tallies");
         let labels = composable::labels(
             context,
             plan.layout(),

@@ -16,13 +16,9 @@ const LEVEL: f64 = 1e-6;
 /// The chance of a chi-square statistic at least as large as that of these counts, all equally likely.
 fn p_value(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
-    let statistic: f64 = counts
-        .iter()
-        .map(|&count| (count as f64 - expected).powi(2) / expected)
-        .sum();
-    1.0 - ChiSquared::new(counts.len() as f64 - 1.0)
-        .expect("degrees of freedom")
-        .cdf(statistic)
+    let statistic: f64 =
+        counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
+    1.0 - ChiSquared::new(counts.len() as f64 - 1.0).expect("degrees of freedom").cdf(statistic)
 }
 
 /// What a student can count in releases.
@@ -41,12 +37,7 @@ const BINS: u64 = 64;
 fn view(safeguards: Safeguards) -> View {
     let mut fixture = Fixture::new(shape(12, 3, 500, "X^3+2X^2+X"), ReleaseMode::Reveal);
     fixture.backend.safeguards = safeguards;
-    let Fixture {
-        case,
-        backend,
-        keys,
-        ballots,
-    } = fixture;
+    let Fixture { case, backend, keys, ballots } = fixture;
     let mechanism = case.election.mechanism();
     let layout = backend.plan().layout();
     let mut view = View {
@@ -56,18 +47,14 @@ fn view(safeguards: Safeguards) -> View {
     };
     for number in 0..8 {
         let seed = Seed::from_number(number);
-        let release = backend
-            .aggregate(&keys.evaluation, 0, &ballots, &seed)
-            .expect("a release");
+        let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
         let slots = backend.slots(&keys.secret, &release);
         let urns = urns(&case.election, 500, &ballots).expect("urns");
         for (sample, urn) in urns.iter().enumerate() {
             let draws = Draws::seeded(mechanism, urn, &seed, sample as u64);
             let vote = |teacher: u32| case.votes.vote(sample, teacher as usize).expect("voted");
-            let wins: Vec<bool> = draws
-                .rounds()
-                .map(|(_, drawn)| unanimity(drawn, vote).is_some())
-                .collect();
+            let wins: Vec<bool> =
+                draws.rounds().map(|(_, drawn)| unanimity(drawn, vote).is_some()).collect();
             let Some(winner) = wins.iter().position(|&win| win) else {
                 continue;
             };
@@ -95,10 +82,7 @@ fn view(safeguards: Safeguards) -> View {
 }
 
 fn places_are_uniform(view: &View) -> bool {
-    view.places
-        .iter()
-        .filter(|places| places.iter().sum::<u64>() > 100)
-        .all(|p| p_value(p) > LEVEL)
+    view.places.iter().filter(|places| places.iter().sum::<u64>() > 100).all(|p| p_value(p) > LEVEL)
 }
 
 fn junk_is_uniform(view: &View) -> bool {

@@ -18,12 +18,10 @@ use crate::inputs::{MechanismArgs, UsageArgs, VotesArgs};
 
 /// Accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield analyze --votes examples/synthetic/votes.npy \
+#[command(after_help = "Example:\n  shield analyze --votes examples/synthetic/votes.npy \
     --labels examples/synthetic/labels.npy --polynomial 2X^3+3X^2+X --offset 5\n\n\
     Only the data-independent figures may be published: the others depend on the votes, and so say \
-    something about them."
-)]
+    something about them.")]
 pub(super) struct AnalyzeArgs {
     #[command(flatten)]
     votes: VotesArgs,
@@ -113,18 +111,8 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     let (accuracy, epsilon) = match args.name {
         Name::Shield => shield(&mechanism, &votes, &histograms, labels.as_ref(), usage),
         Name::Exact => exact(&histograms, labels.as_ref()),
-        Name::Lnmax => noisy(
-            NoisyArgmax::Laplace(noise),
-            &histograms,
-            labels.as_ref(),
-            usage,
-        ),
-        Name::Gnmax => noisy(
-            NoisyArgmax::Gaussian(noise),
-            &histograms,
-            labels.as_ref(),
-            usage,
-        ),
+        Name::Lnmax => noisy(NoisyArgmax::Laplace(noise), &histograms, labels.as_ref(), usage),
+        Name::Gnmax => noisy(NoisyArgmax::Gaussian(noise), &histograms, labels.as_ref(), usage),
     };
     spinner.finish_and_clear();
     let ours = args.name == Name::Shield;
@@ -150,9 +138,7 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     };
     match output {
         Output::Json => {
-            console::warn(&format!(
-                "published, renyi and teacher_wise: {DO_NOT_PUBLISH}"
-            ));
+            console::warn(&format!("published, renyi and teacher_wise: {DO_NOT_PUBLISH}"));
             console::print_json(&analysis)
         }
         Output::Tables => console::print(&describe(&analysis)),
@@ -224,11 +210,7 @@ fn noisy(
 }
 
 fn describe(analysis: &Analysis) -> String {
-    let Shape {
-        samples,
-        teachers,
-        classes,
-    } = analysis.votes;
+    let Shape { samples, teachers, classes } = analysis.votes;
     let accuracy = analysis.accuracy;
     let mechanism = &analysis.mechanism;
     let setting = match (mechanism.polynomial, mechanism.offset, mechanism.sampling) {
@@ -244,23 +226,14 @@ fn describe(analysis: &Analysis) -> String {
         },
     };
     let mut rows = vec![
-        (
-            "votes",
-            format!("{samples} samples x {teachers} teachers, {classes} classes"),
-        ),
+        ("votes", format!("{samples} samples x {teachers} teachers, {classes} classes")),
         ("mechanism", setting),
-        (
-            "ground-truth accuracy (GTA)",
-            percent(accuracy.ground_truth),
-        ),
+        ("ground-truth accuracy (GTA)", percent(accuracy.ground_truth)),
         ("probability of the argmax", percent(accuracy.argmax)),
     ];
     if let Some(correct) = accuracy.correct_labels {
         let share = percent(correct / samples as f64);
-        rows.push((
-            "expected correct labels",
-            format!("{correct:.1} of {samples} ({share})"),
-        ));
+        rows.push(("expected correct labels", format!("{correct:.1} of {samples} ({share})")));
     }
     if accuracy.failure > 0.0 {
         rows.push(("probability of no label", percent(accuracy.failure)));
@@ -269,24 +242,14 @@ fn describe(analysis: &Analysis) -> String {
     let exact = costs.exact.as_ref();
     let row = |name: &str, moments: Epsilon, exact: Option<Epsilon>, publish: &str| {
         let exact = exact.map_or_else(String::new, |exact| format!("{exact:.3}"));
-        vec![
-            name.to_owned(),
-            format!("{moments:.3}"),
-            exact,
-            publish.to_owned(),
-        ]
+        vec![name.to_owned(), format!("{moments:.3}"), exact, publish.to_owned()]
     };
     let table = console::table(
         &["epsilon", "by moments", "exact", "may it be published?"],
         [
             row("published", costs.published, None, "no"),
             row("renyi", costs.renyi, None, "no"),
-            row(
-                "teacher-wise",
-                costs.teacher_wise,
-                exact.map(|exact| exact.teacher_wise),
-                "no",
-            ),
+            row("teacher-wise", costs.teacher_wise, exact.map(|exact| exact.teacher_wise), "no"),
             row(
                 "data-independent",
                 costs.data_independent,

@@ -120,10 +120,7 @@ fn bound(
         return console::print_json(&document);
     }
     let mut rows = vec![
-        (
-            "election",
-            format!("{teachers} teachers, {classes} classes"),
-        ),
+        ("election", format!("{teachers} teachers, {classes} classes")),
         (
             "mechanism",
             format!(
@@ -131,16 +128,10 @@ fn bound(
                 mechanism.polynomial, mechanism.offset, mechanism.sampling
             ),
         ),
-        (
-            "usage",
-            format!("{} queries, delta {:e}", usage.queries, usage.delta.get()),
-        ),
+        ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
     ];
     if let (Some(budget), Some(within)) = (budget, within) {
-        rows.push((
-            "queries within the budget",
-            format!("{within} cost at most {budget}"),
-        ));
+        rows.push(("queries within the budget", format!("{within} cost at most {budget}")));
     }
     let row = |name: &str, proven: Epsilon, found: &WorstFound| {
         let ratio = ratio(proven, found).map_or_else(String::new, |ratio| format!("{ratio:.4}"));
@@ -154,10 +145,7 @@ fn bound(
     };
     let table = console::table(
         &["epsilon", "proven", "worst found", "ratio", "its histogram"],
-        [
-            row("by moments", epsilon, &found),
-            row("exact", exact, &found_exact),
-        ],
+        [row("by moments", epsilon, &found), row("exact", exact, &found_exact)],
     );
     console::print(&format!(
         "{}\n{table}Both proven figures hold for all votes there could be, and are safe to publish; the smaller one counts.\n\
@@ -210,9 +198,7 @@ fn pair(
     let back = laws.reversed();
     let queries = usage.queries.count() as f64;
     let moments = |order: f64| queries * laws.log_moment(order).max(back.log_moment(order));
-    let renyi = Conversion::Renyi
-        .minimise(usage.delta, moments)
-        .rounded_up();
+    let renyi = Conversion::Renyi.minimise(usage.delta, moments).rounded_up();
     let exact = exact_of_pair(&laws, usage);
     match output {
         Output::Json => console::print_json(&json!({
@@ -226,14 +212,8 @@ fn pair(
             "exact": exact,
         })),
         Output::Tables => console::print(&console::properties(&[
-            (
-                "pair",
-                format!("{votes:?}, one vote moves from class {from} to class {to}"),
-            ),
-            (
-                "usage",
-                format!("{} queries, delta {:e}", usage.queries, usage.delta.get()),
-            ),
+            ("pair", format!("{votes:?}, one vote moves from class {from} to class {to}")),
+            ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
             ("epsilon by moments", format!("{renyi:.4}")),
             ("epsilon, exact", format!("{exact:.4}")),
         ])),

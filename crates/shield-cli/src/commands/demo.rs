@@ -42,10 +42,7 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let mechanism = Mechanism::default();
     let histograms: Vec<Histogram> = votes.histograms().collect();
     let accuracy = Accuracy::of(&mechanism, &histograms, Some(&truth));
-    let plurality: Vec<_> = histograms
-        .iter()
-        .map(|votes| votes.leaders().next())
-        .collect();
+    let plurality: Vec<_> = histograms.iter().map(|votes| votes.leaders().next()).collect();
     let plurality = Labels::new(plurality)?.agreement(&truth);
     let (samples, teachers) = (votes.samples(), votes.teachers());
 
@@ -87,18 +84,9 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
         console::table(
             &["right labels", "of all"],
             [
-                vec![
-                    "exact argmax, no privacy".to_owned(),
-                    of_all(plurality as f64)
-                ],
-                vec![
-                    "SHIELD, expected".to_owned(),
-                    of_all(accuracy.correct_labels.unwrap_or(0.0))
-                ],
-                vec![
-                    "SHIELD, this run".to_owned(),
-                    of_all(labelling.correct.unwrap_or(0) as f64)
-                ],
+                vec!["exact argmax, no privacy".to_owned(), of_all(plurality as f64)],
+                vec!["SHIELD, expected".to_owned(), of_all(accuracy.correct_labels.unwrap_or(0.0))],
+                vec!["SHIELD, this run".to_owned(), of_all(labelling.correct.unwrap_or(0) as f64)],
             ],
         )
     ))

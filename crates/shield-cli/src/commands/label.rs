@@ -19,11 +19,9 @@ use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield label --votes examples/synthetic/votes.npy \
+#[command(after_help = "Example:\n  shield label --votes examples/synthetic/votes.npy \
     --labels examples/synthetic/labels.npy --backend bfv --out labels.csv\n\n\
-    Without --out the labels go to stdout, one a line."
-)]
+    Without --out the labels go to stdout, one a line.")]
 pub(super) struct LabelArgs {
     #[command(flatten)]
     votes: VotesArgs,
@@ -95,12 +93,7 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     args.out.as_deref().map(files::check_target).transpose()?;
     let (votes, truth) = args.votes.load()?;
     let mechanism = args.mechanism.mechanism();
-    let election = Election::new(
-        votes.teachers(),
-        votes.classes(),
-        votes.samples(),
-        mechanism,
-    )?;
+    let election = Election::new(votes.teachers(), votes.classes(), votes.samples(), mechanism)?;
     let seed = seed(args.seed);
     let engine = match args.backend {
         EngineName::Clear => Engine::Clear,
@@ -176,9 +169,7 @@ fn label_with<B: Backend>(
             .map(|teacher| {
                 let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
                 let own = votes.teacher(teacher, samples.clone());
-                backend
-                    .encrypt(&keys.public, batch, &own, &mut rng)
-                    .map(Some)
+                backend.encrypt(&keys.public, batch, &own, &mut rng).map(Some)
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(Failure::failed)?;
@@ -186,17 +177,12 @@ fn label_with<B: Backend>(
         seconds.encrypt += start.elapsed().as_secs_f64();
 
         let start = Instant::now();
-        let release = backend
-            .aggregate(&keys.evaluation, batch, &ballots, seed)
-            .map_err(Failure::failed)?;
+        let release =
+            backend.aggregate(&keys.evaluation, batch, &ballots, seed).map_err(Failure::failed)?;
         seconds.aggregate += start.elapsed().as_secs_f64();
 
         let start = Instant::now();
-        labels.extend(
-            backend
-                .decrypt(&keys.secret, batch, &release)
-                .map_err(Failure::failed)?,
-        );
+        labels.extend(backend.decrypt(&keys.secret, batch, &release).map_err(Failure::failed)?);
         seconds.decrypt += start.elapsed().as_secs_f64();
         progress.inc(samples.len() as u64);
     }
@@ -215,19 +201,11 @@ fn label_with<B: Backend>(
 /// The run in a few lines.
 pub(super) fn describe(labelling: &Labelling) -> String {
     let samples = labelling.labels.len();
-    let absent = labelling
-        .labels
-        .iter()
-        .filter(|label| label.is_none())
-        .count();
+    let absent = labelling.labels.iter().filter(|label| label.is_none()).count();
     let seconds = labelling.seconds;
     let mut rows = vec![(
         "labelled",
-        format!(
-            "{} of {samples} samples ({} backend)",
-            samples - absent,
-            labelling.backend
-        ),
+        format!("{} of {samples} samples ({} backend)", samples - absent, labelling.backend),
     )];
     if let Some(correct) = labelling.correct {
         let share = percent(correct as f64 / samples as f64);
@@ -235,10 +213,7 @@ pub(super) fn describe(labelling: &Labelling) -> String {
     }
     rows.extend([
         ("keys", duration(seconds.keygen)),
-        (
-            "encryption",
-            format!("{}, all teachers", duration(seconds.encrypt)),
-        ),
+        ("encryption", format!("{}, all teachers", duration(seconds.encrypt))),
         (
             "aggregation",
             format!(

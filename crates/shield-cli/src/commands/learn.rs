@@ -17,11 +17,9 @@ use crate::inputs::on_threads;
 
 /// Train a student on privately labelled test images of MNIST
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield learn --data mnist/package/data --labels labels.csv \
+#[command(after_help = "Example:\n  shield learn --data mnist/package/data --labels labels.csv \
     --queries 100 --out student.model\n\n\
-    The labels are those of the first test images; the images after them are for testing."
-)]
+    The labels are those of the first test images; the images after them are for testing.")]
 pub(super) struct LearnArgs {
     /// Folder with the four files of MNIST
     #[arg(long, value_name = "FOLDER")]
@@ -104,11 +102,7 @@ pub(super) fn run(args: &LearnArgs, output: Output) -> Result<(), Failure> {
         .save(&args.out)
         .map_err(|error| Failure::failed(format!("{}: {error}", args.out.display())))?;
     let found = student.predict(&public.images.select(args.images..total));
-    let right = found
-        .iter()
-        .zip(&public.classes[args.images..])
-        .filter(|(a, b)| a == b)
-        .count();
+    let right = found.iter().zip(&public.classes[args.images..]).filter(|(a, b)| a == b).count();
     let accuracy = right as f64 / found.len() as f64;
     let used = labels.iter().flatten().count();
     match output {
@@ -121,14 +115,8 @@ pub(super) fn run(args: &LearnArgs, output: Output) -> Result<(), Failure> {
         })),
         Output::Tables => console::print(&console::properties(&[
             ("student", args.out.display().to_string()),
-            (
-                "learnt from",
-                format!("{used} labels, {} images", args.images),
-            ),
-            (
-                "right on other images",
-                format!("{} of {}", percent(accuracy), found.len()),
-            ),
+            ("learnt from", format!("{used} labels, {} images", args.images)),
+            ("right on other images", format!("{} of {}", percent(accuracy), found.len())),
             ("time", duration(seconds)),
         ])),
     }
@@ -146,9 +134,7 @@ fn chosen(labels: &[Label], args: &LearnArgs) -> Result<Vec<Label>, Failure> {
     }
     let mut left = args.queries.unwrap_or(usize::MAX);
     if left == 0 {
-        return Err(Failure::bad_input(
-            "--queries is 0; a student needs labels to learn from",
-        ));
+        return Err(Failure::bad_input("--queries is 0; a student needs labels to learn from"));
     }
     let mut chosen: Vec<Label> = labels.iter().copied().take(args.images).collect();
     chosen.resize(args.images, None);

@@ -27,8 +27,6 @@ pub(super) fn run(args: &ManArgs) -> Result<(), Failure> {
         return clap_mangen::generate_to(program, folder).map_err(cannot);
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(program)
-        .render(&mut page)
-        .map_err(Failure::failed)?;
+    clap_mangen::Man::new(program).render(&mut page).map_err(Failure::failed)?;
     console::print(&String::from_utf8_lossy(&page))
 }

@@ -72,11 +72,7 @@ pub(crate) enum Output {
 
 /// Runs the command that the arguments name.
 pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
-    let output = if cli.json {
-        Output::Json
-    } else {
-        Output::Tables
-    };
+    let output = if cli.json { Output::Json } else { Output::Tables };
     match cli.command {
         Command::Demo(args) => demo::run(&args, output),
         Command::Label(args) => label::run(&args, output),

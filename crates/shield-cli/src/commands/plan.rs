@@ -105,11 +105,8 @@ fn describe(plan: &Plan) -> String {
     let layout = plan.layout();
     let bytes = |count: usize| format!("{:.2} MB", count as f64 / 1e6);
     let moduli = plan.moduli_bits();
-    let noise: Vec<String> = plan
-        .noise_bits()
-        .iter()
-        .map(|(stage, bits)| format!("{stage} {bits:.1}"))
-        .collect();
+    let noise: Vec<String> =
+        plan.noise_bits().iter().map(|(stage, bits)| format!("{stage} {bits:.1}")).collect();
     console::properties(&[
         (
             "ring",
@@ -121,10 +118,7 @@ fn describe(plan: &Plan) -> String {
                 plan.plaintext_modulus()
             ),
         ),
-        (
-            "security",
-            format!("{} bits (log q = {})", plan.security_bits(), plan.log_q()),
-        ),
+        ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
         (
             "layout",
             format!(
@@ -155,14 +149,8 @@ fn describe(plan: &Plan) -> String {
                 shield_bfv::flooding::STATISTICAL_BITS
             ),
         ),
-        (
-            "noise margin",
-            format!("{:.1} bits", plan.noise_margin_bits()),
-        ),
-        (
-            "ballot",
-            format!("{} a teacher and batch", bytes(plan.ballot_bytes())),
-        ),
+        ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
+        ("ballot", format!("{} a teacher and batch", bytes(plan.ballot_bytes()))),
         ("evaluation key", bytes(plan.evaluation_key_bytes())),
         ("result", format!("{} a batch", bytes(plan.result_bytes()))),
     ])

@@ -44,26 +44,16 @@ pub(super) fn run(args: &PredictArgs, output: Output) -> Result<(), Failure> {
         )));
     }
     let found = student.predict(&public.images);
-    let right = found
-        .iter()
-        .zip(&public.classes)
-        .filter(|(a, b)| a == b)
-        .count();
+    let right = found.iter().zip(&public.classes).filter(|(a, b)| a == b).count();
     let accuracy = right as f64 / found.len() as f64;
-    let labels = found
-        .iter()
-        .map(|&class| Some(Class(u16::from(class))))
-        .collect();
+    let labels = found.iter().map(|&class| Some(Class(u16::from(class)))).collect();
     files::write_labels(&args.out, &Labels::new(labels)?).map_err(Failure::failed)?;
     match output {
         Output::Json => {
             console::print_json(&json!({ "images": found.len(), "accuracy": accuracy }))
         }
         Output::Tables => console::print(&console::properties(&[
-            (
-                "predicted",
-                format!("{} ({} images)", args.out.display(), found.len()),
-            ),
+            ("predicted", format!("{} ({} images)", args.out.display(), found.len())),
             ("right", percent(accuracy)),
         ])),
     }

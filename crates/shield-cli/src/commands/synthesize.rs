@@ -49,18 +49,11 @@ pub(super) fn run(args: &SynthesizeArgs, output: Output) -> Result<(), Failure> 
     files::write_votes(&args.votes, &votes).map_err(Failure::failed)?;
     files::write_labels(&args.labels, &labels).map_err(Failure::failed)?;
     let samples = votes.samples() as f64;
-    let top_share = votes
-        .histograms()
-        .map(|histogram| histogram.top_share())
-        .sum::<f64>()
-        / samples;
+    let top_share =
+        votes.histograms().map(|histogram| histogram.top_share()).sum::<f64>() / samples;
     let leads =
         |(histogram, truth): &(Histogram, &shield::Label)| histogram.leaders().next() == **truth;
-    let right = votes
-        .histograms()
-        .zip(labels.as_slice())
-        .filter(leads)
-        .count();
+    let right = votes.histograms().zip(labels.as_slice()).filter(leads).count();
     match output {
         Output::Json => console::print_json(&json!({
             "samples": votes.samples(),
@@ -81,14 +74,8 @@ pub(super) fn run(args: &SynthesizeArgs, output: Output) -> Result<(), Failure> 
                 ),
             ),
             ("true labels", args.labels.display().to_string()),
-            (
-                "mean share of the leading class",
-                console::percent(top_share),
-            ),
-            (
-                "leading class is the true one",
-                console::percent(right as f64 / samples),
-            ),
+            ("mean share of the leading class", console::percent(top_share)),
+            ("leading class is the true one", console::percent(right as f64 / samples)),
         ])),
     }
 }

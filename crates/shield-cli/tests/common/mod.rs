@@ -10,10 +10,7 @@ use serde_json::Value;
 
 /// Runs the program.
 pub fn shield(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_shield"))
-        .args(arguments)
-        .output()
-        .expect("the program runs")
+    Command::new(env!("CARGO_BIN_EXE_shield")).args(arguments).output().expect("the program runs")
 }
 
 /// What it wrote to stdout.
@@ -29,23 +26,13 @@ pub fn stderr(output: &Output) -> String {
 /// Runs the program, which must succeed and print one JSON document.
 pub fn json(arguments: &[&str]) -> Value {
     let output = shield(arguments);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{arguments:?}: {}",
-        stderr(&output)
-    );
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("one JSON document on stdout")
 }
 
 /// The keys of an object.
 pub fn keys(value: &Value) -> Vec<&str> {
-    value
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
+    value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 /// Fails unless the object has all the keys.

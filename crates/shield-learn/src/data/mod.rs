@@ -20,10 +20,7 @@ impl Images {
     /// # Panics
     /// If the pixels are not a whole number of images.
     pub fn new(side: usize, pixels: Vec<f32>) -> Self {
-        assert!(
-            side > 0 && pixels.len().is_multiple_of(side * side),
-            "whole images"
-        );
+        assert!(side > 0 && pixels.len().is_multiple_of(side * side), "whole images");
         Self { side, pixels }
     }
 
@@ -56,13 +53,8 @@ impl Images {
     /// Some of the images, in the order asked for.
     #[must_use]
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Self {
-        let pixels = indices
-            .into_iter()
-            .flat_map(|index| self.image(index).iter().copied());
-        Self {
-            side: self.side,
-            pixels: pixels.collect(),
-        }
+        let pixels = indices.into_iter().flat_map(|index| self.image(index).iter().copied());
+        Self { side: self.side, pixels: pixels.collect() }
     }
 }
 

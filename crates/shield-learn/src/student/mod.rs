@@ -80,11 +80,7 @@ impl Variant {
         match self {
             Self::Strong | Self::Plain => base,
             // As many steps on a hundred images as others take on thousands would only overfit.
-            Self::Supervised => Training {
-                epochs: 200,
-                batch: 16,
-                ..base
-            },
+            Self::Supervised => Training { epochs: 200, batch: 16, ..base },
         }
     }
 
@@ -98,10 +94,7 @@ impl Variant {
         seed: u64,
     ) -> Result<Model, LearnError> {
         if labels.len() != prepared.len() {
-            return Err(LearnError::LabelCount {
-                labels: labels.len(),
-                images: prepared.len(),
-            });
+            return Err(LearnError::LabelCount { labels: labels.len(), images: prepared.len() });
         }
         let labelled: Vec<usize> = (0..labels.len()).filter(|&i| labels[i].is_some()).collect();
         if labelled.is_empty() {
@@ -115,8 +108,6 @@ impl Variant {
         let known = labelled.iter().filter_map(|&index| labels[index]);
         let known: Vec<usize> = known.map(Class::index).collect();
         let targets = Targets::certain(classes.count(), known);
-        Ok(self
-            .training()
-            .run(&prepared.select(labelled), &targets, &mut rng))
+        Ok(self.training().run(&prepared.select(labelled), &targets, &mut rng))
     }
 }

@@ -41,12 +41,7 @@ impl Neighbours {
         }
         let degrees: Vec<f32> = edges
             .iter()
-            .map(|row| {
-                row.iter()
-                    .map(|&(_, weight)| weight)
-                    .sum::<f32>()
-                    .max(1e-12)
-            })
+            .map(|row| row.iter().map(|&(_, weight)| weight).sum::<f32>().max(1e-12))
             .collect();
         for (from, row) in edges.iter_mut().enumerate() {
             for (to, weight) in row {
@@ -77,30 +72,21 @@ fn nearest(images: &Images) -> Vec<Vec<(usize, f32)>> {
     const AT_ONCE: usize = 128;
     let (count, size) = (images.len(), images.side() * images.side());
     let device = Device::flex();
-    let all = Tensor::<2>::from_data(
-        TensorData::new(images.pixels().to_vec(), [count, size]),
-        &device,
-    );
+    let all =
+        Tensor::<2>::from_data(TensorData::new(images.pixels().to_vec(), [count, size]), &device);
     let turned = all.clone().transpose();
-    let norms: Vec<f32> = (0..count)
-        .map(|i| images.image(i).iter().map(|pixel| pixel * pixel).sum())
-        .collect();
+    let norms: Vec<f32> =
+        (0..count).map(|i| images.image(i).iter().map(|pixel| pixel * pixel).sum()).collect();
     let starts: Vec<usize> = (0..count).step_by(AT_ONCE).collect();
     let blocks: Vec<Vec<Vec<(usize, f32)>>> = starts
         .into_par_iter()
         .map(|start| {
             let end = (start + AT_ONCE).min(count);
-            let products = all
-                .clone()
-                .slice([start..end, 0..size])
-                .matmul(turned.clone());
-            let products: Vec<f32> = products
-                .into_data()
-                .try_to_vec()
-                .expect("products are 32-bit floats");
+            let products = all.clone().slice([start..end, 0..size]).matmul(turned.clone());
+            let products: Vec<f32> =
+                products.into_data().try_to_vec().expect("products are 32-bit floats");
             let rows = products.chunks_exact(count).enumerate();
-            rows.map(|(row, products)| closest(start + row, products, &norms))
-                .collect()
+            rows.map(|(row, products)| closest(start + row, products, &norms)).collect()
         })
         .collect();
     blocks.concat()
@@ -108,10 +94,8 @@ fn nearest(images: &Images) -> Vec<Vec<(usize, f32)>> {
 
 fn closest(from: usize, products: &[f32], norms: &[f32]) -> Vec<(usize, f32)> {
     let squared = |to: usize| (norms[from] + norms[to] - 2.0 * products[to]).max(0.0);
-    let mut others: Vec<(usize, f32)> = (0..products.len())
-        .filter(|&to| to != from)
-        .map(|to| (to, squared(to)))
-        .collect();
+    let mut others: Vec<(usize, f32)> =
+        (0..products.len()).filter(|&to| to != from).map(|to| (to, squared(to))).collect();
     let keep = NEIGHBOURS.min(others.len());
     // Ties by index, so that the graph does not depend on the order of comparison.
     let order = |a: &(usize, f32), b: &(usize, f32)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
@@ -132,18 +116,11 @@ mod tests {
     fn the_nearest_are_those_of_brute_force() {
         let images = drawn_digits(40, 3).images;
         let distance = |a: usize, b: usize| -> f32 {
-            images
-                .image(a)
-                .iter()
-                .zip(images.image(b))
-                .map(|(x, y)| (x - y).powi(2))
-                .sum()
+            images.image(a).iter().zip(images.image(b)).map(|(x, y)| (x - y).powi(2)).sum()
         };
         for (from, found) in nearest(&images).iter().enumerate() {
-            let mut expected: Vec<f32> = (0..40)
-                .filter(|&to| to != from)
-                .map(|to| distance(from, to))
-                .collect();
+            let mut expected: Vec<f32> =
+                (0..40).filter(|&to| to != from).map(|to| distance(from, to)).collect();
             expected.sort_by(f32::total_cmp);
             for (&(to, squared), expected) in found.iter().zip(&expected) {
                 assert!(
@@ -159,11 +136,8 @@ mod tests {
         let graph = Neighbours::of(&drawn_digits(50, 4).images);
         for from in 0..graph.len() {
             for &(to, weight) in graph.row(from) {
-                let back = graph
-                    .row(to)
-                    .iter()
-                    .find(|&&(end, _)| end == from)
-                    .expect("an edge back");
+                let back =
+                    graph.row(to).iter().find(|&&(end, _)| end == from).expect("an edge back");
                 assert!((back.1 - weight).abs() < 1e-6);
             }
         }

@@ -17,10 +17,7 @@ pub struct Propagation {
 
 impl Default for Propagation {
     fn default() -> Self {
-        Self {
-            trust: 0.99,
-            steps: 300,
-        }
+        Self { trust: 0.99, steps: 300 }
     }
 }
 

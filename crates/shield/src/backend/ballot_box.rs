@@ -85,16 +85,11 @@ impl<B: Ballot> MemoryBallotBox<B> {
 impl<B: Ballot> BallotBox<B> for MemoryBallotBox<B> {
     fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
         let nobody = || Presence::none(self.samples);
-        Ok(self
-            .ballot(teacher)
-            .map_or_else(nobody, |ballot| ballot.presence().clone()))
+        Ok(self.ballot(teacher).map_or_else(nobody, |ballot| ballot.presence().clone()))
     }
 
     fn open(&self, teacher: u32) -> Result<Cow<'_, B>, BallotBoxError> {
-        let missing = || BallotBoxError {
-            teacher,
-            source: "there is none in the box".into(),
-        };
+        let missing = || BallotBoxError { teacher, source: "there is none in the box".into() };
         self.ballot(teacher).map(Cow::Borrowed).ok_or_else(missing)
     }
 }

@@ -31,9 +31,7 @@ pub struct ClearBallot {
 
 impl std::fmt::Debug for ClearBallot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClearBallot")
-            .field("samples", &self.votes.len())
-            .finish_non_exhaustive()
+        f.debug_struct("ClearBallot").field("samples", &self.votes.len()).finish_non_exhaustive()
     }
 }
 
@@ -79,10 +77,7 @@ impl ClearBackend {
 
     /// The clear backend for an election.
     pub fn new(election: Election) -> Self {
-        Self {
-            election,
-            samples_per_batch: Self::SAMPLES_PER_BATCH,
-        }
+        Self { election, samples_per_batch: Self::SAMPLES_PER_BATCH }
     }
 }
 
@@ -107,11 +102,7 @@ impl Backend for ClearBackend {
     }
 
     fn generate_keys<R: RngCore + CryptoRng>(&self, _: &mut R) -> Result<KeysOf<Self>, ClearError> {
-        Ok(Keys {
-            secret: NoKey,
-            public: NoKey,
-            evaluation: NoKey,
-        })
+        Ok(Keys { secret: NoKey, public: NoKey, evaluation: NoKey })
     }
 
     fn encrypt<R: RngCore + CryptoRng>(
@@ -123,26 +114,16 @@ impl Backend for ClearBackend {
     ) -> Result<ClearBallot, ClearError> {
         let samples = self.batch(batch).len();
         if votes.len() != samples {
-            return Err(ClearError::VoteCount {
-                votes: votes.len(),
-                samples,
-            });
+            return Err(ClearError::VoteCount { votes: votes.len(), samples });
         }
         let classes = self.election.classes();
         for (sample, vote) in votes.iter().enumerate() {
             if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-                return Err(ClearError::NotAClass {
-                    sample,
-                    class,
-                    classes: classes.count(),
-                });
+                return Err(ClearError::NotAClass { sample, class, classes: classes.count() });
             }
         }
         let presence = Presence::new(votes.iter().map(Option::is_some));
-        Ok(ClearBallot {
-            votes: votes.to_vec(),
-            presence,
-        })
+        Ok(ClearBallot { votes: votes.to_vec(), presence })
     }
 
     fn aggregate<B: BallotBox<ClearBallot>>(
@@ -161,16 +142,12 @@ impl Backend for ClearBackend {
             }
         }
         let urns = urns(&self.election, samples.len(), ballots)?;
-        let labels = urns
-            .iter()
-            .zip(samples)
-            .enumerate()
-            .map(|(place, (urn, sample))| {
-                let draws = Draws::seeded(mechanism, urn, seed, sample as u64);
-                elect(&draws, |teacher| {
-                    votes[teacher as usize][place].expect("the urn holds only who voted")
-                })
-            });
+        let labels = urns.iter().zip(samples).enumerate().map(|(place, (urn, sample))| {
+            let draws = Draws::seeded(mechanism, urn, seed, sample as u64);
+            elect(&draws, |teacher| {
+                votes[teacher as usize][place].expect("the urn holds only who voted")
+            })
+        });
         Ok(ClearRelease(labels.collect()))
     }
 
@@ -191,18 +168,13 @@ mod tests {
 
     #[test]
     fn passes_the_suite() {
-        suite::run(&suite::small_elections(), |election| {
-            Ok(ClearBackend::new(election.clone()))
-        });
+        suite::run(&suite::small_elections(), |election| Ok(ClearBackend::new(election.clone())));
     }
 
     #[test]
     fn passes_the_suite_in_small_batches() {
         suite::run(&suite::small_elections(), |election| {
-            Ok(ClearBackend {
-                samples_per_batch: 3,
-                ..ClearBackend::new(election.clone())
-            })
+            Ok(ClearBackend { samples_per_batch: 3, ..ClearBackend::new(election.clone()) })
         });
     }
 }

@@ -20,10 +20,7 @@ impl Presence {
 
     /// A teacher who is on none of the samples: one who never sent a ballot.
     pub fn none(samples: usize) -> Self {
-        Self {
-            len: samples,
-            words: vec![0; samples.div_ceil(64)],
-        }
+        Self { len: samples, words: vec![0; samples.div_ceil(64)] }
     }
 
     /// From the words of [`Self::words`]; `None` unless they are just as many as needed, with all
@@ -31,10 +28,7 @@ impl Presence {
     pub fn from_words(samples: usize, words: Vec<u64>) -> Option<Self> {
         let spare = samples % 64;
         let tidy = spare == 0 || words.last().is_some_and(|last| last >> spare == 0);
-        (words.len() == samples.div_ceil(64) && tidy).then_some(Self {
-            len: samples,
-            words,
-        })
+        (words.len() == samples.div_ceil(64) && tidy).then_some(Self { len: samples, words })
     }
 
     /// The bits, 64 a word, the first sample lowest.
@@ -72,10 +66,7 @@ mod tests {
         let bits: Vec<bool> = (0..70).map(|i| i % 3 == 0).collect();
         let presence = Presence::new(bits.iter().copied());
         assert!((0..80).all(|i| presence.contains(i) == bits.get(i).copied().unwrap_or(false)));
-        assert_eq!(
-            Presence::from_words(70, presence.words().to_vec()),
-            Some(presence)
-        );
+        assert_eq!(Presence::from_words(70, presence.words().to_vec()), Some(presence));
         assert_eq!(Presence::from_words(70, vec![0, 1 << 6]), None);
         assert_eq!(Presence::from_words(70, vec![0]), None);
         assert!(Presence::none(70).is_nobody());

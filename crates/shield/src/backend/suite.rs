@@ -153,11 +153,7 @@ pub fn labels<B: Backend>(
         let release = backend
             .aggregate(&keys.evaluation, batch, &ballots, seed)
             .expect("the ballots are aggregated");
-        labels.extend(
-            backend
-                .decrypt(&keys.secret, batch, &release)
-                .expect("the student reads"),
-        );
+        labels.extend(backend.decrypt(&keys.secret, batch, &release).expect("the student reads"));
     }
     labels
 }
@@ -172,11 +168,7 @@ fn ballots<B: Backend>(
     let samples = backend.batch(batch);
     let ballot = |teacher| {
         let votes = votes.teacher(teacher, samples.clone());
-        Some(
-            backend
-                .encrypt(&keys.public, batch, &votes, rng)
-                .expect("a ballot"),
-        )
+        Some(backend.encrypt(&keys.public, batch, &votes, rng).expect("a ballot"))
     };
     MemoryBallotBox::new(samples.len(), (0..votes.teachers()).map(ballot).collect())
 }
@@ -189,13 +181,7 @@ fn labels_are_those_of_the_operator<B: Backend>(
 ) {
     for seed in [Seed::from_number(1), Seed::from_number(2)] {
         let found = labels(backend, keys, &case.votes, &seed, rng);
-        assert_eq!(
-            found,
-            case.expected(&seed),
-            "{} on {:?}",
-            backend.name(),
-            case.election
-        );
+        assert_eq!(found, case.expected(&seed), "{} on {:?}", backend.name(), case.election);
     }
 }
 
@@ -209,39 +195,23 @@ fn a_teacher_may_be_missing<B: Backend>(
     let last = case.votes.teachers() - 1;
     let rows = (0..case.votes.samples()).map(|sample| {
         let votes = case.votes.sample(sample).enumerate();
-        votes
-            .map(|(teacher, vote)| vote.filter(|_| teacher != last))
-            .collect::<Vec<_>>()
+        votes.map(|(teacher, vote)| vote.filter(|_| teacher != last)).collect::<Vec<_>>()
     });
     let votes = Votes::from_rows(case.votes.classes(), rows).expect("valid votes");
-    let without = Case {
-        election: case.election.clone(),
-        votes,
-    };
+    let without = Case { election: case.election.clone(), votes };
     let seed = Seed::from_number(3);
     let samples = backend.batch(0);
     let mut ballots: Vec<Option<B::Ballot>> = (0..last)
         .map(|teacher| {
             let votes = case.votes.teacher(teacher, samples.clone());
-            Some(
-                backend
-                    .encrypt(&keys.public, 0, &votes, rng)
-                    .expect("a ballot"),
-            )
+            Some(backend.encrypt(&keys.public, 0, &votes, rng).expect("a ballot"))
         })
         .collect();
     ballots.push(None);
     let ballots = MemoryBallotBox::new(samples.len(), ballots);
-    let release = backend
-        .aggregate(&keys.evaluation, 0, &ballots, &seed)
-        .expect("a release");
+    let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
     let found = backend.decrypt(&keys.secret, 0, &release).expect("labels");
-    assert_eq!(
-        found,
-        without.expected(&seed)[samples],
-        "{} without a teacher",
-        backend.name()
-    );
+    assert_eq!(found, without.expected(&seed)[samples], "{} without a teacher", backend.name());
 }
 
 fn bad_votes_are_refused<B: Backend>(
@@ -254,24 +224,12 @@ fn bad_votes_are_refused<B: Backend>(
     let stray = Class(u16::try_from(case.election.classes().count()).expect("16 bits"));
     let mut votes = vec![Some(Class(0)); samples];
     votes[samples - 1] = Some(stray);
-    assert!(
-        backend.encrypt(&keys.public, 0, &votes, rng).is_err(),
-        "a vote that is not a class"
-    );
+    assert!(backend.encrypt(&keys.public, 0, &votes, rng).is_err(), "a vote that is not a class");
     let short = vec![Some(Class(0)); samples - 1];
-    assert!(
-        backend.encrypt(&keys.public, 0, &short, rng).is_err(),
-        "a vote too few"
-    );
+    assert!(backend.encrypt(&keys.public, 0, &short, rng).is_err(), "a vote too few");
     let long = vec![Some(Class(0)); samples + 1];
-    assert!(
-        backend.encrypt(&keys.public, 0, &long, rng).is_err(),
-        "a vote too many"
-    );
+    assert!(backend.encrypt(&keys.public, 0, &long, rng).is_err(), "a vote too many");
     let past = backend.batches();
     let none = vec![Some(Class(0)); samples];
-    assert!(
-        backend.encrypt(&keys.public, past, &none, rng).is_err(),
-        "a batch past the last"
-    );
+    assert!(backend.encrypt(&keys.public, past, &none, rng).is_err(), "a batch past the last");
 }

@@ -21,11 +21,8 @@ pub(super) fn read(
         if reader.read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        let bytes = if rows == 0 {
-            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)
-        } else {
-            &line
-        };
+        let bytes =
+            if rows == 0 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end_matches(['\n', '\r']);
         rows += 1;
@@ -39,19 +36,11 @@ pub(super) fn read(
         }
         into.end_row()?;
     }
-    if rows == 0 {
-        Err(FileProblem::Empty)
-    } else {
-        Ok(into)
-    }
+    if rows == 0 { Err(FileProblem::Empty) } else { Ok(into) }
 }
 
 fn push(into: &mut VotesBuilder, cell: &str) -> Result<(), FileProblem> {
-    let number = if cell.is_empty() {
-        Ok(-1)
-    } else {
-        cell.parse::<i128>()
-    };
+    let number = if cell.is_empty() { Ok(-1) } else { cell.parse::<i128>() };
     let Ok(number) = number else {
         let (row, column) = into.place();
         let hint = match cell {
@@ -60,18 +49,8 @@ fn push(into: &mut VotesBuilder, cell: &str) -> Result<(), FileProblem> {
             _ if row == 1 => " (if row 1 is a header, remove it)",
             _ => "",
         };
-        let cell = cell
-            .chars()
-            .take(40)
-            .collect::<String>()
-            .escape_debug()
-            .to_string();
-        return Err(FileProblem::NotANumber {
-            row,
-            column,
-            cell,
-            hint,
-        });
+        let cell = cell.chars().take(40).collect::<String>().escape_debug().to_string();
+        return Err(FileProblem::NotANumber { row, column, cell, hint });
     };
     Ok(into.push(number)?)
 }

@@ -71,10 +71,7 @@ pub enum FileProblem {
 
 impl FileProblem {
     fn of(self, path: &Path) -> FileError {
-        FileError {
-            path: path.to_owned(),
-            problem: self,
-        }
+        FileError { path: path.to_owned(), problem: self }
     }
 }
 
@@ -99,11 +96,8 @@ enum Packing {
 
 impl Kind {
     fn of(path: &Path) -> Result<Self, FileProblem> {
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or("")
-            .to_ascii_lowercase();
+        let name =
+            path.file_name().and_then(|name| name.to_str()).unwrap_or("").to_ascii_lowercase();
         let (name, packing) = match name.strip_suffix(".gz") {
             Some(name) => (name, Packing::Gzip),
             None => (name.as_str(), Packing::Plain),
@@ -122,17 +116,14 @@ const MAX_UNPACKED: u64 = 4 << 30;
 
 fn unpack(packed: impl Read) -> Result<Vec<u8>, FileProblem> {
     let mut bytes = Vec::new();
-    let unpacked = flate2::read::MultiGzDecoder::new(packed)
-        .take(MAX_UNPACKED)
-        .read_to_end(&mut bytes);
+    let unpacked =
+        flate2::read::MultiGzDecoder::new(packed).take(MAX_UNPACKED).read_to_end(&mut bytes);
     match unpacked {
-        Ok(length) if length as u64 == MAX_UNPACKED => Err(FileProblem::Array(
-            "it unpacks to more than 4 GiB; give smaller files".to_owned(),
-        )),
+        Ok(length) if length as u64 == MAX_UNPACKED => {
+            Err(FileProblem::Array("it unpacks to more than 4 GiB; give smaller files".to_owned()))
+        }
         Ok(_) => Ok(bytes),
-        Err(error) => Err(FileProblem::Array(format!(
-            "not a whole gzip file: {error}"
-        ))),
+        Err(error) => Err(FileProblem::Array(format!("not a whole gzip file: {error}"))),
     }
 }
 
@@ -157,34 +148,20 @@ pub fn votes_from_packed_npy(
 ) -> Result<Votes, FileProblem> {
     let bytes = unpack(packed)?;
     let votes = VotesBuilder::new(classes);
-    Ok(npy::read(
-        bytes.as_slice(),
-        bytes.len() as u64,
-        votes,
-        Columns::Teachers,
-    )?
-    .finish()?)
+    Ok(npy::read(bytes.as_slice(), bytes.len() as u64, votes, Columns::Teachers)?.finish()?)
 }
 
 /// Reads `.npy.gz` labels that are at hand as bytes.
 pub fn labels_from_packed_npy(packed: &[u8]) -> Result<Labels, FileProblem> {
     let bytes = unpack(packed)?;
-    let column = npy::read(
-        bytes.as_slice(),
-        bytes.len() as u64,
-        VotesBuilder::new(None),
-        Columns::One,
-    )?;
+    let column =
+        npy::read(bytes.as_slice(), bytes.len() as u64, VotesBuilder::new(None), Columns::One)?;
     column_labels(column)
 }
 
 fn column_labels(column: VotesBuilder) -> Result<Labels, FileProblem> {
     let column = column.finish()?;
-    Ok(Labels::new(
-        (0..column.samples())
-            .map(|sample| column.vote(sample, 0))
-            .collect(),
-    )?)
+    Ok(Labels::new((0..column.samples()).map(|sample| column.vote(sample, 0)).collect())?)
 }
 
 /// What the columns of a file are: teachers, or the one column of labels.
@@ -199,27 +176,15 @@ fn read(path: &Path, into: VotesBuilder, columns: Columns) -> Result<VotesBuilde
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     if file.metadata()?.is_dir() {
-        return Err(FileProblem::Array(
-            "this is a folder; give a file".to_owned(),
-        ));
+        return Err(FileProblem::Array("this is a folder; give a file".to_owned()));
     }
     match kind.packing {
-        Packing::Plain => read_content(
-            kind.content,
-            io::BufReader::new(file),
-            length,
-            into,
-            columns,
-        ),
+        Packing::Plain => {
+            read_content(kind.content, io::BufReader::new(file), length, into, columns)
+        }
         Packing::Gzip => {
             let bytes = unpack(file)?;
-            read_content(
-                kind.content,
-                bytes.as_slice(),
-                bytes.len() as u64,
-                into,
-                columns,
-            )
+            read_content(kind.content, bytes.as_slice(), bytes.len() as u64, into, columns)
         }
     }
 }
@@ -241,13 +206,11 @@ fn read_content(
 /// work is done, not after.
 pub fn check_target(path: &Path) -> Result<(), FileError> {
     let checked = Kind::of(path).and_then(|_| {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         match folder {
-            Some(folder) if !folder.is_dir() => Err(FileProblem::NoFolder {
-                folder: folder.to_owned(),
-            }),
+            Some(folder) if !folder.is_dir() => {
+                Err(FileProblem::NoFolder { folder: folder.to_owned() })
+            }
             _ => Ok(()),
         }
     });
@@ -264,14 +227,7 @@ pub fn write_votes(path: &Path, votes: &Votes) -> Result<(), FileError> {
 /// Writes labels, whole or not at all.
 pub fn write_labels(path: &Path, labels: &Labels) -> Result<(), FileError> {
     let shape = [labels.as_slice().len()];
-    write(
-        path,
-        &shape,
-        labels
-            .as_slice()
-            .iter()
-            .map(|&label| std::iter::once(label)),
-    )
+    write(path, &shape, labels.as_slice().iter().map(|&label| std::iter::once(label)))
 }
 
 fn write<Row: Iterator<Item = Option<Class>>>(

@@ -29,9 +29,7 @@ pub(super) fn read(
         DType::Plain(kind) => kind,
         other => return Err(not_integers(&other.descr())),
     };
-    let expected = shape
-        .cells()
-        .and_then(|cells| cells.checked_mul(kind.size_field()));
+    let expected = shape.cells().and_then(|cells| cells.checked_mul(kind.size_field()));
     if expected != Some(data_length) {
         return Err(FileProblem::Array(format!(
             "the array of {} x {} does not have the {data_length} bytes that follow its header; \
@@ -87,9 +85,7 @@ fn header_bytes(reader: &mut impl Read) -> Result<Vec<u8>, FileProblem> {
     reader.read_exact(&mut text).map_err(cut_off)?;
     let count = |of: fn(&u8) -> bool| text.iter().filter(|byte| of(byte)).count();
     if count(|byte| b"([{".contains(byte)) > 4 || count(u8::is_ascii_digit) > 19 {
-        return Err(damaged(
-            "its header describes no plain array of votes or labels",
-        ));
+        return Err(damaged("its header describes no plain array of votes or labels"));
     }
     bytes.extend(text);
     Ok(bytes)
@@ -120,11 +116,7 @@ impl Shape {
         if rows == 0 || width == 0 {
             return Err(FileProblem::Empty);
         }
-        Ok(Self {
-            rows,
-            columns: width,
-            order: header.order(),
-        })
+        Ok(Self { rows, columns: width, order: header.order() })
     }
 
     fn cells(&self) -> Option<u64> {
@@ -141,16 +133,11 @@ where
     T: npyz::Deserialize + Copy + Into<i128>,
     R: Read,
 {
-    let mut data = file
-        .data::<T>()
-        .map_err(|error| FileProblem::Array(error.to_string()))?;
+    let mut data = file.data::<T>().map_err(|error| FileProblem::Array(error.to_string()))?;
     match shape.order {
         Order::C => {
             for _ in 0..shape.rows {
-                for value in data
-                    .by_ref()
-                    .take(usize::try_from(shape.columns).unwrap_or(0))
-                {
+                for value in data.by_ref().take(usize::try_from(shape.columns).unwrap_or(0)) {
                     into.push(value?.into())?;
                 }
                 into.end_row()?;
@@ -178,15 +165,9 @@ pub(super) fn write<Row: Iterator<Item = Option<Class>>>(
 ) -> io::Result<()> {
     let shape: Vec<u64> = shape.iter().map(|&length| length as u64).collect();
     let cells = |class: Option<Class>| {
-        class.map_or(-1, |class| {
-            i16::try_from(class.0).expect("Classes::MAX fits in 15 bits")
-        })
+        class.map_or(-1, |class| i16::try_from(class.0).expect("Classes::MAX fits in 15 bits"))
     };
-    if rows
-        .clone()
-        .flatten()
-        .all(|class| i8::try_from(cells(class)).is_ok())
-    {
+    if rows.clone().flatten().all(|class| i8::try_from(cells(class)).is_ok()) {
         let narrow = |class| i8::try_from(cells(class)).expect("checked just above");
         array(writer, &shape, rows.flatten().map(narrow))
     } else {
@@ -199,10 +180,7 @@ fn array<T: npyz::AutoSerialize>(
     shape: &[u64],
     cells: impl Iterator<Item = T>,
 ) -> io::Result<()> {
-    let options = npyz::WriteOptions::new()
-        .default_dtype()
-        .shape(shape)
-        .writer(writer);
+    let options = npyz::WriteOptions::new().default_dtype().shape(shape).writer(writer);
     let mut array = options.begin_nd()?;
     array.extend(cells)?;
     array.finish()

@@ -49,10 +49,7 @@ where
     T: npyz::Serialize + npyz::AutoSerialize + Copy,
 {
     let mut bytes = Vec::new();
-    let options = npyz::WriteOptions::new()
-        .default_dtype()
-        .shape(shape)
-        .order(order);
+    let options = npyz::WriteOptions::new().default_dtype().shape(shape).order(order);
     let mut writer = options.writer(&mut bytes).begin_nd().unwrap();
     writer.extend(cells.iter().copied()).unwrap();
     writer.finish().unwrap();
@@ -99,19 +96,13 @@ fn csv_errors_say_where_and_what_to_do() {
     for (content, words) in [
         ("", "is empty"),
         ("1,2\n3\n", "row 2 has 1 votes, row 1 has 2"),
-        (
-            "1,2\n3,10\n",
-            "row 2, column 2: 10 is not a class; classes are 0 to 9",
-        ),
+        ("1,2\n3,10\n", "row 2, column 2: 10 is not a class; classes are 0 to 9"),
         ("1,2\n-7,1\n", "row 2, column 1: -7"),
         ("1,NaN\n", "row 1, column 2: `NaN` is not a whole number"),
         ("1,2.5\n", "`2.5` is not a whole number"),
         ("a,b\n1,2\n", "remove it"),
         ("1;2\n", "separated by commas"),
-        (
-            "99999999999999999999999999999999999999999\n",
-            "is not a whole number",
-        ),
+        ("99999999999999999999999999999999999999999\n", "is not a whole number"),
     ] {
         let error = csv_error(content);
         assert!(error.contains(words), "{error}");
@@ -123,10 +114,7 @@ fn npy_of_every_integer_type_and_both_orders() {
     let check = |bytes: Vec<u8>| {
         let votes = votes_from_npy(&bytes, classes(10)).unwrap();
         let cells: Vec<_> = (0..2).flat_map(|s| (0..3).map(move |t| (s, t))).collect();
-        let found: Vec<_> = cells
-            .iter()
-            .map(|&(s, t)| votes.vote(s, t).unwrap().0)
-            .collect();
+        let found: Vec<_> = cells.iter().map(|&(s, t)| votes.vote(s, t).unwrap().0).collect();
         assert_eq!(found, [1, 2, 3, 4, 5, 6]);
     };
     check(array(&[2, 3], &[1i8, 2, 3, 4, 5, 6]));
@@ -137,15 +125,8 @@ fn npy_of_every_integer_type_and_both_orders() {
     check(array(&[2, 3], &[1u16, 2, 3, 4, 5, 6]));
     check(array(&[2, 3], &[1u32, 2, 3, 4, 5, 6]));
     check(array(&[2, 3], &[1u64, 2, 3, 4, 5, 6]));
-    check(ordered(
-        &[2, 3],
-        &[1i64, 4, 2, 5, 3, 6],
-        npyz::Order::Fortran,
-    ));
-    let big_endian: Vec<u8> = [1i32, 2, 3, 4, 5, 6]
-        .iter()
-        .flat_map(|v| v.to_be_bytes())
-        .collect();
+    check(ordered(&[2, 3], &[1i64, 4, 2, 5, 3, 6], npyz::Order::Fortran));
+    let big_endian: Vec<u8> = [1i32, 2, 3, 4, 5, 6].iter().flat_map(|v| v.to_be_bytes()).collect();
     let mut bytes = Vec::new();
     let dtype = npyz::DType::Plain(">i4".parse().unwrap());
     let options = npyz::WriteOptions::<i32>::new().dtype(dtype).shape(&[2, 3]);
@@ -169,12 +150,8 @@ fn npy_errors_say_what_to_do() {
     assert!(error(&array(&[6], &[1i64, 2, 3, 4, 5, 6])).contains("two dimensions"));
     assert!(error(&array::<i64>(&[0, 5], &[])).contains("is empty"));
     assert!(error(&array(&[2, 2], &[0i8, 1, 2, 77])).contains("row 2, column 2: 77"));
-    let as_labels = npy::read(
-        good.as_slice(),
-        good.len() as u64,
-        VotesBuilder::new(None),
-        Columns::One,
-    );
+    let as_labels =
+        npy::read(good.as_slice(), good.len() as u64, VotesBuilder::new(None), Columns::One);
     assert!(as_labels.unwrap_err().to_string().contains("one dimension"));
     let huge = array(&[1, 1], &[u64::MAX]);
     assert!(error(&huge).contains("row 1, column 1: 18446744073709551615"));
@@ -190,17 +167,10 @@ fn hostile_npy_headers_are_refused_without_a_panic() {
     };
     let deep = "(".repeat(3000);
     let wide = "{'descr': '<i8', 'fortran_order': False, 'shape': (9999999999, 9999999999), }";
-    for header in [
-        deep.as_str(),
-        wide,
-        "{}",
-        "",
-        "{'descr': 'O', 'fortran_order': True, 'shape': (1, 1)}",
-    ] {
-        assert!(
-            votes_from_npy(&with_header(header), None).is_err(),
-            "{header}"
-        );
+    for header in
+        [deep.as_str(), wide, "{}", "", "{'descr': 'O', 'fortran_order': True, 'shape': (1, 1)}"]
+    {
+        assert!(votes_from_npy(&with_header(header), None).is_err(), "{header}");
     }
     let good = array(&[2, 3], &[1i64, 2, 3, 4, 5, 6]);
     for place in 0..good.len() {
@@ -226,12 +196,8 @@ fn a_packed_file_that_is_cut_off_is_refused() {
 
 #[test]
 fn unknown_kinds_and_missing_files_are_named() {
-    let missing = read_votes(&PathBuf::from("no/such/file.npy"), None)
-        .unwrap_err()
-        .to_string();
+    let missing = read_votes(&PathBuf::from("no/such/file.npy"), None).unwrap_err().to_string();
     assert!(missing.contains("no/such/file.npy"), "{missing}");
-    let unknown = read_votes(&PathBuf::from("votes.xlsx"), None)
-        .unwrap_err()
-        .to_string();
+    let unknown = read_votes(&PathBuf::from("votes.xlsx"), None).unwrap_err().to_string();
     assert!(unknown.contains(".npy or .csv"), "{unknown}");
 }

@@ -10,19 +10,12 @@ use crate::parameters::Epsilon;
 
 /// The data-dependent cost over all samples: zero, or infinite if any winner hangs on one vote.
 pub fn data_dependent(histograms: &[Histogram]) -> Epsilon {
-    if histograms.iter().all(is_settled) {
-        Epsilon::ZERO
-    } else {
-        Epsilon::INFINITE
-    }
+    if histograms.iter().all(is_settled) { Epsilon::ZERO } else { Epsilon::INFINITE }
 }
 
 /// The output law: the leader, always; the lowest class where several lead.
 pub fn law(histogram: &Histogram) -> OutputDistribution {
-    let leader = histogram
-        .leaders()
-        .next()
-        .map(crate::parameters::Class::index);
+    let leader = histogram.leaders().next().map(crate::parameters::Class::index);
     let certain = |class: usize| if Some(class) == leader { 1.0 } else { 0.0 };
     OutputDistribution::from_probabilities((0..histogram.classes()).map(certain))
 }
@@ -30,11 +23,7 @@ pub fn law(histogram: &Histogram) -> OutputDistribution {
 /// Whether the winner stays whichever single vote changes.
 fn is_settled(histogram: &Histogram) -> bool {
     let counts = histogram.counts();
-    let Some(leader) = histogram
-        .leaders()
-        .next()
-        .map(crate::parameters::Class::index)
-    else {
+    let Some(leader) = histogram.leaders().next().map(crate::parameters::Class::index) else {
         return true;
     };
     if counts[leader] == 0 {

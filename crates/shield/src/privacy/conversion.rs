@@ -25,11 +25,7 @@ impl Conversion {
             }
         };
         // A NaN could only come from an infinite moment, which proves nothing.
-        if bound.is_nan() {
-            f64::INFINITY
-        } else {
-            bound.max(0.0)
-        }
+        if bound.is_nan() { f64::INFINITY } else { bound.max(0.0) }
     }
 
     /// The best epsilon over the orders, and the order that gives it.
@@ -38,10 +34,7 @@ impl Conversion {
     /// rises again, and a search that closes in on the lowest point finds it. Were it not so, the answer
     /// would still be proven: each order proves its own epsilon.
     pub fn minimise(self, delta: Delta, mut log_moment: impl FnMut(f64) -> f64) -> Best {
-        let mut best = Best {
-            epsilon: f64::INFINITY,
-            order: 1.0,
-        };
+        let mut best = Best { epsilon: f64::INFINITY, order: 1.0 };
         let mut at = |order: f64| {
             let epsilon = self.epsilon(order, log_moment(order), delta);
             if epsilon < best.epsilon {
@@ -149,13 +142,7 @@ mod tests {
                 let best = conversion.minimise(delta, moment);
                 let whole = conversion == Conversion::TailBound;
                 let by_hand = (1..200_000)
-                    .map(|i| {
-                        if whole {
-                            f64::from(i)
-                        } else {
-                            f64::from(i) * 0.01
-                        }
-                    })
+                    .map(|i| if whole { f64::from(i) } else { f64::from(i) * 0.01 })
                     .chain((1..2000).map(|i| f64::from(i) * 100.0))
                     .map(|order| conversion.epsilon(order, moment(order), delta))
                     .fold(f64::INFINITY, f64::min);
@@ -185,10 +172,7 @@ mod tests {
             let best = conversion.minimise(Delta::default(), |_| f64::INFINITY);
             assert!(best.rounded_up() == Epsilon::INFINITE);
             let cut =
-                conversion.minimise(
-                    Delta::default(),
-                    |l| if l > 0.9 { f64::INFINITY } else { l },
-                );
+                conversion.minimise(Delta::default(), |l| if l > 0.9 { f64::INFINITY } else { l });
             assert_eq!(cut.epsilon.is_finite(), conversion == Conversion::Renyi);
         }
     }

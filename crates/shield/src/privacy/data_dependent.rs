@@ -84,10 +84,7 @@ impl Ballots {
                     .and_then(|place| u16::try_from(place).ok())
             }));
         }
-        Self {
-            moves,
-            teachers: votes.teachers(),
-        }
+        Self { moves, teachers: votes.teachers() }
     }
 
     /// For each sample, each teacher's place.
@@ -157,7 +154,5 @@ pub fn teacher_wise_exact(queries: &Queries, votes: &Votes, usage: Usage) -> Eps
             *worst = worst.max(sum / queries.samples());
         }
     }
-    nodes
-        .dominating(&worst)
-        .epsilon(usage.queries.count(), usage.delta)
+    nodes.dominating(&worst).epsilon(usage.queries.count(), usage.delta)
 }

@@ -24,17 +24,12 @@ impl Nodes {
         };
         let mut indices: Vec<u32> = (0..=count).map(place).collect();
         indices.dedup();
-        Self {
-            step: top / f64::from(Self::FINE),
-            indices,
-        }
+        Self { step: top / f64::from(Self::FINE), indices }
     }
 
     /// e^epsilon at each node.
     pub(crate) fn thresholds(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
-        self.indices
-            .iter()
-            .map(|&index| (self.step * f64::from(index)).exp())
+        self.indices.iter().map(|&index| (self.step * f64::from(index)).exp())
     }
 
     /// The loss distribution of a pair that dominates every pair whose curve, in both directions, lies at
@@ -48,11 +43,7 @@ impl Nodes {
     /// that way, and the pair it belongs to is its own reverse: the mass at -x is e^-x times that at x.
     pub(crate) fn dominating(&self, values: &[f64]) -> LossDistribution {
         let upper: Vec<(f64, f64)> = self.thresholds().zip(values.iter().copied()).collect();
-        let mirrored = upper
-            .iter()
-            .skip(1)
-            .rev()
-            .map(|&(t, h)| (1.0 / t, 1.0 - 1.0 / t + h / t));
+        let mirrored = upper.iter().skip(1).rev().map(|&(t, h)| (1.0 / t, 1.0 - 1.0 / t + h / t));
         let hull = lower_hull(mirrored.chain(upper.iter().copied()));
 
         let fine = *self.indices.last().unwrap_or(&0) as usize;
@@ -67,11 +58,7 @@ impl Nodes {
                 continue;
             }
             let slope = |a: (f64, f64), b: (f64, f64)| (b.1 - a.1) / (b.0 - a.0);
-            let left = if i == 0 {
-                0.0
-            } else {
-                slope(hull[i - 1], (t, h))
-            };
+            let left = if i == 0 { 0.0 } else { slope(hull[i - 1], (t, h)) };
             let right = hull.get(i + 1).map_or(0.0, |&next| slope((t, h), next));
             let under_q = (right - left).max(0.0);
             let place = place as usize;
@@ -130,14 +117,10 @@ mod tests {
         let nodes = Nodes::new(0.5, 400);
         let dominating = nodes.dominating(&curve(&nodes, std::slice::from_ref(&response)));
         for queries in [1, 10, 100] {
-            let exact = LossDistribution::of(&response, 1e-4)
-                .epsilon(queries, Delta::default())
-                .get();
+            let exact =
+                LossDistribution::of(&response, 1e-4).epsilon(queries, Delta::default()).get();
             let found = dominating.epsilon(queries, Delta::default()).get();
-            assert!(
-                found >= exact * 0.9999 && found < exact * 1.002,
-                "{queries}: {found} {exact}"
-            );
+            assert!(found >= exact * 0.9999 && found < exact * 1.002, "{queries}: {found} {exact}");
         }
     }
 
@@ -166,17 +149,11 @@ mod tests {
         let response = pair(&[0.55, 0.45], &[0.45, 0.55]);
         let nodes = Nodes::new(0.3, 60);
         let mut values = curve(&nodes, std::slice::from_ref(&response));
-        let smooth = nodes
-            .dominating(&values)
-            .epsilon(50, Delta::default())
-            .get();
+        let smooth = nodes.dominating(&values).epsilon(50, Delta::default()).get();
         for (i, value) in values.iter_mut().enumerate() {
             *value *= if i % 3 == 0 { 1.01 } else { 1.0 };
         }
-        let bumpy = nodes
-            .dominating(&values)
-            .epsilon(50, Delta::default())
-            .get();
+        let bumpy = nodes.dominating(&values).epsilon(50, Delta::default()).get();
         assert!(bumpy >= smooth && bumpy < smooth * 1.01, "{bumpy} {smooth}");
     }
 }

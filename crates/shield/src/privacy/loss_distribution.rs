@@ -39,12 +39,7 @@ pub struct LossDistribution {
 impl LossDistribution {
     /// From masses on a grid: `masses[i]` at the loss `step * (first + i)`.
     pub(crate) fn new(step: f64, first: i64, masses: Vec<f64>, infinite: f64) -> Self {
-        Self {
-            step,
-            first,
-            masses,
-            infinite,
-        }
+        Self { step, first, masses, infinite }
     }
 
     /// The distribution of ln(P/Q) under P, on a grid with this step. Losses beyond 40 count as infinite.
@@ -52,22 +47,11 @@ impl LossDistribution {
         let losses: Vec<(f64, f64, f64)> = pair
             .outcomes()
             .iter()
-            .map(|o| {
-                (
-                    o.copies * o.log_p.exp(),
-                    o.copies * o.log_q.exp(),
-                    o.log_p - o.log_q,
-                )
-            })
+            .map(|o| (o.copies * o.log_p.exp(), o.copies * o.log_q.exp(), o.log_p - o.log_q))
             .collect();
-        let finite = losses
-            .iter()
-            .map(|&(_, _, loss)| loss)
-            .filter(|loss| *loss <= LARGEST_LOSS);
+        let finite = losses.iter().map(|&(_, _, loss)| loss).filter(|loss| *loss <= LARGEST_LOSS);
         let top = finite.clone().fold(0.0, f64::max);
-        let bottom = finite
-            .filter(|loss| *loss >= -LARGEST_LOSS)
-            .fold(0.0, f64::min);
+        let bottom = finite.filter(|loss| *loss >= -LARGEST_LOSS).fold(0.0, f64::min);
         let first = (bottom / step).floor() as i64 - 1;
         let length = (top / step).ceil() as i64 + 2 - first;
         let mut distribution = Self::new(step, first, vec![0.0; length as usize], 0.0);
@@ -77,10 +61,7 @@ impl LossDistribution {
             } else if p > 0.0 {
                 // Rounding a very negative loss up to the grid's lowest only adds to it.
                 let index = ((loss / step).floor() as i64).max(first);
-                let (low, high) = (
-                    (index as f64 * step).exp(),
-                    ((index + 1) as f64 * step).exp(),
-                );
+                let (low, high) = ((index as f64 * step).exp(), ((index + 1) as f64 * step).exp());
                 let upper = ((p - q * low) / (1.0 - low / high)).clamp(0.0, p);
                 let at = (index - first) as usize;
                 distribution.masses[at] += p - upper;
@@ -101,15 +82,8 @@ impl LossDistribution {
 
     /// ln E[e^(lambda loss)] over the finite losses.
     fn log_mgf(&self, lambda: f64) -> f64 {
-        let top = self
-            .losses()
-            .map(|(loss, _)| lambda * loss)
-            .fold(f64::NEG_INFINITY, f64::max);
-        top + self
-            .losses()
-            .map(|(loss, mass)| mass * (lambda * loss - top).exp())
-            .sum::<f64>()
-            .ln()
+        let top = self.losses().map(|(loss, _)| lambda * loss).fold(f64::NEG_INFINITY, f64::max);
+        top + self.losses().map(|(loss, mass)| mass * (lambda * loss - top).exp()).sum::<f64>().ln()
     }
 
     /// The least epsilon, up to the grid, for which `queries` queries are (epsilon, delta)-private.
@@ -121,9 +95,7 @@ impl LossDistribution {
         }
         let (bottom, top) = self
             .losses()
-            .fold((0.0, 0.0), |(low, high): (f64, f64), (loss, _)| {
-                (low.min(loss), high.max(loss))
-            });
+            .fold((0.0, 0.0), |(low, high): (f64, f64), (loss, _)| (low.min(loss), high.max(loss)));
         if top == 0.0 {
             return Epsilon::new(0.0).unwrap_or(Epsilon::INFINITE);
         }
@@ -150,11 +122,8 @@ impl LossDistribution {
             let composed = self.compose(queries, tilt, reach);
             // A window that holds every possible sum cannot be left.
             let everything = range <= composed.span();
-            let beyond = if everything {
-                0.0
-            } else {
-                self.chernoff(queries as f64, tilt, composed.high())
-            };
+            let beyond =
+                if everything { 0.0 } else { self.chernoff(queries as f64, tilt, composed.high()) };
             if beyond <= 1e-3 * budget || reach > 1e3 {
                 let epsilon = composed.solve(budget - beyond);
                 return (epsilon, composed.error_at(epsilon));
@@ -191,16 +160,9 @@ impl LossDistribution {
             })
             .collect();
         let index = |i: usize| (self.first + i as i64) as f64;
-        let mean: f64 = tilted
-            .iter()
-            .enumerate()
-            .map(|(i, mass)| mass * index(i))
-            .sum();
-        let variance: f64 = tilted
-            .iter()
-            .enumerate()
-            .map(|(i, mass)| mass * (index(i) - mean).powi(2))
-            .sum();
+        let mean: f64 = tilted.iter().enumerate().map(|(i, mass)| mass * index(i)).sum();
+        let variance: f64 =
+            tilted.iter().enumerate().map(|(i, mass)| mass * (index(i) - mean).powi(2)).sum();
         let q = queries as f64;
         let wanted = 2.0 * (reach * (q * variance).sqrt() + tilted.len() as f64);
         let whole = q * (tilted.len() as f64 - 1.0) + 1.0;
@@ -224,9 +186,8 @@ impl LossDistribution {
             (q * mean).round() as i64 - length as i64 / 2
         };
         let scale = 1.0 / length as f64;
-        let masses = (0..length as i64)
-            .map(|i| buffer[circle(low + i)].re.max(0.0) * scale)
-            .collect();
+        let masses =
+            (0..length as i64).map(|i| buffer[circle(low + i)].re.max(0.0) * scale).collect();
         Composed {
             step: self.step,
             low,
@@ -363,11 +324,7 @@ mod tests {
                 .flat_map(|&(a, b)| p.iter().zip(q).map(move |(x, y)| (a * x, b * y)))
                 .collect();
         }
-        let spent = |e: f64| {
-            laws.iter()
-                .map(|(a, b)| f64::max(a - e.exp() * b, 0.0))
-                .sum::<f64>()
-        };
+        let spent = |e: f64| laws.iter().map(|(a, b)| f64::max(a - e.exp() * b, 0.0)).sum::<f64>();
         let (mut low, mut high) = (0.0, 100.0);
         for _ in 0..100 {
             let middle = f64::midpoint(low, high);
@@ -394,10 +351,7 @@ mod tests {
                     let found = LossDistribution::of(&pair(p, q), 1e-4)
                         .epsilon(queries.into(), Delta::new(delta).unwrap())
                         .get();
-                    assert!(
-                        found >= expected - 1e-12,
-                        "{found} < {expected}, {queries} {delta}"
-                    );
+                    assert!(found >= expected - 1e-12, "{found} < {expected}, {queries} {delta}");
                     assert!(
                         found <= expected * 1.001 + 1e-4,
                         "{found} > {expected}, {queries} {delta}"
@@ -427,11 +381,7 @@ mod tests {
                     let log = log_choose[k as usize]
                         + f64::from(k) * p.ln()
                         + f64::from(queries - k) * (1.0 - p).ln();
-                    if total > epsilon {
-                        log.exp() * -(epsilon - total).exp_m1()
-                    } else {
-                        0.0
-                    }
+                    if total > epsilon { log.exp() * -(epsilon - total).exp_m1() } else { 0.0 }
                 })
                 .sum::<f64>()
         };

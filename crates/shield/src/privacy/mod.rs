@@ -54,10 +54,7 @@ pub struct Usage {
 /// The cost of answering every query from one pair of laws, in its worse direction, composed tightly.
 pub fn exact_of_pair(pair: &LawPair, usage: Usage) -> Epsilon {
     let one_way = |pair: &LawPair| {
-        let likely = pair
-            .outcomes()
-            .iter()
-            .filter(|o| o.log_p > f64::NEG_INFINITY);
+        let likely = pair.outcomes().iter().filter(|o| o.log_p > f64::NEG_INFINITY);
         let losses = likely.map(|o| (o.copies * o.log_p.exp(), (o.log_p - o.log_q).abs()));
         let losses = losses.map(|(mass, loss)| (mass, loss.min(LARGEST_LOSS)));
         let (mut variance, mut largest) = (0.0, 0.0f64);
@@ -67,9 +64,7 @@ pub fn exact_of_pair(pair: &LawPair, usage: Usage) -> Epsilon {
         }
         // Steps far below the typical loss, so that what the grid adds is far below what is there; but no
         // more of them than a transform handles in no time.
-        let step = (variance.sqrt() / 64.0)
-            .clamp(1e-7, 1e-3)
-            .max(largest / 5e4);
+        let step = (variance.sqrt() / 64.0).clamp(1e-7, 1e-3).max(largest / 5e4);
         LossDistribution::of(pair, step).epsilon(usage.queries.count(), usage.delta)
     };
     let (there, back) = (one_way(pair), one_way(&pair.reversed()));

@@ -31,9 +31,7 @@ impl LawPair {
     /// A pair from its outcomes. Outputs that neither law ever gives are dropped.
     pub fn new(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
         let possible = |outcome: &Outcome| outcome.log_p.max(outcome.log_q) > f64::NEG_INFINITY;
-        Self {
-            outcomes: outcomes.into_iter().filter(possible).collect(),
-        }
+        Self { outcomes: outcomes.into_iter().filter(possible).collect() }
     }
 
     /// The outcomes.
@@ -44,14 +42,8 @@ impl LawPair {
     /// The same pair read backwards.
     #[must_use]
     pub fn reversed(&self) -> Self {
-        let swap = |o: &Outcome| Outcome {
-            log_p: o.log_q,
-            log_q: o.log_p,
-            copies: o.copies,
-        };
-        Self {
-            outcomes: self.outcomes.iter().map(swap).collect(),
-        }
+        let swap = |o: &Outcome| Outcome { log_p: o.log_q, log_q: o.log_p, copies: o.copies };
+        Self { outcomes: self.outcomes.iter().map(swap).collect() }
     }
 
     /// alpha(l) = ln E_P[(P/Q)^l] for an order l > 0, rounded up.
@@ -80,10 +72,7 @@ impl LawPair {
 
     /// The hockey stick sum (P - t Q)_+ for t = e^epsilon.
     pub fn hockey_stick(&self, t: f64) -> f64 {
-        self.outcomes
-            .iter()
-            .map(|o| o.copies * (o.log_p.exp() - t * o.log_q.exp()).max(0.0))
-            .sum()
+        self.outcomes.iter().map(|o| o.copies * (o.log_p.exp() - t * o.log_q.exp()).max(0.0)).sum()
     }
 }
 
@@ -94,11 +83,7 @@ pub(crate) const ROUND_UP: f64 = 1.0 + 1e-9;
 /// Q b(P/Q) for one output.
 fn excess_of(order: f64, log_p: f64, log_q: f64) -> f64 {
     if log_q == f64::NEG_INFINITY {
-        return if log_p == f64::NEG_INFINITY {
-            0.0
-        } else {
-            f64::INFINITY
-        };
+        return if log_p == f64::NEG_INFINITY { 0.0 } else { f64::INFINITY };
     }
     (log_q + log_bregman(order, log_p - log_q)).exp()
 }
@@ -107,11 +92,7 @@ fn excess_of(order: f64, log_p: f64, log_q: f64) -> f64 {
 pub(crate) fn log_bregman(order: f64, x: f64) -> f64 {
     let exponent = (order + 1.0) * x;
     // Beyond that, r^(l+1) outweighs the rest by far more than a float can tell.
-    if exponent > 600.0 {
-        exponent
-    } else {
-        bregman(order, x).ln()
-    }
+    if exponent > 600.0 { exponent } else { bregman(order, x).ln() }
 }
 
 /// b(r) itself; infinite where it is too large for a float.
@@ -149,16 +130,9 @@ mod tests {
     fn moments_by_the_definition() {
         let (p, q) = ([0.5, 0.3, 0.2, 0.0], [0.4, 0.25, 0.3, 0.05]);
         for order in [0.3, 1.0, 2.0, 17.0, 40.5] {
-            let expected: f64 = p
-                .iter()
-                .zip(q)
-                .map(|(p, q)| p * f64::powf(p / q, order))
-                .sum();
+            let expected: f64 = p.iter().zip(q).map(|(p, q)| p * f64::powf(p / q, order)).sum();
             let found = pair(&p, &q).log_moment(order);
-            assert!(
-                found >= expected.ln() && found < expected.ln() * (1.0 + 1e-8),
-                "{order}"
-            );
+            assert!(found >= expected.ln() && found < expected.ln() * (1.0 + 1e-8), "{order}");
         }
     }
 

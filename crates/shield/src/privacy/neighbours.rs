@@ -28,16 +28,8 @@ pub fn neighbours(mechanism: &Mechanism, histogram: &Histogram) -> Vec<Neighbour
     };
     let mut neighbours = Vec::new();
     for &(from, from_classes) in setting.groups.iter().filter(|group| group.0 > 0) {
-        for &(to, _) in setting
-            .groups
-            .iter()
-            .filter(|group| group.0 != from || from_classes > 1)
-        {
-            neighbours.push(Neighbour {
-                from,
-                to,
-                laws: setting.laws(from, to),
-            });
+        for &(to, _) in setting.groups.iter().filter(|group| group.0 != from || from_classes > 1) {
+            neighbours.push(Neighbour { from, to, laws: setting.laws(from, to) });
         }
     }
     neighbours
@@ -52,13 +44,8 @@ pub fn laws_of_move(
     to: u32,
 ) -> Option<LawPair> {
     let setting = Setting::new(mechanism, histogram).ok()?;
-    let classes = |votes: u32| {
-        setting
-            .groups
-            .iter()
-            .find(|group| group.0 == votes)
-            .map(|group| group.1)
-    };
+    let classes =
+        |votes: u32| setting.groups.iter().find(|group| group.0 == votes).map(|group| group.1);
     let enough = classes(from)? > u32::from(from == to) && classes(to)? > 0;
     (from > 0 && enough).then(|| setting.laws(from, to))
 }
@@ -97,16 +84,9 @@ impl Setting {
         (groups[0].0, groups[1].0) = (entries(from) - 1.0, entries(to) + 1.0);
         let after = self.rounds.law(&groups);
         let classes = before.classes.iter().zip(&after.classes).zip(&groups);
-        let classes = classes.map(|((&log_p, &log_q), &(_, copies))| Outcome {
-            log_p,
-            log_q,
-            copies,
-        });
-        let failure = Outcome {
-            log_p: before.failure,
-            log_q: after.failure,
-            copies: 1.0,
-        };
+        let classes =
+            classes.map(|((&log_p, &log_q), &(_, copies))| Outcome { log_p, log_q, copies });
+        let failure = Outcome { log_p: before.failure, log_q: after.failure, copies: 1.0 };
         LawPair::new(classes.chain([failure]))
     }
 }
@@ -120,10 +100,8 @@ mod tests {
     fn every_move_is_there_once() {
         let mechanism = Mechanism::default();
         let histogram = Histogram::new(vec![5, 2, 2, 0, 0, 0]).unwrap();
-        let mut moves: Vec<_> = neighbours(&mechanism, &histogram)
-            .iter()
-            .map(|n| (n.from, n.to))
-            .collect();
+        let mut moves: Vec<_> =
+            neighbours(&mechanism, &histogram).iter().map(|n| (n.from, n.to)).collect();
         moves.sort_unstable();
         assert_eq!(moves, [(2, 0), (2, 2), (2, 5), (5, 0), (5, 2)]);
     }
@@ -147,11 +125,7 @@ mod tests {
                     .map(|(p, q)| p * (p / q).powf(order))
                     .sum();
                 let found = neighbour.laws.log_moment(order);
-                assert!(
-                    (found - expected.ln()).abs() < 1e-8,
-                    "{found} {}",
-                    expected.ln()
-                );
+                assert!((found - expected.ln()).abs() < 1e-8, "{found} {}", expected.ln());
             }
         }
     }

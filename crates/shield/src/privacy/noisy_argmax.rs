@@ -79,41 +79,30 @@ impl NoisyArgmax {
             return 1.0;
         };
         let top = f64::from(counts[leader.index()]);
-        let others = counts
-            .iter()
-            .enumerate()
-            .filter(|&(class, _)| class != leader.index());
+        let others = counts.iter().enumerate().filter(|&(class, _)| class != leader.index());
         let leads = others.map(|(_, &count)| top - f64::from(count));
         let sum: f64 = match self {
-            Self::Laplace(scale) => leads
-                .map(|lead| lead / scale.0)
-                .map(|lead| (2.0 + lead) / (4.0 * lead.exp()))
-                .sum(),
-            Self::Gaussian(sigma) => leads
-                .map(|lead| 0.5 * libm::erfc(lead / (2.0 * sigma.0)))
-                .sum(),
+            Self::Laplace(scale) => {
+                leads.map(|lead| lead / scale.0).map(|lead| (2.0 + lead) / (4.0 * lead.exp())).sum()
+            }
+            Self::Gaussian(sigma) => {
+                leads.map(|lead| 0.5 * libm::erfc(lead / (2.0 * sigma.0))).sum()
+            }
         };
         sum.min(1.0)
     }
 
     /// The output law, by quadrature: class k wins at x if its noisy count is x and all others are below.
     pub fn law(self, histogram: &Histogram) -> OutputDistribution {
-        let counts: Vec<f64> = histogram
-            .counts()
-            .iter()
-            .map(|&count| f64::from(count))
-            .collect();
+        let counts: Vec<f64> = histogram.counts().iter().map(|&count| f64::from(count)).collect();
         let top = counts.iter().copied().fold(0.0, f64::max);
         let (scale, reach) = match self {
             Self::Laplace(scale) => (scale.0, 40.0),
             Self::Gaussian(sigma) => (sigma.0, 9.0),
         };
         // Laplace densities have a corner at each count; between corners everything is smooth.
-        let mut corners: Vec<f64> = counts
-            .iter()
-            .copied()
-            .filter(|count| top - count < reach * scale)
-            .collect();
+        let mut corners: Vec<f64> =
+            counts.iter().copied().filter(|count| top - count < reach * scale).collect();
         corners.extend([top - reach * scale, top + reach * scale]);
         corners.sort_by(f64::total_cmp);
         let mut law = vec![0.0; counts.len()];
@@ -139,10 +128,7 @@ impl NoisyArgmax {
     }
 
     fn add_point(self, counts: &[f64], x: f64, weight: f64, law: &mut [f64]) {
-        let below: f64 = counts
-            .iter()
-            .map(|count| self.cumulative(x - count))
-            .product();
+        let below: f64 = counts.iter().map(|count| self.cumulative(x - count)).product();
         for (probability, count) in law.iter_mut().zip(counts) {
             let own = self.cumulative(x - count);
             if own > 0.0 {
@@ -191,9 +177,7 @@ impl NoisyArgmax {
                 .collect();
             parts.iter().sum::<f64>()
         };
-        conversion
-            .minimise(usage.delta, |order| scale * sum(order))
-            .rounded_up()
+        conversion.minimise(usage.delta, |order| scale * sum(order)).rounded_up()
     }
 }
 
@@ -226,9 +210,7 @@ fn gaussian_bound(sigma: f64, q: f64, order: f64) -> f64 {
     }
     let a = (1.0 - q) / (1.0 - ((q.ln() + epsilon2) * (mu2 - 1.0) / mu2).exp());
     let b = epsilon1 - q.ln() / (mu1 - 1.0);
-    ((1.0 - q) * a.powf(order) + (q.ln() + b * order).exp())
-        .ln()
-        .max(0.0)
+    ((1.0 - q) * a.powf(order) + (q.ln() + b * order).exp()).ln().max(0.0)
 }
 
 /// Positive nodes and weights of the 8-point Gauss-Legendre rule.
@@ -263,15 +245,10 @@ mod tests {
 
     #[test]
     fn the_accountings_bound_the_true_moments() {
-        for mechanism in [
-            NoisyArgmax::Laplace(Noise(20.0)),
-            NoisyArgmax::Gaussian(Noise(20.0)),
-        ] {
+        for mechanism in [NoisyArgmax::Laplace(Noise(20.0)), NoisyArgmax::Gaussian(Noise(20.0))] {
             for (counts, moved) in [([90, 8, 2], [89, 9, 2]), ([40, 35, 25], [39, 35, 26])] {
-                let (p, q) = (
-                    mechanism.law(&histogram(&counts)),
-                    mechanism.law(&histogram(&moved)),
-                );
+                let (p, q) =
+                    (mechanism.law(&histogram(&counts)), mechanism.law(&histogram(&moved)));
                 for order in [1.0, 4.0, 12.0] {
                     let moment: f64 = p
                         .probabilities()
@@ -279,11 +256,7 @@ mod tests {
                         .map(|(p, q)| p * (p / q).powf(order))
                         .sum();
                     let bound = mechanism.log_moment_of(&histogram(&counts), order);
-                    assert!(
-                        moment.ln() <= bound,
-                        "{mechanism:?} {order}: {} {bound}",
-                        moment.ln()
-                    );
+                    assert!(moment.ln() <= bound, "{mechanism:?} {order}: {} {bound}", moment.ln());
                     assert!(bound <= mechanism.log_moment(order));
                 }
             }
@@ -293,10 +266,7 @@ mod tests {
     #[test]
     fn a_clear_lead_is_cheap() {
         let usage = Usage::default();
-        for mechanism in [
-            NoisyArgmax::Laplace(Noise(20.0)),
-            NoisyArgmax::Gaussian(Noise(40.0)),
-        ] {
+        for mechanism in [NoisyArgmax::Laplace(Noise(20.0)), NoisyArgmax::Gaussian(Noise(40.0))] {
             let independent = mechanism.data_independent(usage, Conversion::Renyi);
             let clear =
                 mechanism.data_dependent(&[histogram(&[240, 6, 4])], usage, Conversion::Renyi);
@@ -318,9 +288,7 @@ mod tests {
         // alpha(l) = l(l+1)/sigma^2: the tail bound gives Q/s^2 + 2 sqrt(Q ln(1/delta))/s.
         let gaussian = NoisyArgmax::Gaussian(Noise(4000.0));
         let usage = Usage::default();
-        let found = gaussian
-            .data_independent(usage, Conversion::TailBound)
-            .get();
+        let found = gaussian.data_independent(usage, Conversion::TailBound).get();
         let expected = 100.0 / 16e6 + 2.0 * (100.0 * 1e5f64.ln()).sqrt() / 4000.0;
         assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
     }

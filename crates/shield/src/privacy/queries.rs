@@ -70,20 +70,13 @@ impl Queries {
                     let losses = Losses::of(&neighbour.laws);
                     match moves.last_mut() {
                         Some(last) if last.from == neighbour.from => last.losses.push(losses),
-                        _ => moves.push(Moves {
-                            from: neighbour.from,
-                            losses: vec![losses],
-                        }),
+                        _ => moves.push(Moves { from: neighbour.from, losses: vec![losses] }),
                     }
                 }
                 Distinct { occurrences, moves }
             })
             .collect();
-        Self {
-            distinct,
-            samples,
-            known: BTreeMap::new(),
-        }
+        Self { distinct, samples, known: BTreeMap::new() }
     }
 
     /// How many samples there are.
@@ -123,11 +116,8 @@ impl Queries {
             let [there, back] = moves.iter().copied().fold([0.0; 2], largest);
             f64::max(there, back)
         };
-        let sum: f64 = moments
-            .iter()
-            .zip(&self.distinct)
-            .map(|(moves, d)| d.occurrences * worst(moves))
-            .sum();
+        let sum: f64 =
+            moments.iter().zip(&self.distinct).map(|(moves, d)| d.occurrences * worst(moves)).sum();
         sum / self.samples() * ROUND_UP
     }
 
@@ -171,16 +161,8 @@ impl Queries {
 
     /// The largest loss that any output of any query can have, up to `most`.
     pub(crate) fn largest_loss(&self, most: f64) -> f64 {
-        let losses = self
-            .distinct
-            .iter()
-            .flat_map(|d| &d.moves)
-            .flat_map(|moves| &moves.losses);
-        losses
-            .flat_map(|losses| &losses.outcomes)
-            .map(|o| o.x.abs())
-            .fold(0.0, f64::max)
-            .min(most)
+        let losses = self.distinct.iter().flat_map(|d| &d.moves).flat_map(|moves| &moves.losses);
+        losses.flat_map(|losses| &losses.outcomes).map(|o| o.x.abs()).fold(0.0, f64::max).min(most)
     }
 }
 
@@ -216,10 +198,7 @@ impl Losses {
             .collect();
         // Probabilities too small for a float are rare; those laws keep their logarithms.
         let plain = outcomes.iter().all(|o| o.p > 1e-290 && o.q > 1e-290);
-        Self {
-            outcomes,
-            laws: (!plain).then(|| laws.clone()),
-        }
+        Self { outcomes, laws: (!plain).then(|| laws.clone()) }
     }
 
     fn log_moments(&self, order: f64) -> BothWays {

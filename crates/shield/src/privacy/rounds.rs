@@ -40,14 +40,7 @@ impl Rounds {
         terms.reverse();
         let offset = mechanism.offset.dummies();
         let size = f64::from(voters) + f64::from(offset) * classes.count() as f64;
-        Self {
-            terms,
-            size,
-            voters,
-            offset,
-            classes: classes.count(),
-            sampling: mechanism.sampling,
-        }
+        Self { terms, size, voters, offset, classes: classes.count(), sampling: mechanism.sampling }
     }
 
     /// ln phi_p(c).
@@ -62,9 +55,7 @@ impl Rounds {
                     return f64::NEG_INFINITY;
                 }
                 let draws = (0..degree).map(f64::from);
-                draws
-                    .map(|taken| ((entries - taken) / (self.size - taken)).ln())
-                    .sum()
+                draws.map(|taken| ((entries - taken) / (self.size - taken)).ln()).sum()
             }
         }
     }
@@ -79,9 +70,7 @@ impl Rounds {
                     return if degree == 1 { 0.0 } else { 1.0 };
                 }
                 let draws = (1..degree).map(f64::from);
-                draws
-                    .map(|taken| (-missing / (self.size - taken)).ln_1p())
-                    .sum()
+                draws.map(|taken| (-missing / (self.size - taken)).ln_1p()).sum()
             }
         };
         -f64::exp_m1(log_hit)
@@ -100,9 +89,8 @@ impl Rounds {
                     return 0.0;
                 }
                 let draws = (1..degree).map(f64::from);
-                let rest: f64 = draws
-                    .map(|taken| (entries - taken) / (self.size - taken))
-                    .product();
+                let rest: f64 =
+                    draws.map(|taken| (entries - taken) / (self.size - taken)).product();
                 f64::from(degree) / self.size * rest
             }
         }
@@ -117,20 +105,13 @@ impl Rounds {
             }
             Sampling::WithoutReplacement => f64::from(degree),
         };
-        if entries > lost {
-            -(-lost / entries).ln_1p()
-        } else {
-            f64::INFINITY
-        }
+        if entries > lost { -(-lost / entries).ln_1p() } else { f64::INFINITY }
     }
 
     /// The output law of an urn, given as groups of (entries, number of classes with that many).
     /// Logarithms: one for each group (of a single class in it), and that of "no label".
     pub(crate) fn law(&self, groups: &[(f64, f64)]) -> Law {
-        let mut law = Law {
-            classes: vec![f64::NEG_INFINITY; groups.len()],
-            failure: 0.0,
-        };
+        let mut law = Law { classes: vec![f64::NEG_INFINITY; groups.len()], failure: 0.0 };
         for term in self.terms.iter().rev() {
             let unlucky: f64 = groups
                 .iter()
@@ -163,11 +144,7 @@ pub(crate) struct Law {
 /// ln(e^a + e^b).
 fn log_add(a: f64, b: f64) -> f64 {
     let (high, low) = if a >= b { (a, b) } else { (b, a) };
-    if low == f64::NEG_INFINITY {
-        high
-    } else {
-        high + (low - high).exp().ln_1p()
-    }
+    if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
 /// G_a(u) = 1 + u + ... + u^(a-1) and its derivative.
@@ -208,9 +185,7 @@ mod tests {
         for rounds in [1, 2, 3, 7, 8, 100] {
             for u in [0.0, 0.1, 0.5, 0.999, 1.0] {
                 let sum: f64 = (0..rounds).map(|j| f64::powi(u, j)).sum();
-                let slope: f64 = (1..rounds)
-                    .map(|j| f64::from(j) * f64::powi(u, j - 1))
-                    .sum();
+                let slope: f64 = (1..rounds).map(|j| f64::from(j) * f64::powi(u, j - 1)).sum();
                 let found = geometric(rounds.try_into().unwrap(), u);
                 assert!((found.sum - sum).abs() <= 1e-12 * sum, "{rounds} {u}");
                 assert!((found.slope - slope).abs() <= 1e-12 * slope, "{rounds} {u}");
@@ -247,10 +222,7 @@ mod tests {
     #[test]
     fn a_step_is_a_difference() {
         for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
-            let mechanism = Mechanism {
-                sampling,
-                ..Mechanism::default()
-            };
+            let mechanism = Mechanism { sampling, ..Mechanism::default() };
             let rounds = Rounds::new(&mechanism, Classes::new(10).unwrap(), 90);
             for degree in 1..6 {
                 for entries in [1.0, 2.0, 4.0, 5.0, 6.0, 50.0, 100.0] {

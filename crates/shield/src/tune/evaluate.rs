@@ -52,11 +52,7 @@ impl Evaluator {
         distinct.sort_by(|a, b| a.0.cmp(&b.0));
         let all_degrees = (1..=degrees).map(|degree| Term { degree, rounds: 1 });
         let polynomial = Polynomial::new(all_degrees).unwrap_or_default();
-        let mechanism = Mechanism {
-            polynomial,
-            offset,
-            sampling,
-        };
+        let mechanism = Mechanism { polynomial, offset, sampling };
         let prepared: Result<Vec<Prepared>, ParameterError> = distinct
             .into_par_iter()
             .map(|(counts, copies)| Prepared::new(&mechanism, &Histogram::new(counts)?, copies))
@@ -100,31 +96,22 @@ impl Evaluator {
                 reached >= 0.7 * total
             })
             .map_or(weighed.len(), |last| last + 1);
-        self.histograms = weighed
-            .into_iter()
-            .map(|(_, histogram)| histogram)
-            .collect();
+        self.histograms = weighed.into_iter().map(|(_, histogram)| histogram).collect();
     }
 
     /// Ground-truth accuracy of each polynomial.
     pub(crate) fn ground_truth(&self, polynomials: &[Coefficients]) -> Vec<f64> {
         let batches = batches(polynomials, |_| 2);
-        let sums = Self::sum(
-            &self.histograms,
-            &batches,
-            [0.0; LANES],
-            |prepared, batches, sums| {
+        let sums =
+            Self::sum(&self.histograms, &batches, [0.0; LANES], |prepared, batches, sums| {
                 self.arch.dispatch(GroundTruth {
                     prepared,
                     most_rounds: self.most_rounds,
                     batches,
                     sums,
                 });
-            },
-        );
-        (0..polynomials.len())
-            .map(|i| sums[i / LANES][i % LANES] / self.samples)
-            .collect()
+            });
+        (0..polynomials.len()).map(|i| sums[i / LANES][i % LANES] / self.samples).collect()
     }
 
     /// The paper's figure of each polynomial; `None` for those of which `hopeless(i, lower bound)` says that they
@@ -174,12 +161,7 @@ impl Evaluator {
         batches: &[Batch],
         sums: &mut [[[f64; LANES]; ORDERS]],
     ) {
-        self.arch.dispatch(LogMoments {
-            prepared,
-            most_rounds: self.most_rounds,
-            batches,
-            sums,
-        });
+        self.arch.dispatch(LogMoments { prepared, most_rounds: self.most_rounds, batches, sums });
     }
 
     fn epsilon(&self, order: u32, log_moment: f64) -> f64 {
@@ -209,11 +191,7 @@ impl Evaluator {
         let line = moments[0]
             - f64::from(order - 1) * (moments[1] - moments[0])
             - self.usage.delta.get().ln();
-        let below = if line >= 0.0 {
-            known
-        } else {
-            self.epsilon(order - 1, 0.0)
-        };
+        let below = if line >= 0.0 { known } else { self.epsilon(order - 1, 0.0) };
         known.min(above).min(below)
     }
 
@@ -329,8 +307,7 @@ impl WithSimd for LogMoments<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.prepared
-            .add_log_moments(self.most_rounds, self.batches, self.sums);
+        self.prepared.add_log_moments(self.most_rounds, self.batches, self.sums);
     }
 }
 
@@ -346,8 +323,7 @@ impl WithSimd for GroundTruth<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.prepared
-            .add_ground_truth(self.most_rounds, self.batches, self.sums);
+        self.prepared.add_ground_truth(self.most_rounds, self.batches, self.sums);
     }
 }
 
@@ -407,11 +383,8 @@ mod tests {
                 for ((coefficients, found), accuracy) in
                     polynomials.iter().zip(found).zip(accuracies)
                 {
-                    let mechanism = Mechanism {
-                        polynomial: polynomial(coefficients),
-                        offset,
-                        sampling,
-                    };
+                    let mechanism =
+                        Mechanism { polynomial: polynomial(coefficients), offset, sampling };
                     let mut queries = Queries::new(&mechanism, &histograms);
                     let expected = data_dependent::published(&mut queries, usage).get();
                     let found = found.unwrap();
@@ -431,15 +404,9 @@ mod tests {
         let (votes, _) = synthetic::votes(60, Classes::new(6).unwrap(), 60, 4).unwrap();
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let usage = Usage::default();
-        let evaluator = Evaluator::new(
-            &histograms,
-            Offset::default(),
-            Sampling::default(),
-            3,
-            20,
-            usage,
-        )
-        .unwrap();
+        let evaluator =
+            Evaluator::new(&histograms, Offset::default(), Sampling::default(), 3, 20, usage)
+                .unwrap();
         let polynomials: Vec<Coefficients> = (0..8).map(|i| vec![i, 2 * i]).collect();
         let bounds = std::sync::Mutex::new(vec![0.0; 8]);
         let found = evaluator.published(

@@ -42,12 +42,8 @@ impl Front {
     /// Whether a point at least as accurate costs at most this: then nothing that costs it can be on the front.
     pub fn beats(&self, epsilon: f64, ground_truth: f64) -> bool {
         // The cheapest point that is at least as accurate is the first of those.
-        let first = self
-            .points
-            .partition_point(|point| point.ground_truth < ground_truth);
-        self.points
-            .get(first)
-            .is_some_and(|point| point.epsilon.get() <= epsilon)
+        let first = self.points.partition_point(|point| point.ground_truth < ground_truth);
+        self.points.get(first).is_some_and(|point| point.epsilon.get() <= epsilon)
     }
 
     /// Adds a point, and drops those that it beats. A point that is beaten, or infinite, is not added.
@@ -58,9 +54,7 @@ impl Front {
         self.points.retain(|other| {
             other.epsilon < point.epsilon || other.ground_truth > point.ground_truth
         });
-        let place = self
-            .points
-            .partition_point(|other| other.ground_truth < point.ground_truth);
+        let place = self.points.partition_point(|other| other.ground_truth < point.ground_truth);
         self.points.insert(place, point);
     }
 }
@@ -95,11 +89,8 @@ mod tests {
         ] {
             front.add(point(epsilon, ground_truth));
         }
-        let kept: Vec<_> = front
-            .points()
-            .iter()
-            .map(|p| (p.epsilon.get(), p.ground_truth))
-            .collect();
+        let kept: Vec<_> =
+            front.points().iter().map(|p| (p.epsilon.get(), p.ground_truth)).collect();
         assert_eq!(kept, [(0.5, 0.1), (1.0, 0.6), (1.5, 0.7)]);
         assert!(front.beats(1.6, 0.7) && front.beats(1.5, 0.65) && !front.beats(1.4, 0.65));
         assert!(!front.beats(9.0, 0.71));

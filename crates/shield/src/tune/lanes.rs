@@ -35,13 +35,8 @@ impl Batch {
             let polynomial = polynomials.get(lane).unwrap_or(&polynomials[0]);
             u16::try_from(polynomial[place]).unwrap_or(u16::MAX)
         };
-        let rounds = (0..degrees)
-            .map(|place| std::array::from_fn(|i| lane(place, i)))
-            .collect();
-        Self {
-            rounds,
-            order: order.max(2),
-        }
+        let rounds = (0..degrees).map(|place| std::array::from_fn(|i| lane(place, i))).collect();
+        Self { rounds, order: order.max(2) }
     }
 }
 
@@ -79,9 +74,7 @@ impl Prepared {
         let offset = f64::from(rounds.offset);
         let degrees = mechanism.polynomial.degree();
         let phi = |votes: f64| -> Vec<f64> {
-            (1..=degrees)
-                .map(|degree| rounds.log_unanimous(degree, votes + offset).exp())
-                .collect()
+            (1..=degrees).map(|degree| rounds.log_unanimous(degree, votes + offset).exp()).collect()
         };
         let mut counted: BTreeMap<u32, f64> = BTreeMap::new();
         for &count in histogram.counts() {
@@ -96,10 +89,7 @@ impl Prepared {
         };
         let unlucky: Vec<f64> = (2..=degrees)
             .map(|degree| {
-                groups
-                    .iter()
-                    .map(|(votes, copies, _)| copies * lost(degree, *votes))
-                    .sum()
+                groups.iter().map(|(votes, copies, _)| copies * lost(degree, *votes)).sum()
             })
             .collect();
         let mut moves = Vec::new();
@@ -130,13 +120,7 @@ impl Prepared {
             let smallness = |step: &Move| 1.0 / entries(step.from) + 1.0 / (entries(step.to) + 1.0);
             smallness(b).total_cmp(&smallness(a))
         });
-        Ok(Self {
-            occurrences,
-            voters: f64::from(voters),
-            groups,
-            unlucky,
-            moves,
-        })
+        Ok(Self { occurrences, voters: f64::from(voters), groups, unlucky, moves })
     }
 
     /// Adds this histogram's ground-truth accuracy to each lane.
@@ -200,12 +184,7 @@ impl Prepared {
                     let moved =
                         f64::from(u8::from(place == step.from) + u8::from(place == step.to));
                     if *copies > moved {
-                        sums.add(
-                            &before[place],
-                            &law(phi, &gains),
-                            copies - moved,
-                            batch.order,
-                        );
+                        sums.add(&before[place], &law(phi, &gains), copies - moved, batch.order);
                     }
                 }
                 for order in 0..ORDERS {
@@ -257,10 +236,7 @@ impl Tables {
     /// B_p of each lane, for p = 1, 2, ...
     #[inline(always)]
     fn gains(&self, batch: &Batch) -> Gains {
-        let mut gains = Gains {
-            count: batch.rounds.len() + 1,
-            lanes: [[0.0; LANES]; MAX_DEGREE],
-        };
+        let mut gains = Gains { count: batch.rounds.len() + 1, lanes: [[0.0; LANES]; MAX_DEGREE] };
         let mut survival = [1.0; LANES];
         for (place, rounds) in batch.rounds.iter().enumerate().rev() {
             let start = place * self.stride;

@@ -94,11 +94,7 @@ const GENERATION: usize = 1024;
 impl Search {
     /// How much work there is at most, in the units of `progress`.
     pub fn work(&self) -> u64 {
-        let each = self.space.size().min(if self.is_whole() {
-            WHOLE
-        } else {
-            OUTWARDS as u128
-        });
+        let each = self.space.size().min(if self.is_whole() { WHOLE } else { OUTWARDS as u128 });
         each as u64 * self.offsets.len() as u64
     }
 
@@ -112,10 +108,7 @@ impl Search {
         histograms: &[Histogram],
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Outcome, ParameterError> {
-        let mut outcome = Outcome {
-            exhaustive: self.is_whole(),
-            ..Outcome::default()
-        };
+        let mut outcome = Outcome { exhaustive: self.is_whole(), ..Outcome::default() };
         for &offset in &self.offsets {
             let one = OffsetSearch::new(self, histograms, offset, progress)?;
             if self.is_whole() {
@@ -148,32 +141,15 @@ impl<'a> OffsetSearch<'a> {
         offset: Offset,
         progress: &'a (dyn Fn(u64) + Sync),
     ) -> Result<Self, ParameterError> {
-        let Space {
-            max_degree,
-            max_terms,
-        } = search.space;
+        let Space { max_degree, max_terms } = search.space;
         let usage = search.usage;
-        let evaluator = Evaluator::new(
-            histograms,
-            offset,
-            search.sampling,
-            max_degree,
-            max_terms,
-            usage,
-        )?;
+        let evaluator =
+            Evaluator::new(histograms, offset, search.sampling, max_degree, max_terms, usage)?;
         let voters = crate::privacy::data_independent::voters(histograms);
         let classes =
             crate::parameters::Classes::new(histograms.first().map_or(2, Histogram::classes))?;
         let suspects = Mutex::new(vec![Suspects::default(); voters.len()]);
-        Ok(Self {
-            search,
-            offset,
-            evaluator,
-            voters,
-            classes,
-            suspects,
-            progress,
-        })
+        Ok(Self { search, offset, evaluator, voters, classes, suspects, progress })
     }
 
     /// Every polynomial of the space: the most accurate first, so that the front soon beats the rest.
@@ -184,17 +160,12 @@ impl<'a> OffsetSearch<'a> {
         // A spread over all accuracies first; it builds most of the front.
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         let seeds = (ranked.len() / 400).max(1);
-        let (first, rest): (Vec<_>, Vec<_>) = ranked
-            .into_iter()
-            .enumerate()
-            .partition(|(i, _)| i % seeds == 0);
+        let (first, rest): (Vec<_>, Vec<_>) =
+            ranked.into_iter().enumerate().partition(|(i, _)| i % seeds == 0);
         let strip = |part: Vec<(usize, (Coefficients, f64))>| -> Vec<(Coefficients, f64)> {
             part.into_iter().map(|(_, candidate)| candidate).collect()
         };
-        for generation in strip(first)
-            .chunks(GENERATION)
-            .chain(strip(rest).chunks(GENERATION))
-        {
+        for generation in strip(first).chunks(GENERATION).chain(strip(rest).chunks(GENERATION)) {
             self.weigh(generation, outcome)?;
         }
         Ok(())
@@ -214,27 +185,14 @@ impl<'a> OffsetSearch<'a> {
             for generation in candidates.chunks(GENERATION) {
                 self.weigh(generation, outcome)?;
             }
-            for point in outcome
-                .front
-                .points()
-                .iter()
-                .filter(|point| point.offset == self.offset)
-            {
+            for point in outcome.front.points().iter().filter(|point| point.offset == self.offset) {
                 if expanded.insert(point.polynomial.to_string()) {
                     let mut centre = vec![0; space.max_degree as usize - 1];
-                    for term in point
-                        .polynomial
-                        .terms()
-                        .iter()
-                        .filter(|term| term.degree > 1)
-                    {
+                    for term in point.polynomial.terms().iter().filter(|term| term.degree > 1) {
                         centre[term.degree as usize - 2] = term.rounds;
                     }
                     next.extend(
-                        space
-                            .around(&centre)
-                            .into_iter()
-                            .filter(|near| !seen.contains(near)),
+                        space.around(&centre).into_iter().filter(|near| !seen.contains(near)),
                     );
                 }
             }
@@ -334,7 +292,5 @@ impl<'a> OffsetSearch<'a> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

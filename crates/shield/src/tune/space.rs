@@ -18,10 +18,8 @@ impl Space {
     /// How many polynomials there are; saturates.
     pub fn size(self) -> u128 {
         // Ways to put up to max_terms - 1 rounds into max_degree - 1 degrees: binomial(t + d, d).
-        let (free, degrees) = (
-            u128::from(self.max_terms.saturating_sub(1)),
-            u128::from(self.max_degree - 1),
-        );
+        let (free, degrees) =
+            (u128::from(self.max_terms.saturating_sub(1)), u128::from(self.max_degree - 1));
         let mut ways: u128 = 1;
         for i in 1..=degrees {
             ways = match ways.checked_mul(free + i) {
@@ -52,12 +50,7 @@ impl Space {
         }
         let mut all = Vec::new();
         let mut coefficients = vec![0; self.max_degree as usize - 1];
-        fill(
-            self.max_terms.saturating_sub(1),
-            0,
-            &mut coefficients,
-            &mut all,
-        );
+        fill(self.max_terms.saturating_sub(1), 0, &mut coefficients, &mut all);
         all
     }
 
@@ -125,11 +118,7 @@ impl Space {
 pub(crate) fn polynomial(coefficients: &Coefficients) -> Polynomial {
     let higher = (2..).zip(coefficients).filter(|(_, rounds)| **rounds > 0);
     let higher = higher.map(|(degree, &rounds)| Term { degree, rounds });
-    Polynomial::new(higher.chain([Term {
-        degree: 1,
-        rounds: 1,
-    }]))
-    .unwrap_or_default()
+    Polynomial::new(higher.chain([Term { degree: 1, rounds: 1 }])).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -138,52 +127,22 @@ mod tests {
 
     #[test]
     fn the_papers_search_has_about_6000_polynomials() {
-        let paper = Space {
-            max_degree: 4,
-            max_terms: 32,
-        };
+        let paper = Space { max_degree: 4, max_terms: 32 };
         assert_eq!(paper.size(), 5984);
         let all = paper.all();
         assert_eq!(all.len(), 5984);
         assert!(all.iter().all(|c| c.iter().sum::<u32>() < 32));
         assert_eq!(polynomial(&vec![4, 6, 8]).to_string(), "8X^4+6X^3+4X^2+X");
-        assert_eq!(
-            Space {
-                max_degree: 1,
-                max_terms: 9
-            }
-            .all(),
-            [Vec::<u32>::new()]
-        );
-        assert!(
-            Space {
-                max_degree: 8,
-                max_terms: 64
-            }
-            .size()
-                > 1_000_000_000
-        );
-        assert_eq!(
-            Space {
-                max_degree: 128,
-                max_terms: u32::MAX
-            }
-            .size(),
-            u128::MAX
-        );
+        assert_eq!(Space { max_degree: 1, max_terms: 9 }.all(), [Vec::<u32>::new()]);
+        assert!(Space { max_degree: 8, max_terms: 64 }.size() > 1_000_000_000);
+        assert_eq!(Space { max_degree: 128, max_terms: u32::MAX }.size(), u128::MAX);
     }
 
     #[test]
     fn neighbours_stay_in_the_space() {
-        let space = Space {
-            max_degree: 5,
-            max_terms: 12,
-        };
+        let space = Space { max_degree: 5, max_terms: 12 };
         for start in space.starts() {
-            assert!(
-                start.iter().sum::<u32>() < 12 && start.len() == 4,
-                "{start:?}"
-            );
+            assert!(start.iter().sum::<u32>() < 12 && start.len() == 4, "{start:?}");
             for near in space.around(&start) {
                 assert!(near.iter().sum::<u32>() < 12 && near.len() == 4, "{near:?}");
             }

@@ -18,11 +18,7 @@ fn place_j_holds_the_value_at_the_reversed_odd_power() {
         ntt.forward(&mut x);
         for (j, &value) in x.iter().enumerate() {
             let reversed = j.reverse_bits() >> (usize::BITS - size.ilog2());
-            assert_eq!(
-                value,
-                m.pow(psi, 2 * reversed as u64 + 1),
-                "size {size}, place {j}"
-            );
+            assert_eq!(value, m.pow(psi, 2 * reversed as u64 + 1), "size {size}, place {j}");
         }
     }
 }
@@ -46,11 +42,7 @@ fn backward_undoes_forward_and_products_are_negacyclic() {
         let mut c = vec![0; size];
         crate::ring::limb::product(m, &mut c, &a, &b);
         ntt.backward(&mut c, Unit::Montgomery);
-        assert!(
-            c.iter()
-                .enumerate()
-                .all(|(i, &x)| x == if i == 1 { m.value() - 1 } else { 0 })
-        );
+        assert!(c.iter().enumerate().all(|(i, &x)| x == if i == 1 { m.value() - 1 } else { 0 }));
     }
 }
 
@@ -70,10 +62,7 @@ fn a_batch_is_eight_polynomials_in_a_power_of_x() {
         ntt.forward(&mut single);
         ntt.forward_batch(&mut batch);
         let runs = single.chunks(8_192 / positions).zip(&batch);
-        assert!(
-            runs.into_iter()
-                .all(|(run, block)| run.iter().all(|&x| x == block[5]))
-        );
+        assert!(runs.into_iter().all(|(run, block)| run.iter().all(|&x| x == block[5])));
         ntt.backward_batch(&mut batch);
         assert_eq!(batch, original);
     }

@@ -55,11 +55,7 @@ impl Pair {
             bystanders.extend([(each, classes - larger), (each + 1.0, larger)]);
             bystanders.retain(|&(_, copies)| copies > 0.0);
         }
-        Some(Self {
-            loser,
-            gainer,
-            bystanders,
-        })
+        Some(Self { loser, gainer, bystanders })
     }
 
     /// The output laws before and after the move.
@@ -70,16 +66,9 @@ impl Pair {
         (groups[0].0, groups[1].0) = (self.loser - 1.0, self.gainer + 1.0);
         let after = rounds.law(&groups);
         let classes = before.classes.iter().zip(&after.classes).zip(&groups);
-        let classes = classes.map(|((&log_p, &log_q), &(_, copies))| Outcome {
-            log_p,
-            log_q,
-            copies,
-        });
-        let failure = Outcome {
-            log_p: before.failure,
-            log_q: after.failure,
-            copies: 1.0,
-        };
+        let classes =
+            classes.map(|((&log_p, &log_q), &(_, copies))| Outcome { log_p, log_q, copies });
+        let failure = Outcome { log_p: before.failure, log_q: after.failure, copies: 1.0 };
         LawPair::new(classes.chain([failure]))
     }
 
@@ -99,10 +88,7 @@ impl Pair {
         for &(entries, copies) in &self.bystanders {
             votes.extend(std::iter::repeat_n(entries, copies as usize));
         }
-        votes
-            .into_iter()
-            .map(|entries| entries as u32 - rounds.offset)
-            .collect()
+        votes.into_iter().map(|entries| entries as u32 - rounds.offset).collect()
     }
 }
 
@@ -165,13 +151,7 @@ pub(crate) fn maximise(
     hints: &[Pair],
 ) -> Maximum {
     let envelope = Envelope::new(rounds, objective);
-    let mut search = Search {
-        rounds,
-        objective,
-        envelope,
-        worst: None,
-        lower: 0.0,
-    };
+    let mut search = Search { rounds, objective, envelope, worst: None, lower: 0.0 };
     for hint in hints {
         search.meet(hint.clone());
     }
@@ -182,10 +162,7 @@ impl Search<'_> {
     fn run(mut self, tolerance: Tolerance) -> Maximum {
         let mut heap = BinaryHeap::new();
         if let Some(cell) = Cell::all(self.rounds) {
-            heap.push(Waiting {
-                bound: self.envelope.bound(&cell),
-                cell,
-            });
+            heap.push(Waiting { bound: self.envelope.bound(&cell), cell });
         }
         let mut splits = 0;
         let mut upper = 0.0;
@@ -207,10 +184,7 @@ impl Search<'_> {
             };
             heap.extend(parts);
         }
-        Maximum {
-            upper: upper.max(self.lower),
-            worst: self.worst,
-        }
+        Maximum { upper: upper.max(self.lower), worst: self.worst }
     }
 
     fn meet(&mut self, pair: Pair) {
@@ -225,10 +199,7 @@ impl Search<'_> {
         let middle = |low: f64, high: f64| f64::midpoint(low, high).floor();
         let corners = [
             (cell.loser.low, cell.gainer.low),
-            (
-                middle(cell.loser.low, cell.loser.high),
-                middle(cell.gainer.low, cell.gainer.high),
-            ),
+            (middle(cell.loser.low, cell.loser.high), middle(cell.gainer.low, cell.gainer.high)),
         ];
         for (loser, gainer) in corners {
             if loser > gainer {
@@ -267,11 +238,7 @@ impl Search<'_> {
                     _ => bystanders.push((entries, 1.0)),
                 }
             }
-            self.meet(Pair {
-                loser,
-                gainer,
-                bystanders,
-            });
+            self.meet(Pair { loser, gainer, bystanders });
         }
         true
     }
@@ -286,10 +253,7 @@ impl Search<'_> {
             let parts: Vec<Waiting> = parts
                 .into_iter()
                 .filter_map(|part| part.tightened(self.rounds))
-                .map(|cell| Waiting {
-                    bound: self.envelope.bound(&cell).min(bound),
-                    cell,
-                })
+                .map(|cell| Waiting { bound: self.envelope.bound(&cell).min(bound), cell })
                 .collect();
             let worst = parts.iter().map(|part| part.bound).fold(0.0, f64::max);
             let sum: f64 = parts.iter().map(|part| part.bound).sum();
@@ -346,10 +310,7 @@ mod tests {
     fn partitions_are_all_there() {
         let mut found = Vec::new();
         assert!(partitions(5, 3, 99, &mut found));
-        assert_eq!(
-            found,
-            [[5, 0, 0], [4, 1, 0], [3, 2, 0], [3, 1, 1], [2, 2, 1]]
-        );
+        assert_eq!(found, [[5, 0, 0], [4, 1, 0], [3, 2, 0], [3, 1, 1], [2, 2, 1]]);
         assert!(!partitions(50, 3, 99, &mut Vec::new()));
         let mut nobody = Vec::new();
         assert!(partitions(0, 0, 9, &mut nobody) && nobody.len() == 1);

@@ -47,10 +47,7 @@ impl Range {
             f64::midpoint(self.low, self.high)
         };
         let middle = middle.floor().max(self.low).min(self.high - 1.0);
-        Some((
-            Self::new(self.low, middle),
-            Self::new(middle + 1.0, self.high),
-        ))
+        Some((Self::new(self.low, middle), Self::new(middle + 1.0, self.high)))
     }
 }
 
@@ -81,10 +78,8 @@ pub(crate) struct Cell {
 impl Cell {
     /// All pairs of neighbours of an urn.
     pub(crate) fn all(rounds: &Rounds) -> Option<Self> {
-        let (least, most) = (
-            f64::from(rounds.offset),
-            f64::from(rounds.offset) + f64::from(rounds.voters),
-        );
+        let (least, most) =
+            (f64::from(rounds.offset), f64::from(rounds.offset) + f64::from(rounds.voters));
         let everything = Self {
             loser: Range::new(least + 1.0, most),
             gainer: Range::new(least, most),
@@ -140,10 +135,7 @@ impl Cell {
             let (loser, gainer) = (&mut self.loser, &mut self.gainer);
             loser.high = loser.high.min(pair_most - gainer.low);
             gainer.high = gainer.high.min(pair_most - loser.low).min(loser.high - 1.0);
-            loser.low = loser
-                .low
-                .max(pair_least - gainer.high)
-                .max(gainer.low + 1.0);
+            loser.low = loser.low.max(pair_least - gainer.high).max(gainer.low + 1.0);
             gainer.low = gainer.low.max(pair_least - loser.high);
             if loser.is_empty() || gainer.is_empty() {
                 return None;
@@ -166,9 +158,7 @@ impl Cell {
         };
         let range = &mut self.concentration;
         range.low = range.low.max(others.low / bystanders * (1.0 - 1e-14));
-        range.high = range
-            .high
-            .min(largest(others.low).max(largest(others.high)) * (1.0 + 1e-14));
+        range.high = range.high.min(largest(others.low).max(largest(others.high)) * (1.0 + 1e-14));
         (!range.is_empty()).then_some(self)
     }
 

@@ -24,11 +24,7 @@ impl Objective {
         match self {
             // Q b(r) and, where r >= 1, also P b(r)/r: both grow with the distance of r from 1.
             Self::Moment(order) => {
-                let log_mass = if x > 0.0 {
-                    denominator.min(numerator - x)
-                } else {
-                    denominator
-                };
+                let log_mass = if x > 0.0 { denominator.min(numerator - x) } else { denominator };
                 (log_mass + log_bregman(order, x)).exp()
             }
             // (P - tQ)_+ = Q (r - t)_+ = P (1 - t/r)_+.
@@ -72,11 +68,7 @@ const ROUND_UP: f64 = 1.0 + 1e-8;
 
 impl<'a> Envelope<'a> {
     pub(crate) fn new(rounds: &'a Rounds, objective: Objective) -> Self {
-        Self {
-            rounds,
-            objective,
-            degrees: Vec::with_capacity(rounds.terms.len()),
-        }
+        Self { rounds, objective, degrees: Vec::with_capacity(rounds.terms.len()) }
     }
 
     /// At least the objective of every pair in the cell, in both directions.
@@ -101,10 +93,8 @@ impl<'a> Envelope<'a> {
             self.degrees
                 .iter()
                 .map(|d| {
-                    let (before, after) = (
-                        d.log_bystanders + d.before.high,
-                        d.log_bystanders + d.after.high,
-                    );
+                    let (before, after) =
+                        (d.log_bystanders + d.before.high, d.log_bystanders + d.after.high);
                     let x = d.log_rho.low;
                     if x == 0.0 {
                         0.0
@@ -135,11 +125,7 @@ impl<'a> Envelope<'a> {
 
     /// Fills in the degrees, from the highest down; returns what is known of "no label".
     fn survey(&mut self, cell: &Cell, bystander: Range) -> Class {
-        let mut survival = Class {
-            before: 0.0,
-            after: 0.0,
-            log_ratio: 0.0,
-        };
+        let mut survival = Class { before: 0.0, after: 0.0, log_ratio: 0.0 };
         let (mut before, mut after) = (Range::new(0.0, 0.0), Range::new(0.0, 0.0));
         let mut log_rho = Range::new(0.0, 0.0);
         self.degrees.clear();
@@ -156,39 +142,23 @@ impl<'a> Envelope<'a> {
                     value: 0.0,
                 });
                 let never = f64::NEG_INFINITY;
-                return Class {
-                    before: never,
-                    after: never,
-                    log_ratio: 0.0,
-                };
+                return Class { before: never, after: never, log_ratio: 0.0 };
             }
             let a = f64::from(term.rounds);
             let (u, delta, log_bystanders) = self.unlucky(cell, bystander, term.degree);
             let v = Range::new((u.low + delta.low).min(1.0), (u.high + delta.high).min(1.0));
-            let (u_low, u_high) = (
-                geometric(term.rounds, u.low),
-                geometric(term.rounds, u.high),
-            );
-            let (v_low, v_high) = (
-                geometric(term.rounds, v.low),
-                geometric(term.rounds, v.high),
-            );
+            let (u_low, u_high) = (geometric(term.rounds, u.low), geometric(term.rounds, u.high));
+            let (v_low, v_high) = (geometric(term.rounds, v.low), geometric(term.rounds, v.high));
             let log = |low: f64, high: f64| Range::new(low.ln(), high.ln());
             let (gain_u, gain_v) = (log(u_low.sum, u_high.sum), log(v_low.sum, v_high.sum));
             // ln G(u) - ln G(u + delta), from the ends and from the slope: the ends are exact where u is
             // known, the slope where delta is small.
             let gain = Range::new(
                 (gain_u.low - gain_v.high).max(-delta.high * v_high.slope / u_low.sum),
-                (gain_u.high - gain_v.low)
-                    .min(-delta.low * u_low.slope / v_high.sum)
-                    .min(0.0),
+                (gain_u.high - gain_v.low).min(-delta.low * u_low.slope / v_high.sum).min(0.0),
             );
             let step = |delta: f64, u: f64| {
-                if delta > 0.0 {
-                    -a * (delta / u).ln_1p()
-                } else {
-                    0.0
-                }
+                if delta > 0.0 { -a * (delta / u).ln_1p() } else { 0.0 }
             };
             let add = |x: Range, y: Range| Range::new(x.low + y.low, x.high + y.high);
             self.degrees.push(Degree {
@@ -202,15 +172,8 @@ impl<'a> Envelope<'a> {
             });
             before = add(before, Range::new(a * u.low.ln(), a * u.high.ln()));
             after = add(after, Range::new(a * v.low.ln(), a * v.high.ln()));
-            log_rho = add(
-                log_rho,
-                Range::new(step(delta.high, u.low), step(delta.low, u.high)),
-            );
-            survival = Class {
-                before: before.high,
-                after: after.high,
-                log_ratio: -log_rho.low,
-            };
+            log_rho = add(log_rho, Range::new(step(delta.high, u.low), step(delta.low, u.high)));
+            survival = Class { before: before.high, after: after.high, log_ratio: -log_rho.low };
         }
         survival
     }
@@ -260,11 +223,7 @@ impl<'a> Envelope<'a> {
         let step = |entries: f64| rounds.step(degree, entries);
         let delta_low = (step(cell.loser.low) - step(cell.gainer.high + 1.0)).max(0.0);
         let delta_high = (step(cell.loser.high) - step(cell.gainer.low + 1.0)).max(delta_low);
-        (
-            Range::new(low, high),
-            Range::new(delta_low, delta_high),
-            log_bystanders,
-        )
+        (Range::new(low, high), Range::new(delta_low, delta_high), log_bystanders)
     }
 
     /// The class that loses the vote: ln(P/P') is the mean of ln-ratios that grow with the degree, so it
@@ -297,11 +256,7 @@ impl<'a> Envelope<'a> {
             denominator.add(log_less + d.after.low);
         }
         let log_ratio = log_mean_and(numerator.log() - denominator.log(), last_entry, least);
-        Class {
-            before: before.log(),
-            after: after.log(),
-            log_ratio,
-        }
+        Class { before: before.log(), after: after.log(), log_ratio }
     }
 
     /// The class that gains it: ln(P'/P) is a mean of ratios that need not be monotone in the degree, so
@@ -340,11 +295,7 @@ impl<'a> Envelope<'a> {
         let falling = log_mean(self.degrees.iter(), |d| weight(fewest, d, d.before.high));
         let mean = rising.min(falling).min(self.interval_mean());
         let log_ratio = log_mean_and(mean, last_entry, least);
-        Class {
-            before: before.log(),
-            after: after.log(),
-            log_ratio,
-        }
+        Class { before: before.log(), after: after.log(), log_ratio }
     }
 
     /// The bystanders together: none has a larger ratio than the smallest of them, and together they have no
@@ -365,16 +316,8 @@ impl<'a> Envelope<'a> {
         });
         let left = |taken: LogSum| (1.0 - taken.log().exp() + 1e-15).max(0.0).ln();
         let (before, after) = (before.log().min(left(loser)), after.log().min(left(gainer)));
-        let log_ratio = if after == f64::NEG_INFINITY {
-            0.0
-        } else {
-            log_ratio.max(0.0)
-        };
-        Class {
-            before,
-            after,
-            log_ratio,
-        }
+        let log_ratio = if after == f64::NEG_INFINITY { 0.0 } else { log_ratio.max(0.0) };
+        Class { before, after, log_ratio }
     }
 
     /// The largest mean of the values over all weights in their ranges: the weights of all values
@@ -383,11 +326,7 @@ impl<'a> Envelope<'a> {
         let mean_above = |threshold: f64| {
             let (mut numerator, mut denominator) = (LogSum::default(), LogSum::default());
             for d in &self.degrees {
-                let weight = if d.value >= threshold {
-                    d.weight.high
-                } else {
-                    d.weight.low
-                };
+                let weight = if d.value >= threshold { d.weight.high } else { d.weight.low };
                 if weight > f64::NEG_INFINITY {
                     numerator.add(weight + d.value);
                     denominator.add(weight);
@@ -395,18 +334,12 @@ impl<'a> Envelope<'a> {
             }
             numerator.log() - denominator.log()
         };
-        self.degrees
-            .iter()
-            .map(|d| mean_above(d.value))
-            .fold(f64::NEG_INFINITY, f64::max)
+        self.degrees.iter().map(|d| mean_above(d.value)).fold(f64::NEG_INFINITY, f64::max)
     }
 }
 
 /// The weight of a degree that takes no part in a mean.
-const NOTHING: Range = Range {
-    low: f64::NEG_INFINITY,
-    high: f64::NEG_INFINITY,
-};
+const NOTHING: Range = Range { low: f64::NEG_INFINITY, high: f64::NEG_INFINITY };
 
 /// ln of a mean ratio plus what comes on top of it: outputs that need the last entry, over the least
 /// that the denominator can be. 0 where there is neither.
@@ -461,10 +394,7 @@ struct LogSum {
 
 impl Default for LogSum {
     fn default() -> Self {
-        Self {
-            top: f64::NEG_INFINITY,
-            sum: 0.0,
-        }
+        Self { top: f64::NEG_INFINITY, sum: 0.0 }
     }
 }
 

@@ -131,10 +131,8 @@ impl DataIndependent {
     /// The worst case of a mechanism over all histograms of that many votes.
     pub fn new(mechanism: &Mechanism, classes: Classes, voters: Voters) -> Self {
         let rounds = Rounds::new(mechanism, classes, voters.count());
-        let (least, most) = (
-            f64::from(rounds.offset),
-            f64::from(rounds.offset) + f64::from(rounds.voters),
-        );
+        let (least, most) =
+            (f64::from(rounds.offset), f64::from(rounds.offset) + f64::from(rounds.voters));
         // The lowest degree decides: whoever cannot win a round of it cannot win any.
         let lowest = rounds.terms[0].degree;
         let possible = |entries: f64| rounds.log_unanimous(lowest, entries) > f64::NEG_INFINITY;
@@ -143,22 +141,13 @@ impl DataIndependent {
             (true, false) => Regime::Infinite,
             (true, true) => Regime::Ordinary,
         };
-        Self {
-            rounds,
-            regime,
-            log_moments: BTreeMap::new(),
-            hints: Vec::new(),
-        }
+        Self { rounds, regime, log_moments: BTreeMap::new(), hints: Vec::new() }
     }
 
     /// ln E[(P/Q)^l] is at most this, for every pair of neighbours; `order` is rounded to a grid
     /// first, and the order used is returned beside the bound.
     pub fn log_moment(&mut self, order: f64) -> (f64, f64) {
-        let tolerance = Tolerance {
-            relative: 0.01,
-            absolute: 0.0,
-            splits: 3_000,
-        };
+        let tolerance = Tolerance { relative: 0.01, absolute: 0.0, splits: 3_000 };
         let key = (order.ln() / ORDER_GRID.ln()).round() as i32;
         let order = ORDER_GRID.powi(key);
         let known = match (self.regime, self.log_moments.get(&key)) {
@@ -171,20 +160,10 @@ impl DataIndependent {
     }
 
     fn prove(&mut self, key: i32, order: f64, tolerance: Tolerance) -> f64 {
-        let maximum = maximise(
-            &self.rounds,
-            Objective::Moment(order),
-            tolerance,
-            &self.hints,
-        );
+        let maximum = maximise(&self.rounds, Objective::Moment(order), tolerance, &self.hints);
         self.remember(maximum.worst);
         let proven = maximum.upper.ln_1p();
-        let best = self
-            .log_moments
-            .get(&key)
-            .copied()
-            .unwrap_or(f64::INFINITY)
-            .min(proven);
+        let best = self.log_moments.get(&key).copied().unwrap_or(f64::INFINITY).min(proven);
         self.log_moments.insert(key, best);
         best
     }
@@ -218,18 +197,11 @@ impl DataIndependent {
         }
         // The order is off the grid by up to a percent: state the epsilon of the one that was proven,
         // and prove that one more closely.
-        let fine = Tolerance {
-            relative: 0.002,
-            absolute: 0.0,
-            splits: 30_000,
-        };
+        let fine = Tolerance { relative: 0.002, absolute: 0.0, splits: 30_000 };
         let key = (best.order.ln() / ORDER_GRID.ln()).round() as i32;
         let order = ORDER_GRID.powi(key);
         let log_moment = self.prove(key, order, fine);
-        Best {
-            epsilon: Conversion::Renyi.epsilon(order, queries * log_moment, usage.delta),
-            order,
-        }
+        Best { epsilon: Conversion::Renyi.epsilon(order, queries * log_moment, usage.delta), order }
     }
 
     /// The proven epsilon by tight composition of a dominating pair.
@@ -241,16 +213,10 @@ impl DataIndependent {
             return Epsilon::ZERO;
         }
         let by_moments = self.epsilon(usage);
-        let composed = self
-            .dominating(usage)
-            .map_or(Epsilon::INFINITE, |distribution| {
-                distribution.epsilon(usage.queries.count(), usage.delta)
-            });
-        if composed < by_moments {
-            composed
-        } else {
-            by_moments
-        }
+        let composed = self.dominating(usage).map_or(Epsilon::INFINITE, |distribution| {
+            distribution.epsilon(usage.queries.count(), usage.delta)
+        });
+        if composed < by_moments { composed } else { by_moments }
     }
 
     /// A loss distribution that dominates every pair of neighbours; `None` if its infinite part alone
@@ -259,11 +225,7 @@ impl DataIndependent {
         let delta = usage.delta.get() / usage.queries.count() as f64;
         let negligible = 1e-3 * delta;
         // Tight where it is cheap: what a node's bound has too much of costs little.
-        let tolerance = Tolerance {
-            relative: 0.004,
-            absolute: negligible,
-            splits: 2_500,
-        };
+        let tolerance = Tolerance { relative: 0.004, absolute: negligible, splits: 2_500 };
         let (rounds, hints) = (&self.rounds, &self.hints);
         let search = |t: f64| maximise(rounds, Objective::HockeyStick(t), tolerance, hints);
         let height = |t: f64| search(t).upper.min(1.0);
@@ -279,10 +241,7 @@ impl DataIndependent {
         let nodes = Nodes::new(top, 72);
         let thresholds: Vec<f64> = nodes.thresholds().collect();
         let maxima: Vec<Maximum> = thresholds.into_par_iter().map(search).collect();
-        let values: Vec<f64> = maxima
-            .iter()
-            .map(|maximum| maximum.upper.min(1.0))
-            .collect();
+        let values: Vec<f64> = maxima.iter().map(|maximum| maximum.upper.min(1.0)).collect();
         for maximum in maxima.into_iter().step_by(8) {
             self.remember(maximum.worst);
         }
@@ -327,13 +286,9 @@ impl DataIndependent {
     }
 
     fn describe(&self, found: Option<(Pair, f64)>) -> WorstFound {
-        let (histogram, epsilon) = found.map_or((Vec::new(), 0.0), |(pair, cost)| {
-            (pair.votes(&self.rounds), cost)
-        });
-        WorstFound {
-            histogram,
-            epsilon: Epsilon::new(epsilon).unwrap_or(Epsilon::INFINITE),
-        }
+        let (histogram, epsilon) =
+            found.map_or((Vec::new(), 0.0), |(pair, cost)| (pair.votes(&self.rounds), cost));
+        WorstFound { histogram, epsilon: Epsilon::new(epsilon).unwrap_or(Epsilon::INFINITE) }
     }
 }
 
@@ -378,12 +333,7 @@ impl DataIndependent {
 /// The numbers of voters that occur in some histograms: who takes part is public, so the worst of
 /// their figures is data-independent.
 pub fn voters(histograms: &[Histogram]) -> Vec<Voters> {
-    let counts: BTreeSet<u32> = histograms
-        .iter()
-        .filter_map(|histogram| u32::try_from(histogram.voters()).ok())
-        .collect();
-    counts
-        .into_iter()
-        .filter_map(|count| Voters::new(count).ok())
-        .collect()
+    let counts: BTreeSet<u32> =
+        histograms.iter().filter_map(|histogram| u32::try_from(histogram.voters()).ok()).collect();
+    counts.into_iter().filter_map(|count| Voters::new(count).ok()).collect()
 }

@@ -21,11 +21,7 @@ fn mechanism(polynomial: &str, offset: u32, sampling: Sampling) -> Mechanism {
 /// All histograms of some votes over some classes, in decreasing order of the counts.
 fn histograms(votes: u32, classes: usize, most: u32) -> Vec<Vec<u32>> {
     if classes == 0 {
-        return if votes == 0 {
-            vec![Vec::new()]
-        } else {
-            Vec::new()
-        };
+        return if votes == 0 { vec![Vec::new()] } else { Vec::new() };
     }
     let mut all = Vec::new();
     for first in 0..=votes.min(most) {
@@ -49,9 +45,7 @@ fn by_exhaustion(mechanism: &Mechanism, votes: u32, classes: usize, objective: O
                 moved[to] += 1;
                 let after = OutputDistribution::of_counts(mechanism, &moved);
                 let outputs = |law: &OutputDistribution| {
-                    law.probabilities()
-                        .chain([law.failure()])
-                        .collect::<Vec<f64>>()
+                    law.probabilities().chain([law.failure()]).collect::<Vec<f64>>()
                 };
                 let (p, q) = (outputs(&before), outputs(&after));
                 let pairs = || p.iter().zip(&q).filter(|(p, q)| **p > 0.0 || **q > 0.0);
@@ -73,24 +67,14 @@ fn by_exhaustion(mechanism: &Mechanism, votes: u32, classes: usize, objective: O
 
 #[test]
 fn agrees_with_all_histograms_of_up_to_12_votes_and_4_classes() {
-    let exact = Tolerance {
-        relative: 0.0,
-        absolute: 0.0,
-        splits: usize::MAX,
-    };
+    let exact = Tolerance { relative: 0.0, absolute: 0.0, splits: usize::MAX };
     let objectives = [
         Objective::Moment(1.0),
         Objective::Moment(6.5),
         Objective::HockeyStick(1.0),
         Objective::HockeyStick(1.3),
     ];
-    let polynomials = [
-        "X",
-        "2X^3+3X^2+X",
-        "8X^4+6X^3+4X^2+X",
-        "3X^2",
-        "9X^7+2X^3+X",
-    ];
+    let polynomials = ["X", "2X^3+3X^2+X", "8X^4+6X^3+4X^2+X", "3X^2", "9X^7+2X^3+X"];
     for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
         for polynomial in polynomials {
             for offset in [1, 2, 5] {
@@ -128,9 +112,7 @@ fn agrees_with_all_histograms_of_up_to_12_votes_and_4_classes() {
 fn random_votes(rng: &mut StdRng, votes: u32, classes: usize) -> Vec<u32> {
     let mut counts = vec![0; classes];
     let bias: f64 = rng.random_range(0.0..6.0);
-    let weights: Vec<f64> = (0..classes)
-        .map(|_| rng.random::<f64>().powf(bias))
-        .collect();
+    let weights: Vec<f64> = (0..classes).map(|_| rng.random::<f64>().powf(bias)).collect();
     let total: f64 = weights.iter().sum();
     for _ in 0..votes {
         let mut place = rng.random::<f64>() * total;
@@ -149,13 +131,9 @@ fn no_cell_is_below_a_pair_in_it() {
     let mut rng = StdRng::seed_from_u64(7);
     for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
         for polynomial in ["8X^4+6X^3+4X^2+X", "30X^8+16X^5+8X^3+4X^2+X", "200X^6+3X^2"] {
-            for (votes, classes, offset) in [
-                (250, 10, 1),
-                (40, 5, 3),
-                (30, 3, 1),
-                (9, 2, 2),
-                (500, 40, 6),
-            ] {
+            for (votes, classes, offset) in
+                [(250, 10, 1), (40, 5, 3), (30, 3, 1), (9, 2, 2), (500, 40, 6)]
+            {
                 let mechanism = mechanism(polynomial, offset, sampling);
                 let rounds = Rounds::new(&mechanism, Classes::new(classes).unwrap(), votes);
                 for objective in [Objective::Moment(3.0), Objective::HockeyStick(1.02)] {
@@ -205,10 +183,7 @@ fn no_cell_is_below_a_pair_in_it() {
                             };
                             let parts =
                                 parts.into_iter().filter_map(|part| part.tightened(&rounds));
-                            cell = parts
-                                .into_iter()
-                                .find(holds)
-                                .expect("no part holds the pair");
+                            cell = parts.into_iter().find(holds).expect("no part holds the pair");
                         }
                     }
                 }
@@ -223,18 +198,12 @@ fn close_to_the_worst_histogram_of_250_votes() {
     let usage = Usage::default();
     for offset in [1, 5, 20] {
         let mechanism = mechanism("8X^4+6X^3+4X^2+X", offset, Sampling::WithReplacement);
-        let mut figure = DataIndependent::new(
-            &mechanism,
-            Classes::new(10).unwrap(),
-            Voters::new(250).unwrap(),
-        );
+        let mut figure =
+            DataIndependent::new(&mechanism, Classes::new(10).unwrap(), Voters::new(250).unwrap());
         let proven = figure.epsilon(usage).get();
         let found = figure.worst_found(usage);
         let ratio = proven / found.epsilon.get();
-        assert!(
-            (1.0..1.02).contains(&ratio),
-            "offset {offset}: {proven} against {found:?}"
-        );
+        assert!((1.0..1.02).contains(&ratio), "offset {offset}: {proven} against {found:?}");
         // A search that knows nothing of cells: random histograms, single votes moved while it pays.
         let mut rng = StdRng::seed_from_u64(offset.into());
         let mut worst: f64 = 0.0;
@@ -251,18 +220,13 @@ fn climb_blindly(rng: &mut StdRng, rounds: &Rounds, usage: Usage) -> f64 {
         let pair = Pair {
             loser: entries(counts[0]),
             gainer: entries(counts[1]),
-            bystanders: counts[2..]
-                .iter()
-                .map(|&count| (entries(count), 1.0))
-                .collect(),
+            bystanders: counts[2..].iter().map(|&count| (entries(count), 1.0)).collect(),
         };
         worst::epsilon(rounds, &pair, usage.queries, usage.delta)
     };
     let mut counts = random_votes(rng, rounds.voters, rounds.classes);
     counts[0] += 1;
-    let richest = (0..counts.len())
-        .max_by_key(|&class| counts[class])
-        .unwrap();
+    let richest = (0..counts.len()).max_by_key(|&class| counts[class]).unwrap();
     counts[richest] -= 1;
     let mut best = if counts[0] > 0 {
         cost(&counts)
@@ -270,10 +234,7 @@ fn climb_blindly(rng: &mut StdRng, rounds: &Rounds, usage: Usage) -> f64 {
         return 0.0;
     };
     for _ in 0..150 {
-        let (from, to) = (
-            rng.random_range(0..counts.len()),
-            rng.random_range(0..counts.len()),
-        );
+        let (from, to) = (rng.random_range(0..counts.len()), rng.random_range(0..counts.len()));
         let amount = rng.random_range(1..=20);
         if from == to || counts[from] < amount + u32::from(from == 0) {
             continue;
@@ -297,11 +258,7 @@ fn infinite_and_free() {
     let usage = Usage::default();
     let figure = |polynomial: &str, offset, sampling, votes| {
         let mechanism = mechanism(polynomial, offset, sampling);
-        DataIndependent::new(
-            &mechanism,
-            Classes::new(3).unwrap(),
-            Voters::new(votes).unwrap(),
-        )
+        DataIndependent::new(&mechanism, Classes::new(3).unwrap(), Voters::new(votes).unwrap())
     };
     for sampling in [WithReplacement, WithoutReplacement] {
         let mut bare = figure("2X^2+X", 0, sampling, 9);
@@ -310,75 +267,45 @@ fn infinite_and_free() {
         assert!(figure("2X^2+X", 1, sampling, 9).epsilon(usage).is_finite());
     }
     // Without replacement a round of degree 3 needs three entries of a class.
-    assert_eq!(
-        figure("X^3", 2, WithoutReplacement, 9).epsilon(usage),
-        Epsilon::INFINITE
-    );
-    assert!(
-        figure("X^3", 3, WithoutReplacement, 9)
-            .epsilon(usage)
-            .is_finite()
-    );
-    assert_eq!(
-        figure("X^64", 3, WithoutReplacement, 9).epsilon(usage),
-        Epsilon::ZERO
-    );
-    assert_eq!(
-        figure("X^64", 3, WithoutReplacement, 9).exact(usage),
-        Epsilon::ZERO
-    );
+    assert_eq!(figure("X^3", 2, WithoutReplacement, 9).epsilon(usage), Epsilon::INFINITE);
+    assert!(figure("X^3", 3, WithoutReplacement, 9).epsilon(usage).is_finite());
+    assert_eq!(figure("X^64", 3, WithoutReplacement, 9).epsilon(usage), Epsilon::ZERO);
+    assert_eq!(figure("X^64", 3, WithoutReplacement, 9).exact(usage), Epsilon::ZERO);
 }
 
 #[test]
 fn tight_composition_lies_above_every_pair_and_below_moments() {
     let usage = Usage::default();
     let mechanism = mechanism("2X^3+3X^2+X", 4, Sampling::WithReplacement);
-    let mut figure = DataIndependent::new(
-        &mechanism,
-        Classes::new(4).unwrap(),
-        Voters::new(40).unwrap(),
-    );
+    let mut figure =
+        DataIndependent::new(&mechanism, Classes::new(4).unwrap(), Voters::new(40).unwrap());
     let exact = figure.exact(usage);
     assert!(exact <= figure.epsilon(usage));
     let mut rng = StdRng::seed_from_u64(3);
     for _ in 0..60 {
         let counts = random_votes(&mut rng, 40, 4);
-        let Some(pair) = Pair::new(
-            &figure.rounds,
-            f64::from(counts[0]) + 4.0,
-            f64::from(counts[1]) + 4.0,
-            None,
-        ) else {
+        let Some(pair) =
+            Pair::new(&figure.rounds, f64::from(counts[0]) + 4.0, f64::from(counts[1]) + 4.0, None)
+        else {
             continue;
         };
         let one = crate::privacy::exact_of_pair(&pair.laws(&figure.rounds), usage);
         assert!(one <= exact, "{counts:?}: {one} > {exact}");
     }
     let found = figure.worst_found_exact(usage).epsilon;
-    assert!(
-        found <= exact && found.get() > 0.8 * exact.get(),
-        "{found} {exact}"
-    );
+    assert!(found <= exact && found.get() > 0.8 * exact.get(), "{found} {exact}");
 }
 
 #[test]
 fn more_queries_never_cost_less() {
     use crate::privacy::calibrate::queries_within;
     let mechanism = mechanism("2X^3+3X^2+X", 5, Sampling::WithReplacement);
-    let mut figure = DataIndependent::new(
-        &mechanism,
-        Classes::new(10).unwrap(),
-        Voters::new(250).unwrap(),
-    );
+    let mut figure =
+        DataIndependent::new(&mechanism, Classes::new(10).unwrap(), Voters::new(250).unwrap());
     let budget = Epsilon::new(1.0).unwrap();
     let delta = crate::parameters::Delta::default();
     let queries = queries_within(budget, delta, |usage| figure.epsilon(usage)).unwrap();
     assert!(figure.epsilon(Usage { queries, delta }) <= budget);
     let one_more = crate::parameters::Queries::new(queries.count() + 1).unwrap();
-    assert!(
-        figure.epsilon(Usage {
-            queries: one_more,
-            delta
-        }) > budget
-    );
+    assert!(figure.epsilon(Usage { queries: one_more, delta }) > budget);
 }

@@ -12,9 +12,7 @@ pub(crate) fn epsilon(rounds: &Rounds, pair: &Pair, queries: Queries, delta: Del
     let back = laws.reversed();
     let queries = queries.count() as f64;
     Conversion::Renyi
-        .minimise(delta, |order| {
-            queries * laws.log_moment(order).max(back.log_moment(order))
-        })
+        .minimise(delta, |order| queries * laws.log_moment(order).max(back.log_moment(order)))
         .epsilon
 }
 
@@ -40,11 +38,7 @@ pub(crate) fn climb(
         let spread = (rounds.size / rounds.classes as f64).floor();
         let first = (Cell::bystanders(rounds) >= 2.0).then_some(spread);
         for first in [None, first] {
-            let mut place = Place {
-                loser: start.loser,
-                gainer: start.gainer,
-                first,
-            };
+            let mut place = Place { loser: start.loser, gainer: start.gainer, first };
             let Some(mut pair) = place.pair(rounds) else {
                 continue;
             };
@@ -84,19 +78,10 @@ impl Place {
     fn moves(self, step: f64) -> Vec<Self> {
         let mut moves = Vec::with_capacity(6);
         for step in [step, -step] {
-            moves.push(Self {
-                loser: self.loser + step,
-                ..self
-            });
-            moves.push(Self {
-                gainer: self.gainer + step,
-                ..self
-            });
+            moves.push(Self { loser: self.loser + step, ..self });
+            moves.push(Self { gainer: self.gainer + step, ..self });
             if let Some(first) = self.first {
-                moves.push(Self {
-                    first: Some(first + step),
-                    ..self
-                });
+                moves.push(Self { first: Some(first + step), ..self });
             }
         }
         moves
