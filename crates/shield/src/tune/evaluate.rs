@@ -126,6 +126,7 @@ impl Evaluator {
         let (first, rest) = self.histograms.split_at(self.heavy);
         let mut result = vec![None; polynomials.len()];
         let mut open: Vec<usize> = (0..polynomials.len()).collect();
+        let mut before = orders.clone();
         while !open.is_empty() {
             let moments = self.log_moments(first, polynomials, &open, &orders);
             let kept: Vec<(usize, [f64; ORDERS])> = open
@@ -145,7 +146,13 @@ impl Evaluator {
                         result[i] = Some(epsilon);
                         tick(1);
                     }
+                    // Two orders that differ by rounding alone would send it back and forth for ever.
+                    Err(order) if order == before[i] && order != orders[i] => {
+                        result[i] = Some(self.smallest(orders[i], total));
+                        tick(1);
+                    }
                     Err(order) => {
+                        before[i] = orders[i];
                         orders[i] = order;
                         open.push(i);
                     }
@@ -168,6 +175,13 @@ impl Evaluator {
         Conversion::TailBound.epsilon(order.into(), log_moment * ROUND_UP, self.usage.delta)
     }
 
+    /// The smallest epsilon of three neighbouring orders.
+    fn smallest(&self, order: u32, moments: [f64; ORDERS]) -> f64 {
+        (0..ORDERS as u32)
+            .map(|i| self.epsilon(order - 1 + i, moments[i as usize]))
+            .fold(f64::INFINITY, f64::min)
+    }
+
     /// The epsilon if the middle order (or the first of all) is best; else the order to look around next.
     fn settle(&self, order: u32, moments: [f64; ORDERS]) -> Result<f64, u32> {
         let [below, at, above] =
@@ -177,15 +191,14 @@ impl Evaluator {
         } else if below < at && order > 2 {
             Err(order - 1)
         } else {
-            Ok(below.min(at).min(above))
+            Ok(self.smallest(order, moments))
         }
     }
 
     /// What the epsilon is at least, over all orders, given a part of the sums. Log-moments are convex in the
     /// order and zero at zero, so beyond the three known orders they lie above the lines through them.
     fn lower_bound(&self, order: u32, moments: [f64; ORDERS]) -> f64 {
-        let known = (0..ORDERS as u32).map(|i| self.epsilon(order - 1 + i, moments[i as usize]));
-        let known = known.fold(f64::INFINITY, f64::min);
+        let known = self.smallest(order, moments);
         let above = moments[2] - moments[1];
         // Below: either the line through the two lower orders, or no moment at all.
         let line = moments[0]

@@ -87,7 +87,7 @@ pub struct Outcome {
 /// Spaces up to this size are searched whole.
 const WHOLE: u128 = 20_000;
 /// How many polynomials a search outwards looks at, for each offset.
-const OUTWARDS: usize = 3_000;
+const OUTWARDS: usize = 5_000;
 /// Polynomials that are weighed against the front at a time.
 const GENERATION: usize = 1024;
 
@@ -178,8 +178,10 @@ impl<'a> OffsetSearch<'a> {
         let mut expanded: HashSet<String> = HashSet::new();
         let mut next = space.starts();
         while !next.is_empty() && seen.len() < OUTWARDS {
-            next.retain(|candidate| seen.insert(candidate.clone()));
-            next.truncate(OUTWARDS);
+            // Where there are more than can be tried, evenly spread ones, not the first in the alphabet.
+            let room = OUTWARDS - seen.len();
+            next = next.iter().step_by(next.len().div_ceil(room)).cloned().collect();
+            seen.extend(next.iter().cloned());
             let accuracies = self.evaluator.ground_truth(&next);
             let candidates: Vec<(Coefficients, f64)> = next.drain(..).zip(accuracies).collect();
             for generation in candidates.chunks(GENERATION) {
@@ -293,4 +295,33 @@ impl<'a> OffsetSearch<'a> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Classes;
+    use crate::synthetic;
+
+    /// Two orders whose epsilons differ by rounding alone once sent this search back and forth for ever.
+    #[test]
+    fn a_search_of_a_large_space_ends() {
+        let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 60, 1).unwrap();
+        let histograms: Vec<Histogram> = votes.histograms().collect();
+        let search = Search {
+            space: Space { max_degree: 8, max_terms: 64 },
+            offsets: vec![Offset::default()],
+            sampling: Sampling::default(),
+            objective: Objective::Published,
+            usage: Usage::default(),
+        };
+        let outcome = search.run(&histograms, &|_| ()).unwrap();
+        assert!(!outcome.exhaustive && outcome.evaluated > 1000);
+        let front = outcome.front.points();
+        assert!(front.len() > 10);
+        for pair in front.windows(2) {
+            assert!(pair[0].epsilon < pair[1].epsilon);
+            assert!(pair[0].ground_truth < pair[1].ground_truth);
+        }
+    }
 }
