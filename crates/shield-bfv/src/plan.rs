@@ -15,7 +15,7 @@ use crate::codec;
 use crate::composable;
 use crate::flooding;
 use crate::layout::Layout;
-use crate::noise::{Noise, Ring};
+use crate::noise::{self, Noise, Ring};
 use crate::ring::PLAINTEXT;
 use crate::security::security_bits;
 use crate::unanimity::Order;
@@ -139,6 +139,7 @@ impl Plan {
                 degree,
                 prime_bits,
                 limbs,
+                events: 0.0,
             })
             .find_map(|ring| Self::try_ring(election, order, rounds, release, ring))
     }
@@ -157,6 +158,8 @@ impl Plan {
         }
         let samples = election.samples();
         let layout = Layout::new(ring.degree, election.classes().count(), samples, rounds)?;
+        let events = noise::events(layout.ciphertexts(), layout.groups());
+        let ring = Ring { events, ..ring };
         let degree = election.mechanism().polynomial.degree() as usize;
         let drawn = layout.positions().saturating_mul(degree);
         let ballots = drawn.min(election.teachers() as usize);
