@@ -180,7 +180,8 @@ impl Ring {
     pub(crate) fn product(self, a: Noise, b: Noise) -> Noise {
         let s = self.s();
         let (ea, eb) = (a.bound + self.u(), b.bound + self.u());
-        let cross = ea * eb * 2_f64.powf(T.log2() - self.log_q(a.limbs));
+        // In this order: ea eb alone may be more than a float holds.
+        let cross = ea * 2_f64.powf(T.log2() - self.log_q(a.limbs)) * eb;
         let rounding = self.u() * (1.0 + s + s * s) + self.wrap();
         let bound = (ea + eb) * self.lift() + 3.0 * cross + rounding + self.switch(a.limbs);
         Noise {
