@@ -11,8 +11,8 @@
 //! A polynomial with independent, centred, sub-Gaussian coefficients of variance v has at each root a
 //! value whose part in any direction is sub-Gaussian with variance N v / 2. Covering the circle with 16
 //! directions and the N/2 pairs of roots with a union bound,
-//! `P(norm > T sqrt(N v)) <= 8 N exp(-0.96 T^2)`: T is chosen to make that 2^-52. A batch has fewer than
-//! 2^12 such events, so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
+//! `P(norm > T sqrt(N v)) <= 8 N exp(-0.96 T^2)`: T is chosen to make that 2^-40 divided by the number of such
+//! events in a batch ([`events`]), so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
 //! binomial errors (v = 10.5) and uniform integers of an interval (v = width^2 / 12) are strictly
 //! sub-Gaussian. The key's own secret has its norm checked when it is drawn.
 //!
@@ -35,11 +35,11 @@
 //! | tally | `M F` plus what wraps around t; M^2 bounds the sum of the masks' squared values over teachers |
 //! | product | `E1 G2 + E2 G1 + E1 E2 t/Q`, rounding `U (1 + S + S^2)`, one key switch |
 //! | key switch | `T (sqrt(L) + T) q / sqrt(12) sigma N` for L digits of size q |
-//! | one prime less | `E / q + U (1 + S)` |
+//! | one prime less | `E / q + U (2 + S)`: two roundings, and m / t |
 //! | times a plaintext of norm R | `R E`, plus what wraps around t |
 //!
 //! Every prime is one modulo t, so `t Delta = Q - 1`: what wraps around the plaintext modulus enters the
-//! noise as itself, and the usual error `(Q mod t) m / t` is less than one half.
+//! noise as itself, and the usual error `(Q mod t) m / t` is less than one half a coefficient.
 
 use crate::ring::PLAINTEXT;
 use crate::scheme::{ERROR_VARIANCE, Secret};
@@ -52,6 +52,18 @@ pub(crate) struct Ring {
     pub(crate) degree: usize,
     pub(crate) prime_bits: u32,
     pub(crate) limbs: usize,
+    /// log2 of how many random polynomials of a batch are bounded: see [`events`].
+    pub(crate) events: f64,
+}
+
+/// log2 of more random polynomials than the bounds of a batch speak of, and at least 12.
+///
+/// Each pair of a released ciphertext and a moved source has a mask; each move has digits, errors and roundings;
+/// and what comes before, or the tree of the composable release, is below 128 a ciphertext and 8 a move.
+pub(crate) fn events(ciphertexts: usize, groups: usize) -> f64 {
+    let (ciphertexts, groups) = (ciphertexts as f64, groups as f64);
+    let masks = ciphertexts * ciphertexts * groups;
+    (masks + ciphertexts * (8.0 * groups + 128.0)).log2().max(12.0)
 }
 
 /// A bound on the canonical norm of a ciphertext's error, at some level.
@@ -81,7 +93,8 @@ impl Noise {
 impl Ring {
     /// The tail T: see the module's documentation.
     fn tail(self) -> f64 {
-        (((8 * self.degree) as f64).ln() + 52.0 * std::f64::consts::LN_2).sqrt() / 0.96_f64.sqrt()
+        let chance = (40.0 + self.events) * std::f64::consts::LN_2;
+        (((8 * self.degree) as f64).ln() + chance).sqrt() / 0.96_f64.sqrt()
     }
 
     fn n(self) -> f64 {
@@ -98,14 +111,20 @@ impl Ring {
         self.tail() * (self.n() / 12.0).sqrt()
     }
 
-    /// log2 of a prime, from below and from above: all lie within a thousandth of a bit of `2^prime_bits`.
+    /// A prime, from above.
     fn prime(self) -> f64 {
         2_f64.powi(self.prime_bits.cast_signed())
     }
 
+    /// log2 of a prime, from below. Primes are about 2^36 apart, so short ones lie further from `2^prime_bits`.
+    pub(crate) fn log_prime(self) -> f64 {
+        let gap = if self.prime_bits >= 51 { 1e-3 } else { 0.032 };
+        f64::from(self.prime_bits) - gap
+    }
+
     /// log2 of the modulus at a level.
     pub(crate) fn log_q(self, limbs: usize) -> f64 {
-        (f64::from(self.prime_bits) - 1e-3) * limbs as f64
+        self.log_prime() * limbs as f64
     }
 
     /// Norm of a plaintext with `terms` coefficients.
@@ -153,7 +172,8 @@ impl Ring {
     pub(crate) fn product(self, a: Noise, b: Noise) -> Noise {
         let s = self.s();
         let (ea, eb) = (a.bound + self.u(), b.bound + self.u());
-        let cross = ea * eb * 2_f64.powf(T.log2() - self.log_q(a.limbs));
+        // In this order: ea eb alone may be more than a float holds.
+        let cross = ea * 2_f64.powf(T.log2() - self.log_q(a.limbs)) * eb;
         let rounding = self.u() * (1.0 + s + s * s) + self.wrap();
         let bound = (ea + eb) * self.lift() + 3.0 * cross + rounding + self.switch(a.limbs);
         Noise { bound, limbs: a.limbs }
@@ -177,14 +197,14 @@ impl Ring {
 
     /// The modulus switched down to `limbs` primes.
     pub(crate) fn drop_to(self, a: Noise, limbs: usize) -> Noise {
-        let step = |e: f64| e / self.prime() * 1.001 + self.rounding();
+        let step = |e: f64| e / 2_f64.powf(self.log_prime()) + self.rounding();
         let bound = (limbs..a.limbs).fold(a.bound, |e, _| step(e));
         Noise { bound, limbs }
     }
 
     /// The error of one modulus switch.
     fn rounding(self) -> f64 {
-        self.u() * (1.0 + self.s()) + 1.0
+        self.u() * (2.0 + self.s()) + 1.0
     }
 
     /// The lowest level at which rounding is still below a sixteenth of the noise.
@@ -213,5 +233,38 @@ impl Ring {
         // Rounding to one prime can cost each coefficient (1 + N)/2, far less than q/2t.
         let last = (self.n() + 1.0) * T / self.prime();
         self.log_q(limbs) - (2.0 * T).log2() + (1.0 - last).log2()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::Context;
+
+    #[test]
+    fn primes_are_as_large_as_the_bounds_say() {
+        for (prime_bits, limbs) in [(51, 17), (43, 5)] {
+            let context = Context::new(8_192, prime_bits, limbs);
+            let ring = Ring { degree: 8_192, prime_bits, limbs, events: 12.0 };
+            for q in context.q() {
+                let bits = (q.modulus().value() as f64).log2();
+                assert!(bits >= ring.log_prime() && bits < f64::from(prime_bits), "{bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_chance_of_a_bound_to_fail_counts_every_mask() {
+        for (ciphertexts, groups) in [(19, 1), (5, 4), (125, 8), (118, 512)] {
+            let ring = Ring {
+                degree: 8_192,
+                prime_bits: 51,
+                limbs: 4,
+                events: events(ciphertexts, groups),
+            };
+            let one = 8.0 * 8_192.0 * (-0.96 * ring.tail().powi(2)).exp();
+            let masks = (ciphertexts * ciphertexts * groups) as f64;
+            assert!(one * masks <= 2_f64.powi(-40), "{ciphertexts} by {groups}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::codec;
 use crate::composable;
 use crate::flooding;
 use crate::layout::Layout;
-use crate::noise::{Noise, Ring};
+use crate::noise::{self, Noise, Ring};
 use crate::ring::PLAINTEXT;
 use crate::security::security_bits;
 use crate::unanimity::Order;
@@ -127,7 +127,7 @@ impl Plan {
     ) -> Option<Self> {
         RINGS
             .iter()
-            .map(|&(degree, prime_bits, limbs)| Ring { degree, prime_bits, limbs })
+            .map(|&(degree, prime_bits, limbs)| Ring { degree, prime_bits, limbs, events: 0.0 })
             .find_map(|ring| Self::try_ring(election, order, rounds, release, ring))
     }
 
@@ -145,6 +145,8 @@ impl Plan {
         }
         let samples = election.samples();
         let layout = Layout::new(ring.degree, election.classes().count(), samples, rounds)?;
+        let events = noise::events(layout.ciphertexts(), layout.groups());
+        let ring = Ring { events, ..ring };
         let degree = election.mechanism().polynomial.degree() as usize;
         let drawn = layout.positions().saturating_mul(degree);
         let ballots = drawn.min(election.teachers() as usize);

@@ -73,8 +73,10 @@ impl BfvBackend {
         let degree = self.context().degree();
         let (header, payload) = open(bytes, kind, self.setting(), degree / 4)?;
         let trits = payload.iter().flat_map(|&byte| (0..4).map(move |i| byte >> (2 * i) & 3));
-        let coefficients = trits.map(|trit| i64::from(trit) - 1).collect::<Vec<_>>();
-        let secret = Secret::from_coefficients(Zeroizing::new(coefficients));
+        // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
+        let mut coefficients = Zeroizing::new(Vec::with_capacity(degree));
+        coefficients.extend(trits.map(|trit| i64::from(trit) - 1));
+        let secret = Secret::from_coefficients(coefficients);
         let secret = secret.ok_or(DecodeError::Range { kind })?;
         Ok(SecretKey { secret, id: header.key })
     }

@@ -28,8 +28,9 @@ impl Buffer {
         let found = SHELF.try_with(|shelf| {
             let mut shelf = shelf.try_borrow_mut().ok()?;
             let place = shelf.buffers.iter().rposition(|buffer| buffer.len() == len)?;
-            shelf.words -= len;
-            Some(shelf.buffers.swap_remove(place))
+            let buffer = shelf.buffers.swap_remove(place);
+            shelf.words -= buffer.capacity();
+            Some(buffer)
         });
         Self(found.ok().flatten().unwrap_or_else(|| vec![0; len]))
     }
@@ -60,10 +61,11 @@ impl Drop for Buffer {
         // A thread that is ending has no shelf any more: the memory then goes where it came from.
         let _ = SHELF.try_with(|shelf| {
             if let Ok(mut shelf) = shelf.try_borrow_mut()
-                && shelf.words + words.len() <= KEPT
+                && shelf.words + words.capacity() <= KEPT
                 && !words.is_empty()
             {
-                shelf.words += words.len();
+                // A truncated buffer is as large as it ever was.
+                shelf.words += words.capacity();
                 shelf.buffers.push(words);
             }
         });
@@ -108,5 +110,20 @@ mod tests {
         drop(used);
         assert!(Buffer::zeroed(64).iter().all(|&word| word == 0));
         assert_eq!(Buffer::copy_of(&[1, 2, 3])[..], [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_truncated_buffer_counts_with_all_its_memory() {
+        let kept = || SHELF.with_borrow(|shelf| shelf.words);
+        let on_a_new_thread = std::thread::spawn(move || {
+            let mut long = Buffer::zeroed(4_096);
+            long.truncate(64);
+            drop(long);
+            assert_eq!(kept(), 4_096);
+            let again = Buffer::stale(64);
+            assert_eq!(kept(), 0);
+            drop(again);
+        });
+        on_a_new_thread.join().expect("no assertion failed");
     }
 }

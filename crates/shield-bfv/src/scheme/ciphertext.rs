@@ -121,7 +121,9 @@ impl Ciphertext {
     pub(crate) fn decrypt(&self, context: &Context, secret: &Secret) -> Vec<u64> {
         debug_assert_eq!(self.limbs(), 1);
         let ntt = &context.q()[0];
-        let mut slots = self.phase(context, secret).limb(0).to_vec();
+        // With the ciphertext, the phase gives the secret away: it is wiped.
+        let phase = SecretValues(self.phase(context, secret));
+        let mut slots = phase.0.limb(0).to_vec();
         ntt.backward(&mut slots, Unit::Plain);
         let q: Modulus = ntt.modulus();
         for x in &mut slots {

@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
-use crate::ring::{Context, PLAINTEXT};
+use crate::ring::{Buffer, Context, PLAINTEXT};
 
 struct Setup {
     context: Context,
@@ -78,6 +78,18 @@ fn a_rotation_permutes_slots_and_shared_digits_change_nothing() {
             assert_eq!(found[place(e)], a[place(e * g % 2_048)], "g {g}, exponent {e}");
         }
     }
+}
+
+#[test]
+fn decryption_leaves_no_phase_in_memory() {
+    let mut s = setup();
+    let mut c = s.encrypt(&slots(5));
+    c.drop_to(&s.context, 1);
+    // With c it gives the secret away: s = (phase - c0) / c1.
+    let phase = c.phase(&s.context, &s.secret);
+    c.decrypt(&s.context, &s.secret);
+    let stale: Vec<Buffer> = (0..64).map(|_| Buffer::stale(1_024)).collect();
+    assert!(stale.iter().all(|buffer| **buffer != *phase.limb(0)));
 }
 
 #[test]
