@@ -23,6 +23,9 @@ use crate::unanimity;
 /// Purpose of the random streams of re-randomisation and flooding: one a ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
 
+/// Purpose of the seed that masks and flooding come from.
+const BOUND: &str = "shield 2026 bfv seed bound to the tallies of a batch";
+
 /// One batch to aggregate.
 pub(crate) struct Aggregation<'a> {
     pub(crate) context: &'a Context,
@@ -49,9 +52,10 @@ impl Aggregation<'_> {
         let urns = urns(self.election, self.samples.len(), ballots)?;
         let shifts = self.shifts();
         let tallies = self.tally(&urns, &shifts, ballots)?;
+        let fresh = self.bound_to(&tallies);
         let outcomes = self.unanimity(tallies);
         let released = match self.plan.release() {
-            ReleaseMode::Reveal => self.reveal(outcomes, &shifts),
+            ReleaseMode::Reveal => self.reveal(outcomes, &shifts, &fresh),
             ReleaseMode::Composable => vec![composable::labels(
                 self.context,
                 self.plan.layout(),
@@ -62,8 +66,37 @@ impl Aggregation<'_> {
                 self.samples.len(),
             )],
         };
-        let ciphertexts = self.flood(released);
+        let ciphertexts = self.flood(released, &fresh);
         Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
+    }
+
+    /// A seed for masks and flooding that follows from the seed and from everything that is released under
+    /// them: setting, release, keys, and the tallies, in which every drawn ballot is. Should one seed ever
+    /// meet two sets of ballots, against all rules, the two releases at least do not share their masks.
+    pub(crate) fn bound_to(&self, tallies: &[Ciphertext]) -> Seed {
+        let digests: Vec<blake3::Hash> = tallies
+            .par_iter()
+            .map(|tally| {
+                let mut hasher = blake3::Hasher::new();
+                let mut bytes = Vec::with_capacity(8 * self.context.degree());
+                for part in &tally.parts {
+                    for i in 0..tally.limbs() {
+                        bytes.clear();
+                        bytes.extend(part.limb(i).iter().flat_map(|residue| residue.to_le_bytes()));
+                        hasher.update(&bytes);
+                    }
+                }
+                hasher.finalize()
+            })
+            .collect();
+        let mut hasher = blake3::Hasher::new_derive_key(BOUND);
+        hasher.update(self.seed.as_bytes());
+        hasher.update(self.plan.release().to_string().as_bytes());
+        hasher.update(&self.key.id.0);
+        for digest in digests {
+            hasher.update(digest.as_bytes());
+        }
+        Seed::from_bytes(*hasher.finalize().as_bytes())
     }
 
     /// The secret shift of each sample; none where the output does not depend on the order of cells.
@@ -182,7 +215,12 @@ impl Aggregation<'_> {
         moved
     }
 
-    pub(crate) fn reveal(&self, outcomes: Vec<Ciphertext>, shifts: &[usize]) -> Vec<Ciphertext> {
+    pub(crate) fn reveal(
+        &self,
+        outcomes: Vec<Ciphertext>,
+        shifts: &[usize],
+        fresh: &Seed,
+    ) -> Vec<Ciphertext> {
         let (context, layout) = (self.context, self.plan.layout());
         let limbs = self.plan.reveal_limbs();
         let (outcomes, successes) = outcomes
@@ -201,17 +239,17 @@ impl Aggregation<'_> {
             places: self.places,
             shifts,
             success: self.plan.order().success(),
-            seed: self.seed,
+            seed: fresh,
             batch: self.batch,
             safeguards: self.safeguards,
         };
         reveal.run(&Rounds { outcomes, successes })
     }
 
-    fn flood(&self, released: Vec<Ciphertext>) -> Vec<Ciphertext> {
+    fn flood(&self, released: Vec<Ciphertext>, fresh: &Seed) -> Vec<Ciphertext> {
         let first = self.batch * self.plan.released_ciphertexts();
         let flood = |(i, c)| {
-            let mut rng = self.seed.stream(FLOOD, (first + i) as u64);
+            let mut rng = fresh.stream(FLOOD, (first + i) as u64);
             let bits = self.plan.flooding_bits();
             flooding::sanitise(self.context, &self.key.public, c, bits, &mut rng)
         };

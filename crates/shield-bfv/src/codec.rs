@@ -23,7 +23,7 @@ pub(crate) use objects::key_id;
 pub const VERSION: u16 = 1;
 
 const MAGIC: [u8; 4] = *b"SHLD";
-const HEADER: usize = 4 + 2 + 1 + 1 + 32 + 32 + 8 + 8;
+pub(crate) const HEADER: usize = 4 + 2 + 1 + 1 + 32 + 32 + 8 + 8;
 const CHECKSUM: usize = 32;
 
 /// What some bytes are.

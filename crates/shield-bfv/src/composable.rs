@@ -1,4 +1,7 @@
-//! The composable release: an encryption of the one-hot label, for those who compute on.
+//! The composable release: an encryption of the one-hot label, as the paper outputs it.
+//!
+//! What is released is switched down to one prime: such encryptions can be added up (to count labels, say),
+//! not multiplied or rotated.
 //!
 //! This is the paper's own output: the outcome of round j counts if no earlier round succeeded. With (res, fail) of
 //! two neighbouring stretches of rounds, the whole stretch has `res = res1 + fail1 res2` and

@@ -27,7 +27,7 @@ pub enum ReleaseMode {
     /// One clean cell among uniform junk, at a secret place: the shallow circuit.
     #[default]
     Reveal,
-    /// An encryption of the one-hot label, as the paper outputs it, for those who compute on.
+    /// An encryption of the one-hot label, as the paper outputs it. Such encryptions can be added up.
     Composable,
 }
 
@@ -99,6 +99,9 @@ const RINGS: [(usize, u32, usize); 16] = [
 /// Most classes: with more, a position no longer fits twice in the smallest ring's row.
 const MAX_CLASSES: usize = 1_024;
 
+/// Most rounds of a reveal: it counts successes modulo t, and the count must not come round to zero.
+const MAX_REVEAL_ROUNDS: usize = PLAINTEXT as usize - 2;
+
 impl Plan {
     /// The plan for an election.
     pub fn new(election: &Election, release: ReleaseMode) -> Result<Self, PlanError> {
@@ -112,6 +115,9 @@ impl Plan {
             return Err(PlanError::Degree { degree, nearest: lowered(polynomial) });
         };
         let rounds = polynomial.round_count();
+        if release == ReleaseMode::Reveal && rounds > MAX_REVEAL_ROUNDS {
+            return Err(PlanError::Rounds { rounds, largest: MAX_REVEAL_ROUNDS });
+        }
         Self::search(election, order, rounds, release).ok_or_else(|| PlanError::Noise {
             rounds,
             release,
@@ -139,10 +145,6 @@ impl Plan {
         release: ReleaseMode,
         ring: Ring,
     ) -> Option<Self> {
-        // v counts successes modulo t: it must not come round to zero.
-        if rounds as u64 + 1 >= PLAINTEXT {
-            return None;
-        }
         let samples = election.samples();
         let layout = Layout::new(ring.degree, election.classes().count(), samples, rounds)?;
         let events = noise::events(layout.ciphertexts(), layout.groups());

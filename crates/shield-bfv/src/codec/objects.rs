@@ -159,27 +159,23 @@ impl BfvBackend {
         let (_, payload) = open(bytes, kind, self.setting(), length)?;
         let mut reader = Reader(payload);
         let mut read = || {
-            let words =
-                (0..samples.div_ceil(64)).map(|_| Some(u64::from_le_bytes(reader.array()?)));
-            let presence = Presence::from_words(samples, words.collect::<Option<_>>()?)?;
+            let presence = read_presence(&mut reader, samples)?;
             let ciphertext = reader.ciphertext(self.context(), self.context().limbs())?;
             Some(BfvBallot { ciphertext, presence, batch, key })
         };
         read().ok_or(DecodeError::Range { kind })
     }
 
-    /// On which samples the teacher of an encoded ballot voted: needs only the start of the payload.
+    /// On which samples the teacher of an encoded ballot voted. The whole ballot must be sound: a damaged
+    /// presence would leave a teacher out in silence.
     pub fn peek_presence(&self, bytes: &[u8], batch: usize) -> Result<Presence, DecodeError> {
         let kind = Kind::Ballot;
         let samples = self.batch(batch).len();
         let header = Header::read(bytes)?;
         check_place(kind, bytes, self.setting(), batch, header.key)?;
-        let mut reader = Reader(bytes.get(super::HEADER..).unwrap_or(&[]));
-        let words = (0..samples.div_ceil(64)).map(|_| Some(u64::from_le_bytes(reader.array()?)));
-        let words = words.collect::<Option<_>>();
-        words
-            .and_then(|words| Presence::from_words(samples, words))
-            .ok_or(DecodeError::Range { kind })
+        let length = super::ballot_payload(self.plan(), samples);
+        let (_, payload) = open(bytes, kind, self.setting(), length)?;
+        read_presence(&mut Reader(payload), samples).ok_or(DecodeError::Range { kind })
     }
 
     /// A release as bytes.
@@ -209,6 +205,11 @@ impl BfvBackend {
             .ok_or(DecodeError::Range { kind })?;
         Ok(Release { ciphertexts, batch, key })
     }
+}
+
+fn read_presence(reader: &mut Reader, samples: usize) -> Option<Presence> {
+    let words = (0..samples.div_ceil(64)).map(|_| Some(u64::from_le_bytes(reader.array()?)));
+    Presence::from_words(samples, words.collect::<Option<_>>()?)
 }
 
 fn check_key(kind: Kind, found: KeyId, expected: KeyId) -> Result<(), DecodeError> {

@@ -3,7 +3,7 @@
 use shield::{Election, Polynomial, Term};
 use thiserror::Error;
 
-use super::{Plan, ReleaseMode};
+use super::{MAX_REVEAL_ROUNDS, Plan, ReleaseMode};
 use crate::unanimity::Order;
 
 /// Why no parameter set can run an election, and the nearest election that one can.
@@ -27,6 +27,16 @@ pub enum PlanError {
     Classes {
         /// How many were asked for.
         classes: usize,
+        /// How many work.
+        largest: usize,
+    },
+    /// More rounds than can be counted.
+    #[error(
+        "{rounds} rounds are beyond the reveal, which counts up to {largest}; use smaller coefficients"
+    )]
+    Rounds {
+        /// How many were asked for.
+        rounds: usize,
         /// How many work.
         largest: usize,
     },
@@ -60,7 +70,10 @@ pub(super) fn nearest(
     rounds: usize,
     release: ReleaseMode,
 ) -> String {
-    let works = |rounds, release| Plan::search(election, order, rounds, release).is_some();
+    let works = |rounds, release| {
+        (release == ReleaseMode::Composable || rounds <= MAX_REVEAL_ROUNDS)
+            && Plan::search(election, order, rounds, release).is_some()
+    };
     if release == ReleaseMode::Composable && works(rounds, ReleaseMode::Reveal) {
         return format!("reveal release with all {rounds} rounds");
     }

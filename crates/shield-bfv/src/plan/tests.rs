@@ -37,11 +37,15 @@ fn what_cannot_be_done_is_refused_with_what_can() {
     let degree = Plan::new(&election(9, 3, 5, "2X^40+X^20+3X"), ReleaseMode::Reveal);
     let nearest = "3X^16+3X".parse().expect("a polynomial");
     assert_eq!(degree, Err(PlanError::Degree { degree: 40, nearest }));
+    let rounds = Plan::new(&election(9, 3, 5, "65000X^2+600X"), ReleaseMode::Reveal);
+    assert_eq!(rounds, Err(PlanError::Rounds { rounds: 65_600, largest: 65_535 }));
     let classes = Plan::new(&election(9, 1_025, 5, "X"), ReleaseMode::Reveal);
     assert_eq!(classes, Err(PlanError::Classes { classes: 1_025, largest: 1_024 }));
     assert!(Plan::new(&election(9, 3, 5, "9000X^16+X"), ReleaseMode::Reveal).is_ok());
-    let wide = Plan::new(&election(9, 3, 5, "70000X^2"), ReleaseMode::Reveal);
-    assert!(matches!(wide, Err(PlanError::Noise { rounds: 70_000, .. })), "{wide:?}");
+    let deep = election(9, 3, 5, "100000X^16+100000X^15+X");
+    let refused = Plan::new(&deep, ReleaseMode::Composable).expect_err("too deep").to_string();
+    assert!(refused.contains("nearest setting that works"), "{refused}");
+    assert!(!refused.contains("reveal"), "more rounds than a reveal counts: {refused}");
 }
 
 #[test]

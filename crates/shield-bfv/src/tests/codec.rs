@@ -84,6 +84,18 @@ fn everything_round_trips_and_has_the_planned_size() {
     assert_eq!(labels, case.expected(&seed));
 }
 
+/// A presence that is read as "on no sample" would leave the teacher out in silence.
+#[test]
+fn the_presence_of_a_damaged_ballot_is_refused() {
+    let files = files();
+    let backend = &files.fixture.backend;
+    let mut zeroed = files.ballot.clone();
+    zeroed[crate::codec::HEADER] = 0;
+    assert!(matches!(backend.peek_presence(&zeroed, 0), Err(DecodeError::Checksum)));
+    let cut = &files.ballot[..crate::codec::HEADER + 8];
+    assert!(matches!(backend.peek_presence(cut, 0), Err(DecodeError::Length { .. })));
+}
+
 #[test]
 fn the_planned_ballot_size_is_that_of_a_full_batch() {
     let fixture = Fixture::new(shape(1, 10, 512, "X"), ReleaseMode::Reveal);

@@ -82,7 +82,7 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
         let outcomes = aggregation.unanimity(tallies);
         check("unanimity", measure(&outcomes[0]), stages.unanimity, 35.0);
         check("sums", measure(&aggregation.class_sum(&outcomes[0])), stages.sums, 40.0);
-        let released = aggregation.reveal(outcomes, &shifts);
+        let released = aggregation.reveal(outcomes, &shifts, &seed);
         check("release", measure(&released[0]), stages.released, 45.0);
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct LabelArgs {
     backend: EngineName,
 
     /// What the server hands to the student, with an encrypted engine: reveal (the label alone) or
-    /// composable (an encrypted one-hot label, to compute on)
+    /// composable (an encrypted one-hot label, to add up)
     #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
     release: ReleaseMode,
 
