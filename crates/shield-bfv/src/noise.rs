@@ -12,7 +12,7 @@
 //! value whose part in any direction is sub-Gaussian with variance N v / 2. Covering the circle with 16
 //! directions and the N/2 pairs of roots with a union bound,
 //! `P(norm > T sqrt(N v)) <= 8 N exp(-0.96 T^2)`: T is chosen to make that 2^-40 divided by the number of such
-//! events in a batch ([`events`]), so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
+//! events in a batch (`events`), so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
 //! binomial errors (v = 10.5) and uniform integers of an interval (v = width^2 / 12) are strictly
 //! sub-Gaussian. The key's own secret has its norm checked when it is drawn.
 //!
