@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use shield_service::client::{self, Client, Invitation};
-use shield_service::{ElectionFile, Name};
 use shield::privacy::Usage;
 use shield::{
     Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
 };
+use shield_service::client::{self, Client, Invitation};
+use shield_service::{ElectionFile, Name};
 
 use crate::console;
 use crate::failure::Failure;
@@ -141,9 +141,8 @@ impl InvitationArgs {
 
 /// Reads an election file.
 pub(crate) fn read_election(path: &Path) -> Result<ElectionFile, Failure> {
-    let named = |error: &dyn std::fmt::Display| {
-        Failure::bad_input(format!("{}: {error}", path.display()))
-    };
+    let named =
+        |error: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
     ElectionFile::parse(&text).map_err(|error| named(&error))
 }

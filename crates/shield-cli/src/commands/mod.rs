@@ -12,9 +12,9 @@ mod label;
 mod learn;
 mod man;
 mod plan;
-mod preflight;
 #[cfg(feature = "learn")]
 mod predict;
+mod preflight;
 mod serve;
 mod status;
 mod submit;

@@ -13,7 +13,9 @@ use crate::failure::Failure;
 
 /// Check that everything is ready: server, certificate, token, clock, versions, keys, disk
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  shield preflight --invitation teacher-amber.toml --key public.key")]
+#[command(
+    after_help = "Example:\n  shield preflight --invitation teacher-amber.toml --key public.key"
+)]
 pub(super) struct PreflightArgs {
     /// Your invitation
     #[arg(long, value_name = "FILE", env = "SHIELD_INVITATION")]

@@ -39,7 +39,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
 ) -> Result<Vec<PathBuf>, ClientError> {
     fs::create_dir_all(folder).map_err(|error| local(folder, error))?;
     let election = file.name().clone();
-    let mut written = Vec::new();
+    let (mut written, mut fresh) = (Vec::new(), Vec::new());
     let mut invite = |name: &str, role: &Role, teacher: Option<&Name>| {
         let path = folder.join(format!("{name}.toml"));
         let token = if path.exists() {
@@ -55,6 +55,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
             Invitation::new(&operator.server, role, teacher, certificate, token.clone())
                 .write(&path)
                 .map_err(|error| local(&path, error))?;
+            fresh.push(path.clone());
             token
         };
         written.push(path);
@@ -70,25 +71,34 @@ pub fn create_election<R: RngCore + CryptoRng>(
     }
     let new = NewElection { file: file.canonical(), student, teachers };
     let document = serde_json::to_value(&new).map_err(|e| ClientError::Local(e.to_string()))?;
-    let _: serde_json::Value = client.post("/v1/elections", &document)?;
-    Ok(written)
+    let created: Result<serde_json::Value, _> = client.post("/v1/elections", &document);
+    match created {
+        Ok(_) => Ok(written),
+        Err(error) => {
+            // Invitations to what was refused would only be mistaken for good ones. Without an answer they stay: the
+            // election may be there.
+            if matches!(error, ClientError::Refused { .. }) {
+                fresh.iter().for_each(|path| drop(fs::remove_file(path)));
+            }
+            Err(error)
+        }
+    }
 }
 
 /// The election that a token is for, or the one that is named.
-pub fn election_of(
-    invitation: &Invitation,
-    named: Option<&Name>,
-) -> Result<Name, ClientError> {
-    named.or(invitation.election.as_ref()).cloned().ok_or_else(|| {
-        ClientError::Local("name the election: --election NAME".to_owned())
-    })
+pub fn election_of(invitation: &Invitation, named: Option<&Name>) -> Result<Name, ClientError> {
+    named
+        .or(invitation.election.as_ref())
+        .cloned()
+        .ok_or_else(|| ClientError::Local("name the election: --election NAME".to_owned()))
 }
 
 /// The election file, from the server.
 pub fn election_file(client: &Client, election: &Name) -> Result<ElectionFile, ClientError> {
     let limit = crate::election_file::MAX_BYTES as u64;
     let bytes = client.get_bytes(&format!("/v1/elections/{election}/file"), limit)?;
-    let strange = |reason: String| ClientError::Strange { server: client.server().to_owned(), reason };
+    let strange =
+        |reason: String| ClientError::Strange { server: client.server().to_owned(), reason };
     let text = String::from_utf8(bytes).map_err(|error| strange(error.to_string()))?;
     ElectionFile::parse(&text).map_err(|error| strange(error.to_string()))
 }
@@ -156,11 +166,7 @@ pub fn withdraw(client: &Client, election: &Name) -> Result<(), ClientError> {
 }
 
 /// Fetches the public key into a file.
-pub fn fetch_public_key(
-    client: &Client,
-    election: &Name,
-    out: &Path,
-) -> Result<(), ClientError> {
+pub fn fetch_public_key(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
     let file = election_file(client, election)?;
     let backend = file.backend();
     let limit = backend.plan().public_key_bytes() as u64;

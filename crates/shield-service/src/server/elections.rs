@@ -124,7 +124,9 @@ pub(super) async fn create(
     }
     let stored = service.store.create_election(&file, &tokens).await?;
     let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
-    tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+    if stored == Stored::New {
+        tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+    }
     Ok((status, Json(json!({ "name": name, "digest": hex(&file.digest()) }))))
 }
 
@@ -229,10 +231,13 @@ impl Service {
             return Ok(());
         }
         let detail = format!(
-            "the group {} has epsilon {before} spent or set aside of {}; this election costs {alone} on its own and \
-             would bring it to {after} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
+            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its own and \
+             would bring it to {} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
             file.group(),
+            short(before),
             self.budget.epsilon,
+            short(alone),
+            short(after),
             self.budget.delta,
         );
         Err(Problem::conflict("budget", detail)
@@ -376,6 +381,14 @@ impl Service {
             }
         }
         Ok(())
+    }
+}
+
+/// An epsilon with three decimals, rounded up: a bound stays one.
+pub(crate) fn short(epsilon: Epsilon) -> String {
+    match epsilon.get() {
+        infinite if infinite.is_infinite() => "inf".to_owned(),
+        finite => format!("{:.3}", (finite * 1000.0).ceil() / 1000.0),
     }
 }
 
