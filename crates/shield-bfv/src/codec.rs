@@ -104,6 +104,11 @@ pub(crate) fn ballot_bytes(plan: &Plan) -> usize {
     framed_bytes(ballot_payload(plan, plan.samples_per_batch()))
 }
 
+/// Bytes of the public key.
+pub(crate) fn public_key_bytes(plan: &Plan) -> usize {
+    framed_bytes(public_payload(plan))
+}
+
 /// Bytes of the evaluation key.
 pub(crate) fn evaluation_key_bytes(plan: &Plan) -> usize {
     framed_bytes(evaluation_payload(plan))
