@@ -5,7 +5,7 @@ mod bench;
 pub(super) use bench::bench;
 use serde::Serialize;
 use shield::{Election, Labels, Seed, Votes};
-use shield_tfhe::leveled::{LeveledBackend, Plan, flooding};
+use shield_tfhe::leveled::{self, LeveledBackend, Plan};
 
 use super::Output;
 use super::label::{Labelling, label_with};
@@ -27,10 +27,11 @@ pub(super) fn label(
 }
 
 fn backend(election: Election, upload: Upload) -> Result<LeveledBackend, Failure> {
-    match upload {
-        Upload::Plain => LeveledBackend::new(election).map_err(Failure::bad_input),
-        Upload::Compact => Err(Failure::bad_input("not yet")),
-    }
+    let upload = match upload {
+        Upload::Plain => leveled::Upload::Plain,
+        Upload::Compact => leveled::Upload::Compact,
+    };
+    LeveledBackend::new(election, upload).map_err(Failure::bad_input)
 }
 
 /// The plan for machines: the keys of the BFV engine's plan where they mean something, and its own.
@@ -134,7 +135,7 @@ fn describe(plan: &Plan) -> String {
                 "2 uniform integers of {} bits a coefficient; statistical distance 2^-{:.1} a sample (at most 2^-{})",
                 plan.flooding_bits(),
                 plan.statistical_bits(),
-                flooding::STATISTICAL_BITS
+                plan.required_statistical_bits()
             ),
         ),
         (

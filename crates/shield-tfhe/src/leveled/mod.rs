@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod ballot;
 mod codec;
+pub mod compact;
 pub mod error;
 pub mod flooding;
 pub mod keys;
@@ -12,12 +13,13 @@ pub mod release;
 mod ring;
 mod rounds;
 mod sampling;
+mod switch;
 
 pub use backend::LeveledBackend;
 pub use ballot::LeveledBallot;
 pub use error::LeveledError;
 pub use keys::{EvaluationKey, PublicKey, SecretKey};
-pub use plan::{Plan, PlanError};
+pub use plan::{Plan, PlanError, Upload};
 pub use release::Release;
 #[cfg(test)]
 mod tests;
