@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use shield::files::FileError;
 use shield::{ParameterError, VotesError};
+use shield_service::file_protocol::FileProtocolError;
 
 /// What went wrong, told apart by who can mend it.
 #[derive(Debug)]
@@ -60,5 +61,11 @@ impl From<VotesError> for Failure {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         Self::bad_input(error)
+    }
+}
+
+impl From<FileProtocolError> for Failure {
+    fn from(error: FileProtocolError) -> Self {
+        if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
     }
 }

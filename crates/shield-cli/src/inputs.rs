@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rand::rngs::{OsRng, StdRng};
+use rand::{SeedableRng, TryRngCore};
 use shield::privacy::Usage;
 use shield::{
     Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
 };
+use shield_service::{ElectionFile, file_protocol};
 
 use crate::console;
 use crate::failure::Failure;
@@ -95,6 +98,26 @@ impl UsageArgs {
     pub(crate) fn usage(self) -> Usage {
         Usage { queries: self.queries, delta: self.delta }
     }
+}
+
+/// What all parties agreed on.
+#[derive(Args, Debug)]
+pub(crate) struct ElectionArgs {
+    /// The election file (TOML) that all parties have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) election: PathBuf,
+}
+
+impl ElectionArgs {
+    /// Reads the election file.
+    pub(crate) fn load(&self) -> Result<ElectionFile, Failure> {
+        Ok(file_protocol::read_election(&self.election)?)
+    }
+}
+
+/// A fresh generator, seeded by the system.
+pub(crate) fn system_rng() -> StdRng {
+    StdRng::from_rng(&mut OsRng.unwrap_err())
 }
 
 /// Runs some work on that many threads; without a number, on all cores.

@@ -15,6 +15,11 @@ use thiserror::Error;
 const MAGIC: [u8; 4] = *b"SHLB";
 const VERSION: u16 = 1;
 
+/// Where the first part stands, counted from its length.
+pub const START: u64 = 4 + 2 + 1 + 1 + 32 + 4 + 4;
+/// Bytes of a part's length, which stands before it.
+pub const LENGTH: u64 = 8;
+
 /// What a bundle holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -227,6 +232,7 @@ mod tests {
 
     #[test]
     fn parts_come_back_in_order() {
+        assert_eq!(bundle().len() as u64, START + 2 * LENGTH + 5);
         assert_eq!(read(&bundle()).unwrap(), [b"first".to_vec(), Vec::new()]);
     }
 

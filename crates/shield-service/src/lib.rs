@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
 //! | [`bundle`] | ballot and result files |
+//! | [`file_protocol`] | every role over files: keys, ballots, results, labels |
 //! | [`credentials`] | who may do what |
 //! | [`store`] | what the server remembers, and what no crash may change |
 //! | [`ledger`] | what a group of teachers has spent, and what it can afford |
@@ -13,6 +14,7 @@ mod aggregation;
 pub mod bundle;
 pub mod credentials;
 pub mod election_file;
+pub mod file_protocol;
 pub mod ledger;
 pub mod name;
 pub mod server;
