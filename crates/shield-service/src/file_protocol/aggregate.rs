@@ -70,10 +70,12 @@ pub fn aggregate<R: RngCore + CryptoRng>(
     drop(bytes);
     let checked = |of| progress(Progress::Checked { of });
     let folder = BallotFolder::open(file, &backend, key.id(), ballots, &checked)?;
-    let (voted, missing) = attendance(file, &folder);
-    let voters = quorum(file, &folder, &missing)?;
     let frozen =
         Frozen { election: file.digest(), evaluation_key: key_hash, ballots: folder.digests() };
+    // Before the quorum: that a ballot is gone says more than that one is missing.
+    freeze::check_record(&frozen, ballots)?;
+    let (voted, missing) = attendance(file, &folder);
+    let voters = quorum(file, &folder, &missing)?;
     let settled = settle(&frozen, ballots, out, rng)?;
     let batches = backend.batches();
     write_bundle(out, Content::Results, file, batches, |batch| {

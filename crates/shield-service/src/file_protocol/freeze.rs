@@ -203,6 +203,15 @@ pub(super) struct Settled {
     pub(super) again: bool,
 }
 
+/// Refuses ballots that differ from those that were aggregated from the same folder.
+pub(super) fn check_record(frozen: &Frozen, ballots: &Path) -> Result<(), FileProtocolError> {
+    let path = ballots.join(RECORD);
+    match Record::read(&path)? {
+        Some(record) => record.check(&path, frozen),
+        None => Ok(()),
+    }
+}
+
 /// The one seed for what is frozen: the stored one, or a fresh one that is now stored.
 pub(super) fn settle<R: RngCore + CryptoRng>(
     frozen: &Frozen,
