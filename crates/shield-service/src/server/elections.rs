@@ -144,8 +144,8 @@ pub(super) async fn list(
 
 pub(super) async fn status(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<Json<Status>, Problem> {
     caller.party(&name)?;
     let election = service.store.election(&name).await?;
@@ -154,8 +154,8 @@ pub(super) async fn status(
 
 pub(super) async fn file(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<String, Problem> {
     caller.party(&name)?;
     Ok(service.setup(&name).await?.file.canonical())
@@ -163,8 +163,8 @@ pub(super) async fn file(
 
 pub(super) async fn close(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<(StatusCode, Json<Status>), Problem> {
     caller.student_or_operator(&name)?;
     service.close(&name).await?;
@@ -174,8 +174,8 @@ pub(super) async fn close(
 
 pub(super) async fn withdraw(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<StatusCode, Problem> {
     caller.operator()?;
     service.store.withdraw(&name).await?;

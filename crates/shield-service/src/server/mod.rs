@@ -236,6 +236,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
             StatusCode::REQUEST_TIMEOUT,
             Duration::from_secs(120),
         ))
+        .layer(middleware::from_fn(problem::speak_problems))
         .layer(no_store)
         .layer(no_sniff)
         .layer(trace)

@@ -19,7 +19,7 @@ use shield_service::bundle::{BundleReader, BundleWriter, Content};
 use shield_service::client::{self, Client, Invitation};
 use shield_service::credentials::{Role, Token};
 use shield_service::ledger::Budget;
-use shield_service::server::tls::self_signed;
+use shield_service::server::tls::{Certificate, self_signed};
 use shield_service::server::{ServeError, Service, Settings, serve};
 use tokio::sync::oneshot;
 
@@ -44,13 +44,24 @@ pub fn settings(data: &Path) -> Settings {
 impl Running {
     /// Starts a server with a self-signed certificate.
     pub fn start(settings: Settings) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("https://{}", listener.local_addr().expect("an address"));
         let certificate = self_signed(&settings.data).expect("a certificate");
-        let pem = std::fs::read_to_string(&certificate.chain).expect("a chain");
+        Self::start_with(settings, Some(certificate))
+    }
+
+    /// Starts a server that speaks plain HTTP, for tests that write the bytes themselves.
+    pub fn start_plain(settings: Settings) -> Self {
+        Self::start_with(settings, None)
+    }
+
+    fn start_with(settings: Settings, certificate: Option<Certificate>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr().expect("an address"));
+        let chain = certificate.as_ref().map(|certificate| &certificate.chain);
+        let pem = chain.map(|chain| std::fs::read_to_string(chain).expect("a chain"));
         // The same token each time: a server that starts again has the same operator.
         let token = Token::random(&mut StdRng::seed_from_u64(7));
-        let operator = Invitation::new(&url, &Role::Operator, None, Some(&pem), token.clone());
+        let operator = Invitation::new(&url, &Role::Operator, None, pem.as_deref(), token.clone());
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -59,7 +70,7 @@ impl Running {
                 let service = Service::open(&settings).await?;
                 service.add_operator(&token.hash()).await?;
                 let _ = ready.send(());
-                serve(service, listener, Some(certificate), async {
+                serve(service, listener, certificate, async {
                     let _ = stopped.await;
                 })
                 .await
