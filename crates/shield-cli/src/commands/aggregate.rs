@@ -19,9 +19,9 @@ use crate::inputs::{ElectionArgs, on_threads, system_rng};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  shield aggregate --election ward-7.toml --evaluation-key evaluation.key \
-    --ballots ballots --out results.shield\n\n\
+    --ballots ballots --out results.bin\n\n\
     Every file in the folder must be a ballot of this election; hidden files are left out. The seed of all draws is \
-    stored as results.shield.seed before the work starts, and stays with the server. Run again, the command gives the \
+    stored as results.bin.seed before the work starts, and stays with the server. Run again, the command gives the \
     same bytes; with other ballots it refuses."
 )]
 pub(super) struct AggregateArgs {

@@ -4,8 +4,10 @@ mod aggregate;
 mod analyze;
 mod bench;
 mod bound;
+mod close;
 mod completions;
 mod demo;
+mod fetch;
 mod keygen;
 mod label;
 #[cfg(feature = "learn")]
@@ -14,7 +16,11 @@ mod man;
 mod plan;
 #[cfg(feature = "learn")]
 mod predict;
+mod preflight;
 mod reveal;
+mod serve;
+mod status;
+mod submit;
 mod synthesize;
 #[cfg(feature = "learn")]
 mod teach;
@@ -65,6 +71,12 @@ enum Command {
     Learn(learn::LearnArgs),
     #[cfg(feature = "learn")]
     Predict(predict::PredictArgs),
+    Serve(serve::ServeArgs),
+    Submit(submit::SubmitArgs),
+    Status(status::StatusArgs),
+    Close(close::CloseArgs),
+    Fetch(fetch::FetchArgs),
+    Preflight(preflight::PreflightArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -100,6 +112,12 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Learn(args) => learn::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Predict(args) => predict::run(&args, output),
+        Command::Serve(args) => serve::run(&args),
+        Command::Submit(args) => submit::run(&args, output),
+        Command::Status(args) => status::run(&args, output),
+        Command::Close(args) => close::run(&args, output),
+        Command::Fetch(args) => fetch::run(&args, output),
+        Command::Preflight(args) => preflight::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -16,7 +16,7 @@ use crate::inputs::ElectionArgs;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  shield reveal --election ward-7.toml --secret-key keys/secret.key \
-    --results results.shield --out labels.csv\n\n\
+    --results results.bin --out labels.csv\n\n\
     Without --out the labels go to stdout, one a line; a sample without a label is an empty line."
 )]
 pub(super) struct RevealArgs {

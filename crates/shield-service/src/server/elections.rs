@@ -75,8 +75,16 @@ pub struct Status {
     /// The failure probability for which that is stated.
     pub delta: f64,
     /// The batches of the calling teacher that have arrived.
-    #[serde(default)]
-    pub submitted: Option<Vec<u32>>,
+    pub submitted: Option<Vec<Submitted>>,
+}
+
+/// A batch of the calling teacher's ballot that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// The batch.
+    pub batch: u32,
+    /// The BLAKE3 hash of its bytes.
+    pub hash: String,
 }
 
 pub(super) async fn create(
@@ -116,7 +124,9 @@ pub(super) async fn create(
     }
     let stored = service.store.create_election(&file, &tokens).await?;
     let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
-    tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+    if stored == Stored::New {
+        tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+    }
     Ok((status, Json(json!({ "name": name, "digest": hex(&file.digest()) }))))
 }
 
@@ -134,8 +144,8 @@ pub(super) async fn list(
 
 pub(super) async fn status(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<Json<Status>, Problem> {
     caller.party(&name)?;
     let election = service.store.election(&name).await?;
@@ -144,8 +154,8 @@ pub(super) async fn status(
 
 pub(super) async fn file(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<String, Problem> {
     caller.party(&name)?;
     Ok(service.setup(&name).await?.file.canonical())
@@ -153,8 +163,8 @@ pub(super) async fn file(
 
 pub(super) async fn close(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<(StatusCode, Json<Status>), Problem> {
     caller.student_or_operator(&name)?;
     service.close(&name).await?;
@@ -164,8 +174,8 @@ pub(super) async fn close(
 
 pub(super) async fn withdraw(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<StatusCode, Problem> {
     caller.operator()?;
     service.store.withdraw(&name).await?;
@@ -221,10 +231,13 @@ impl Service {
             return Ok(());
         }
         let detail = format!(
-            "the group {} has epsilon {before} spent or set aside of {}; this election costs {alone} on its own and \
-             would bring it to {after} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
+            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its own and \
+             would bring it to {} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
             file.group(),
+            short(before),
             self.budget.epsilon,
+            short(alone),
+            short(after),
             self.budget.delta,
         );
         Err(Problem::conflict("budget", detail)
@@ -325,7 +338,11 @@ impl Service {
         let submitted = match role {
             Role::Teacher { teacher, .. } => {
                 let own = ballots.iter().filter(|ballot| ballot.teacher == *teacher);
-                Some(own.map(|ballot| ballot.batch).collect())
+                let submitted = |ballot: &StoredBallot| Submitted {
+                    batch: ballot.batch,
+                    hash: ballot.hash.clone(),
+                };
+                Some(own.map(submitted).collect())
             }
             _ => None,
         };
@@ -364,6 +381,14 @@ impl Service {
             }
         }
         Ok(())
+    }
+}
+
+/// An epsilon with three decimals, rounded up: a bound stays one.
+pub(crate) fn short(epsilon: Epsilon) -> String {
+    match epsilon.get() {
+        infinite if infinite.is_infinite() => "inf".to_owned(),
+        finite => format!("{:.3}", (finite * 1000.0).ceil() / 1000.0),
     }
 }
 

@@ -44,7 +44,7 @@ use crate::name::Name;
 use crate::store::{Store, StoreError};
 use caller::Caller;
 pub(crate) use elections::complete;
-pub use elections::{NewElection, Status};
+pub use elections::{NewElection, Status, Submitted};
 use metrics::Metrics;
 pub(crate) use objects::key_id;
 use problem::Problem;
@@ -66,6 +66,8 @@ pub struct Settings {
     pub budget: Budget,
     /// How many uploads are taken at once.
     pub uploads: usize,
+    /// How long an uploader may take for the next piece.
+    pub patience: Duration,
 }
 
 /// Why the server could not run.
@@ -104,6 +106,8 @@ pub struct Service {
     pub(crate) metrics: Metrics,
     /// How many uploads may still come in.
     pub(crate) uploads: Semaphore,
+    /// How long an uploader may take for the next piece.
+    pub(crate) patience: Duration,
     /// How many of them may be checked at once.
     pub(crate) checks: Semaphore,
     /// Held while a cost is compared with the budget and booked.
@@ -131,6 +135,7 @@ impl Service {
             budget: settings.budget,
             metrics: Metrics::new(),
             uploads: Semaphore::new(settings.uploads),
+            patience: settings.patience,
             checks: Semaphore::new(cores),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
@@ -231,6 +236,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
             StatusCode::REQUEST_TIMEOUT,
             Duration::from_secs(120),
         ))
+        .layer(middleware::from_fn(problem::speak_problems))
         .layer(no_store)
         .layer(no_sniff)
         .layer(trace)

@@ -1,11 +1,33 @@
 //! Errors as `application/problem+json` (RFC 9457): what is wrong, and what to do.
 
 use axum::Json;
+use axum::body::to_bytes;
+use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::store::StoreError;
+
+/// Turns every other error answer (of the framework's own) into a problem, so that callers need to know only one kind.
+pub(crate) async fn speak_problems(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let spoken = kind.is_some_and(|kind| {
+        kind.starts_with("application/problem+json") || kind.starts_with("text/html")
+    });
+    if spoken || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), 4096).await.unwrap_or_default();
+    let detail = match String::from_utf8_lossy(&text).trim() {
+        "" => status.canonical_reason().unwrap_or("this cannot be answered").to_owned(),
+        text => text.to_owned(),
+    };
+    Problem::new(status, "request", detail).into_response()
+}
 
 /// An answer that says no.
 #[derive(Clone, Debug)]

@@ -285,7 +285,7 @@ impl Store {
     /// Makes a token work.
     pub async fn add_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
         let mut connection = self.pool.acquire().await?;
-        insert_token(&mut connection, token, role).await
+        insert_token(&mut connection, token, role).await.map(drop)
     }
 
     /// Whose token it is.
@@ -369,7 +369,10 @@ impl Store {
             }
         }
         for (token, role) in tokens {
-            insert_token(&mut transaction, token, role).await?;
+            // Whoever has a token twice would have two roles, or somebody else's.
+            if insert_token(&mut transaction, token, role).await? == Stored::Again {
+                return Err(StoreError::Conflict { what: "a token of these invitations" });
+            }
         }
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         sqlx::query(
@@ -833,12 +836,12 @@ async fn insert_token(
     connection: &mut AnyConnection,
     token: &TokenHash,
     role: &Role,
-) -> Result<(), StoreError> {
+) -> Result<Stored, StoreError> {
     let teacher = match role {
         Role::Teacher { teacher, .. } => Some(i64::from(*teacher)),
         _ => None,
     };
-    sqlx::query(
+    let inserted = sqlx::query(
         "INSERT INTO tokens (hash, role, election, teacher) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
     )
     .bind(token.as_str())
@@ -847,7 +850,7 @@ async fn insert_token(
     .bind(teacher)
     .execute(connection)
     .await?;
-    Ok(())
+    Ok(if inserted.rows_affected() == 1 { Stored::New } else { Stored::Again })
 }
 
 fn stored_election(row: &AnyRow) -> Result<StoredElection, StoreError> {
