@@ -182,7 +182,8 @@ fn from_keys_to_labels() {
         labels.iter().zip([0, 1, 2, 0, 1, 2]).filter(|(label, truth)| *label == truth).count();
     assert_eq!(found["correct"], right);
     // The same to stdout and to a file.
-    let lines: String = labels.iter().map(|label| format!("{label}\n")).collect();
+    let lines: String =
+        labels.iter().flat_map(|label| [label.to_string(), "\n".to_owned()]).collect();
     assert_eq!(stdout(&shield(&base)), lines);
     let out = story.text("labels.csv");
     let said = shield(&[&base[..], &["--out", &out]].concat());
@@ -356,7 +357,11 @@ fn wrong_votes_and_wrong_files_are_named() {
         value.clone_into(&mut arguments[place]);
         refused(&words(&arguments), parts);
     };
-    aggregating(5, &story.text("keys/public.key"), &["public.key", "not a evaluation key"]);
+    aggregating(
+        5,
+        &story.text("keys/public.key"),
+        &["public.key: this is a public key", "give the evaluation key"],
+    );
     aggregating(
         5,
         &story.text("new-keys/evaluation.key"),
