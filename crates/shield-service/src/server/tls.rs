@@ -36,19 +36,17 @@ pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
     Ok(certificate)
 }
 
-/// Writes a file that only its owner reads, and never over another.
+/// Writes a file that only its owner reads: whole or not at all, and never over another.
 pub fn write_secret(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    if written.is_err() {
-        let _ = fs::remove_file(path);
-    }
-    written
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // A temporary file is its owner's alone from the start.
+    let mut file =
+        tempfile::Builder::new().prefix(".shield-").suffix(".tmp").tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
 }
