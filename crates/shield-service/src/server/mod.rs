@@ -41,6 +41,7 @@ use crate::credentials::{Role, TokenHash};
 use crate::election_file::ElectionFile;
 use crate::ledger::{Accountant, Budget};
 use crate::name::Name;
+use crate::private;
 use crate::store::{Store, StoreError};
 use caller::Caller;
 pub(crate) use elections::complete;
@@ -124,10 +125,12 @@ pub struct Service {
 impl Service {
     /// Opens the store.
     pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
-        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
-        let path = settings.data.join("lock");
-        let lock = fs::File::create(&path)?;
+        // The lock comes first: opening the store sweeps up what looks left over, and what another server is
+        // receiving right now looks just like that.
+        private::make_folder(&settings.data)?;
+        let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
+        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Arc::new(Self {
             store,

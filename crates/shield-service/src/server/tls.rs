@@ -1,10 +1,11 @@
 //! Certificates: the operator's own, or a self-signed pair for trying things out.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rcgen::{CertificateParams, KeyPair};
+
+use crate::private;
 
 /// Where the server's certificate and its key are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,29 +25,14 @@ pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
     if certificate.chain.exists() && certificate.key.exists() {
         return Ok(certificate);
     }
-    fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let params = CertificateParams::new(names).map_err(io::Error::other)?;
     let key = KeyPair::generate().map_err(io::Error::other)?;
     let signed = params.self_signed(&key).map_err(io::Error::other)?;
-    write_secret(&certificate.key, key.serialize_pem().as_bytes())?;
+    private::write(&certificate.key, key.serialize_pem().as_bytes())?;
     shield::files::write_atomically(&certificate.chain, |file| {
         file.write_all(signed.pem().as_bytes())
     })?;
     Ok(certificate)
-}
-
-/// Writes a file that only its owner reads: whole or not at all, and never over another.
-pub fn write_secret(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // A temporary file is its owner's alone from the start.
-    let mut file =
-        tempfile::Builder::new().prefix(".shield-").suffix(".tmp").tempfile_in(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
 }
