@@ -8,9 +8,11 @@
 //! | [`store`] | what the server remembers, and what no crash may change |
 //! | [`ledger`] | what a group of teachers has spent, and what it can afford |
 //! | [`server`], `aggregation` | the HTTP API, and the work behind it |
+//! | [`client`] | what operator, student and teachers do with a server |
 
 mod aggregation;
 pub mod bundle;
+pub mod client;
 pub mod credentials;
 pub mod election_file;
 pub mod ledger;

@@ -75,8 +75,16 @@ pub struct Status {
     /// The failure probability for which that is stated.
     pub delta: f64,
     /// The batches of the calling teacher that have arrived.
-    #[serde(default)]
-    pub submitted: Option<Vec<u32>>,
+    pub submitted: Option<Vec<Submitted>>,
+}
+
+/// A batch of the calling teacher's ballot that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// The batch.
+    pub batch: u32,
+    /// The BLAKE3 hash of its bytes.
+    pub hash: String,
 }
 
 pub(super) async fn create(
@@ -326,7 +334,11 @@ impl Service {
         let submitted = match role {
             Role::Teacher { teacher, .. } => {
                 let own = ballots.iter().filter(|ballot| ballot.teacher == *teacher);
-                Some(own.map(|ballot| ballot.batch).collect())
+                let submitted = |ballot: &StoredBallot| Submitted {
+                    batch: ballot.batch,
+                    hash: ballot.hash.clone(),
+                };
+                Some(own.map(submitted).collect())
             }
             _ => None,
         };

@@ -44,7 +44,7 @@ use crate::name::Name;
 use crate::store::{Store, StoreError};
 use caller::Caller;
 pub(crate) use elections::complete;
-pub use elections::{NewElection, Status};
+pub use elections::{NewElection, Status, Submitted};
 use metrics::Metrics;
 pub(crate) use objects::key_id;
 use problem::Problem;
