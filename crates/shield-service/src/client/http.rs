@@ -45,7 +45,9 @@ pub enum ClientError {
         detail: String,
     },
     /// What the server answers is not what it should be.
-    #[error("{server} answers like no SHIELD server: {reason}; check the address in the invitation")]
+    #[error(
+        "{server} answers like no SHIELD server: {reason}; check the address in the invitation"
+    )]
     Strange {
         /// Where.
         server: String,
@@ -139,7 +141,11 @@ impl Client {
     }
 
     /// Sends a JSON document, gets one.
-    pub fn post<T: DeserializeOwned>(&self, path: &str, document: &Value) -> Result<T, ClientError> {
+    pub fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        document: &Value,
+    ) -> Result<T, ClientError> {
         let bytes = self.request("POST", path, &Sent::Json(document), ANSWER_LIMIT)?;
         self.parse(&bytes)
     }
@@ -196,8 +202,7 @@ impl Client {
             .method(method)
             .uri(&url)
             .header("authorization", bearer.as_str());
-        let strange =
-            |reason: String| ClientError::Strange { server: self.server.clone(), reason };
+        let strange = |reason: String| ClientError::Strange { server: self.server.clone(), reason };
         let answered = match sent {
             Sent::Nothing => {
                 let request = builder.body(()).map_err(|error| strange(error.to_string()))?;

@@ -75,20 +75,19 @@ pub fn create_election<R: RngCore + CryptoRng>(
 }
 
 /// The election that a token is for, or the one that is named.
-pub fn election_of(
-    invitation: &Invitation,
-    named: Option<&Name>,
-) -> Result<Name, ClientError> {
-    named.or(invitation.election.as_ref()).cloned().ok_or_else(|| {
-        ClientError::Local("name the election: --election NAME".to_owned())
-    })
+pub fn election_of(invitation: &Invitation, named: Option<&Name>) -> Result<Name, ClientError> {
+    named
+        .or(invitation.election.as_ref())
+        .cloned()
+        .ok_or_else(|| ClientError::Local("name the election: --election NAME".to_owned()))
 }
 
 /// The election file, from the server.
 pub fn election_file(client: &Client, election: &Name) -> Result<ElectionFile, ClientError> {
     let limit = crate::election_file::MAX_BYTES as u64;
     let bytes = client.get_bytes(&format!("/v1/elections/{election}/file"), limit)?;
-    let strange = |reason: String| ClientError::Strange { server: client.server().to_owned(), reason };
+    let strange =
+        |reason: String| ClientError::Strange { server: client.server().to_owned(), reason };
     let text = String::from_utf8(bytes).map_err(|error| strange(error.to_string()))?;
     ElectionFile::parse(&text).map_err(|error| strange(error.to_string()))
 }
@@ -156,11 +155,7 @@ pub fn withdraw(client: &Client, election: &Name) -> Result<(), ClientError> {
 }
 
 /// Fetches the public key into a file.
-pub fn fetch_public_key(
-    client: &Client,
-    election: &Name,
-    out: &Path,
-) -> Result<(), ClientError> {
+pub fn fetch_public_key(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
     let file = election_file(client, election)?;
     let backend = file.backend();
     let limit = backend.plan().public_key_bytes() as u64;

@@ -83,7 +83,10 @@ pub fn preflight(path: &Path, invitation: &Invitation, own: Own) -> Vec<Check> {
         Ok(_) => {
             report.fine("server", format!("{} is up", invitation.server));
             if invitation.server.starts_with("https://") {
-                report.fine("certificate", "it is the one in the invitation, and valid for this address");
+                report.fine(
+                    "certificate",
+                    "it is the one in the invitation, and valid for this address",
+                );
             } else {
                 let finding = "plain HTTP: whoever is on the way can take the token; use https://";
                 report.add("certificate", Verdict::Warning, finding);
@@ -139,7 +142,11 @@ fn check_disk(report: &mut Report, folder: &Path) {
             let free = disk.f_bavail.saturating_mul(disk.f_frsize);
             let finding = format!("{:.1} GiB free", free as f64 / f64::from(1 << 30));
             if free < ROOM {
-                report.add(subject, Verdict::Warning, format!("only {finding}; make room for at least 1 GiB"));
+                report.add(
+                    subject,
+                    Verdict::Warning,
+                    format!("only {finding}; make room for at least 1 GiB"),
+                );
             } else {
                 report.fine(subject, finding);
             }
@@ -172,7 +179,8 @@ fn check_answer(report: &mut Report, invitation: &Invitation, answer: &Value) {
             if apart.abs() <= CLOCK_TOLERANCE {
                 report.fine("clock", format!("{} s apart from the server's", apart.abs()));
             } else {
-                let finding = format!("{} s apart from the server's; set one of them by NTP", apart.abs());
+                let finding =
+                    format!("{} s apart from the server's; set one of them by NTP", apart.abs());
                 report.add("clock", Verdict::Warning, finding);
             }
         }
@@ -199,7 +207,8 @@ fn check_election(report: &mut Report, status: &Status, own: Own) {
             Ok(file) if hex(&file.digest()) == status.digest => {
                 report.fine("election file", "the same as the server's");
             }
-            Ok(_) => report.wrong("election file", "not the server's; get that with `shield fetch election`"),
+            Ok(_) => report
+                .wrong("election file", "not the server's; get that with `shield fetch election`"),
             Err(error) => report.wrong("election file", format!("{}: {error}", path.display())),
         }
     }
@@ -217,7 +226,13 @@ fn check_election(report: &mut Report, status: &Status, own: Own) {
             (Ok(header), Some(id)) if hex(header.key.as_bytes()) == *id => {
                 report.fine("key", format!("belongs to the server's keys {}", header.key));
             }
-            (Ok(header), Some(_)) => report.wrong("key", format!("it belongs to other keys ({}); `shield fetch public-key` gets the right one", header.key)),
+            (Ok(header), Some(_)) => report.wrong(
+                "key",
+                format!(
+                    "it belongs to other keys ({}); `shield fetch public-key` gets the right one",
+                    header.key
+                ),
+            ),
             (Err(error), _) => report.wrong("key", format!("{}: {error}", path.display())),
         }
     }
