@@ -4,7 +4,12 @@ mod caller;
 mod elections;
 mod metrics;
 mod objects;
+mod page;
 mod problem;
+mod routes;
+mod sessions;
+#[cfg(test)]
+mod tests;
 pub mod tls;
 mod upload;
 
@@ -22,7 +27,6 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use jiff::Timestamp;
@@ -115,6 +119,7 @@ pub struct Service {
     pub(crate) booking: tokio::sync::Mutex<()>,
     /// Wakes the worker.
     pub(crate) work: Notify,
+    page: page::Page,
     setups: Mutex<HashMap<Name, Arc<Setup>>>,
     incidents: Mutex<VecDeque<Incident>>,
     stopping: AtomicBool,
@@ -142,6 +147,7 @@ impl Service {
             checks: Semaphore::new(cores),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
+            page: page::Page::default(),
             setups: Mutex::default(),
             incidents: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -216,22 +222,14 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
             request.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or("");
         tracing::info_span!("request", id, method = %request.method(), path = request.uri().path())
     });
-    Router::new()
-        .route("/healthz", get(health))
-        .route("/metrics", get(metrics_text))
-        .route("/v1/openapi.json", get(openapi))
-        .route("/v1/whoami", get(objects::whoami))
-        .route("/v1/ledger", get(elections::ledger))
-        .route("/v1/incidents", get(incidents))
-        .route("/v1/elections", post(elections::create).get(elections::list))
-        .route("/v1/elections/{election}", get(elections::status).delete(elections::withdraw))
-        .route("/v1/elections/{election}/file", get(elections::file))
-        .route("/v1/elections/{election}/close", post(elections::close))
-        .route("/v1/elections/{election}/keys/{kind}", put(objects::put_key).get(objects::get_key))
-        .route("/v1/elections/{election}/ballots/{teacher}/{batch}", put(objects::put_ballot))
-        .route("/v1/elections/{election}/results/{batch}", get(objects::get_result))
-        .fallback(nothing_here)
+    // Who has no token learns nothing about what else is wrong with a request.
+    let guard = middleware::from_fn_with_state(Arc::clone(&service), caller::admit);
+    let guarded = routes::guarded().router.fallback(nothing_here).layer(guard);
+    routes::open()
+        .router
+        .merge(guarded)
         .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::map_response(problem::uniform))
         .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
@@ -316,6 +314,7 @@ pub async fn serve(
     let _ = rustls::crypto::ring::default_provider().install_default();
     listener.set_nonblocking(true)?;
     let handle: Handle<SocketAddr> = Handle::new();
+    service.page.tls.store(certificate.is_some(), Ordering::Relaxed);
     let worker = tokio::spawn(aggregation::run(Arc::clone(&service)));
     let application = router(Arc::clone(&service)).into_make_service();
     let answer = async {
