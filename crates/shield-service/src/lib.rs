@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
 //! | [`bundle`], [`private`] | ballot and result files, and files that only their owner reads |
+//! | [`file_protocol`] | every role over files: keys, ballots, results, labels |
 //! | [`credentials`] | who may do what |
 //! | [`store`] | what the server remembers, and what no crash may change |
 //! | [`ledger`] | what a group of teachers has spent, and what it can afford |
@@ -15,6 +16,7 @@ pub mod bundle;
 pub mod client;
 pub mod credentials;
 pub mod election_file;
+pub mod file_protocol;
 pub mod ledger;
 pub mod name;
 pub mod private;

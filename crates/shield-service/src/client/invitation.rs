@@ -118,7 +118,7 @@ impl Invitation {
         }
         let _ = writeln!(text, "token = {}", quoted(self.token.secret()));
         if let Some(certificate) = &self.certificate {
-            let _ = writeln!(text, "certificate = '''\n{}'''", certificate);
+            let _ = writeln!(text, "certificate = '''\n{certificate}'''");
         }
         private::write(path, text.as_bytes())
     }

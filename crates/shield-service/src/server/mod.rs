@@ -233,10 +233,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::REQUEST_TIMEOUT,
-            Duration::from_secs(120),
-        ))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_mins(2)))
         .layer(middleware::from_fn(problem::speak_problems))
         .layer(no_store)
         .layer(no_sniff)
@@ -318,30 +315,19 @@ pub async fn serve(
     let worker = tokio::spawn(aggregation::run(Arc::clone(&service)));
     let application = router(Arc::clone(&service)).into_make_service();
     let answer = async {
-        match certificate {
-            Some(certificate) => {
-                let config =
-                    RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
-                let config = config.map_err(|error| {
-                    io::Error::new(
-                        error.kind(),
-                        format!(
-                            "{}: {error}; give a PEM chain and its key",
-                            certificate.chain.display()
-                        ),
-                    )
-                })?;
-                let mut server =
-                    axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
-                be_patient(server.http_builder());
-                server.serve(application).await
-            }
-            None => {
-                let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
-                be_patient(server.http_builder());
-                server.serve(application).await
-            }
-        }
+        let Some(certificate) = certificate else {
+            let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
+            be_patient(server.http_builder());
+            return server.serve(application).await;
+        };
+        let config = RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
+        let config = config.map_err(|error| {
+            let chain = certificate.chain.display();
+            io::Error::new(error.kind(), format!("{chain}: {error}; give a PEM chain and its key"))
+        })?;
+        let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
+        be_patient(server.http_builder());
+        server.serve(application).await
     };
     tokio::pin!(answer);
     let answered = tokio::select! {

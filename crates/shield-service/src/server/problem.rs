@@ -1,5 +1,10 @@
 //! Errors as `application/problem+json` (RFC 9457): what is wrong, and what to do.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "whatever says what is wrong is made for that, and handed over"
+)]
+
 use axum::Json;
 use axum::body::to_bytes;
 use axum::extract::Request;
@@ -35,18 +40,18 @@ pub(crate) struct Problem {
     status: StatusCode,
     kind: &'static str,
     detail: String,
-    more: Map<String, Value>,
+    more: Vec<(&'static str, Value)>,
     retry_after: Option<u32>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl ToString) -> Self {
-        Self { status, kind, detail: detail.to_string(), more: Map::new(), retry_after: None }
+        Self { status, kind, detail: detail.to_string(), more: Vec::new(), retry_after: None }
     }
 
     /// With one more fact, for programs to read.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.more.insert(name.to_owned(), value.into());
+        self.more.push((name, value.into()));
         self
     }
 
@@ -135,7 +140,7 @@ impl IntoResponse for Problem {
         document.insert("title".to_owned(), json!(self.status.canonical_reason()));
         document.insert("status".to_owned(), json!(self.status.as_u16()));
         document.insert("detail".to_owned(), json!(self.detail));
-        document.extend(self.more);
+        document.extend(self.more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let mut response = (self.status, Json(document)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -10,7 +10,7 @@ use rand::rngs::OsRng;
 use crate::credentials::{TokenHash, hex};
 
 /// How long a session lasts that nobody uses.
-const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+const IDLE: Duration = Duration::from_hours(12);
 
 /// How many there may be; the one unused for longest makes room.
 const MOST: usize = 100;

@@ -12,6 +12,7 @@
 mod files;
 mod schema;
 
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
@@ -878,7 +879,10 @@ fn digest(ballots: &[StoredBallot]) -> String {
 
 /// A presence as text: its words in hexadecimal.
 pub fn presence_text(presence: &Presence) -> String {
-    presence.words().iter().map(|word| format!("{word:016x}")).collect()
+    presence.words().iter().fold(String::new(), |mut text, word| {
+        let _ = write!(text, "{word:016x}");
+        text
+    })
 }
 
 /// The inverse of [`presence_text`].
