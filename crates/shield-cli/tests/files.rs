@@ -394,6 +394,35 @@ fn wrong_votes_and_wrong_files_are_named() {
 }
 
 #[test]
+fn a_killed_aggregation_goes_on_with_the_same_seed() {
+    let story = Story::new();
+    story.all_vote(5);
+    let arguments = story.aggregating("election.toml");
+    let record = story.path("ballots/aggregated.toml");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_shield"))
+        .args(&arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The record is the last thing written before the work starts.
+    while !record.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let frozen = [&record, &story.path("results.seed")].map(|path| fs::read(path).unwrap());
+    assert_eq!(story.aggregate()["again"], true);
+    let again = [&record, &story.path("results.seed")].map(|path| fs::read(path).unwrap());
+    assert!(frozen == again);
+    let results = fs::read(story.path("results")).unwrap();
+    let mut on_one_thread = words(&arguments);
+    on_one_thread.extend(["--threads", "1"]);
+    assert_eq!(json(&on_one_thread)["threads"], 1);
+    assert!(fs::read(story.path("results")).unwrap() == results);
+}
+
+#[test]
 fn a_deadline_is_a_warning_to_teachers() {
     let story = Story::new();
     story.write("past.toml", &format!("deadline = 2020-01-01T00:00:00Z\n{ELECTION}"));

@@ -1,5 +1,10 @@
 //! Errors as `application/problem+json` (RFC 9457): what is wrong, and what to do.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "whatever says what is wrong is made for that, and handed over"
+)]
+
 use axum::Json;
 use axum::body::to_bytes;
 use axum::extract::Request;
@@ -35,18 +40,18 @@ pub(crate) struct Problem {
     status: StatusCode,
     kind: &'static str,
     detail: String,
-    more: Map<String, Value>,
+    more: Vec<(&'static str, Value)>,
     retry_after: Option<u32>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl ToString) -> Self {
-        Self { status, kind, detail: detail.to_string(), more: Map::new(), retry_after: None }
+        Self { status, kind, detail: detail.to_string(), more: Vec::new(), retry_after: None }
     }
 
     /// With one more fact, for programs to read.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.more.insert(name.to_owned(), value.into());
+        self.more.push((name, value.into()));
         self
     }
 
@@ -94,6 +99,24 @@ impl Problem {
     }
 }
 
+/// Gives refusals of the framework, which come as plain text, the form that all others have.
+pub(super) async fn uniform(response: Response) -> Response {
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !(plain && (status.is_client_error() || status.is_server_error())) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let text = axum::body::to_bytes(body, 4096).await.unwrap_or_default();
+    let detail = String::from_utf8_lossy(&text);
+    let problem = Problem::new(status, "request", detail.trim());
+    let (shape, body) = problem.into_response().into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.extend(shape.headers);
+    Response::from_parts(parts, body)
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
@@ -117,7 +140,7 @@ impl IntoResponse for Problem {
         document.insert("title".to_owned(), json!(self.status.canonical_reason()));
         document.insert("status".to_owned(), json!(self.status.as_u16()));
         document.insert("detail".to_owned(), json!(self.detail));
-        document.extend(self.more);
+        document.extend(self.more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let mut response = (self.status, Json(document)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -12,6 +12,7 @@
 mod files;
 mod schema;
 
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
@@ -619,8 +620,8 @@ impl Store {
     /// Freezes the ballots and stores the seed of the aggregation, once.
     ///
     /// `judge` decides, on the frozen ballots, whether the election may be closed, and with which voters it is booked; it
-    /// runs inside the transaction. Closing an election that is closing or released changes nothing; one that failed
-    /// goes on with its first seed.
+    /// runs inside the transaction and must not use the store, which would wait for itself. Closing an election that is
+    /// closing or released changes nothing; one that failed goes on with its first seed.
     pub async fn close<E: From<StoreError>>(
         &self,
         election: &Name,
@@ -878,7 +879,10 @@ fn digest(ballots: &[StoredBallot]) -> String {
 
 /// A presence as text: its words in hexadecimal.
 pub fn presence_text(presence: &Presence) -> String {
-    presence.words().iter().map(|word| format!("{word:016x}")).collect()
+    presence.words().iter().fold(String::new(), |mut text, word| {
+        let _ = write!(text, "{word:016x}");
+        text
+    })
 }
 
 /// The inverse of [`presence_text`].

@@ -130,10 +130,19 @@ pub struct Parties {
 impl Parties {
     /// Creates the election, and the keys; does not upload them.
     pub fn create(server: &Running, file: ElectionFile, folder: &Path) -> Self {
+        Self::create_at(&server.client(&server.operator), &server.operator, file, folder)
+    }
+
+    /// The same, on a server somewhere else.
+    pub fn create_at(
+        client: &Client,
+        operator: &Invitation,
+        file: ElectionFile,
+        folder: &Path,
+    ) -> Self {
         let mut rng = StdRng::from_seed(file.digest());
-        let operator = server.client(&server.operator);
         let folder = folder.join(file.name().as_str());
-        client::create_election(&operator, &server.operator, &file, &folder, &mut rng)
+        client::create_election(client, operator, &file, &folder, &mut rng)
             .expect("the election is created");
         let backend = file.backend();
         let keys = backend.generate_keys(&mut rng).expect("keys");
