@@ -435,34 +435,3 @@ fn a_deadline_is_a_warning_to_teachers() {
     let output = shield(&words(&vote));
     assert!(!stderr(&output).contains("deadline"), "{}", stderr(&output));
 }
-
-#[test]
-fn the_tutorial_works_as_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let tutorial = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
-    let tutorial = fs::read_to_string(tutorial).unwrap();
-    let election = tutorial.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
-    fs::write(folder.path().join("election.toml"), election.unwrap()).unwrap();
-    let section =
-        tutorial.split("\n## ").find(|section| section.starts_with("Over files")).unwrap();
-    let blocks = section.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let commands: String = blocks
-        .flat_map(str::lines)
-        .filter_map(|line| line.strip_prefix("$ "))
-        .flat_map(|command| [command, "\n"])
-        .collect();
-    assert_eq!(commands.matches("shield vote").count(), 5, "{commands}");
-    let programs = Path::new(env!("CARGO_BIN_EXE_shield")).parent().unwrap();
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    let output = std::process::Command::new("sh")
-        .args(["-e", "-c", &commands])
-        .current_dir(folder.path())
-        .env("PATH", path)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let labels = fs::read_to_string(folder.path().join("labels.csv")).unwrap();
-    assert_eq!(labels.lines().count(), 6);
-    assert!(stdout(&output).contains("results.bin: OK"), "{}", stdout(&output));
-    assert!(stdout(&output).ends_with(&labels));
-}
