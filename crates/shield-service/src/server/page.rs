@@ -7,6 +7,7 @@
 mod markup;
 mod view;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -179,7 +180,7 @@ impl Service {
             cookie.push_str("; Secure");
         }
         if let Some(seconds) = seconds {
-            cookie.push_str(&format!("; Max-Age={seconds}"));
+            let _ = write!(cookie, "; Max-Age={seconds}");
         }
         let headers = [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)];
         (StatusCode::SEE_OTHER, headers).into_response()

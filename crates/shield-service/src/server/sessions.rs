@@ -10,7 +10,7 @@ use rand::rngs::OsRng;
 use crate::credentials::{TokenHash, hex};
 
 /// How long a session lasts that nobody uses.
-const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+const IDLE: Duration = Duration::from_hours(12);
 
 /// How many there may be; the one unused for longest makes room.
 const MOST: usize = 100;
@@ -80,7 +80,7 @@ mod tests {
         let other = sessions.begin(token(), start);
         assert_ne!(name, other);
         assert_eq!(sessions.token("0", start), None);
-        let hours = |hours: u64| start + Duration::from_secs(hours * 3600);
+        let hours = |hours: u64| start + Duration::from_hours(hours);
         assert_eq!(sessions.token(&name, hours(11)), Some(token()));
         assert_eq!(sessions.token(&name, hours(22)), Some(token()));
         assert_eq!(sessions.token(&other, hours(22)), None);
