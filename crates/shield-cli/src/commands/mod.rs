@@ -1,5 +1,6 @@
 //! The commands, one file each: its arguments, and what it does.
 
+mod aggregate;
 mod analyze;
 mod bench;
 mod bound;
@@ -7,14 +8,16 @@ mod close;
 mod completions;
 mod demo;
 mod fetch;
+mod keygen;
 mod label;
 #[cfg(feature = "learn")]
 mod learn;
 mod man;
 mod plan;
-mod preflight;
 #[cfg(feature = "learn")]
 mod predict;
+mod preflight;
+mod reveal;
 mod serve;
 mod status;
 mod submit;
@@ -22,6 +25,7 @@ mod synthesize;
 #[cfg(feature = "learn")]
 mod teach;
 mod tune;
+mod vote;
 
 use clap::{Parser, Subcommand};
 
@@ -57,6 +61,10 @@ enum Command {
     Plan(plan::PlanArgs),
     Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
+    Keygen(keygen::KeygenArgs),
+    Vote(vote::VoteArgs),
+    Aggregate(aggregate::AggregateArgs),
+    Reveal(reveal::RevealArgs),
     #[cfg(feature = "learn")]
     Teach(teach::TeachArgs),
     #[cfg(feature = "learn")]
@@ -94,6 +102,10 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Plan(args) => plan::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
+        Command::Keygen(args) => keygen::run(&args, output),
+        Command::Vote(args) => vote::run(&args, output),
+        Command::Aggregate(args) => aggregate::run(&args, output),
+        Command::Reveal(args) => reveal::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Teach(args) => teach::run(&args, output),
         #[cfg(feature = "learn")]

@@ -1,11 +1,12 @@
 //! `preflight`: everything that could go wrong later, looked at now.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 use shield_service::client::Invitation;
-use shield_service::client::preflight::{Own, Verdict, preflight};
+use shield_service::client::preflight::{Check, Own, Verdict, preflight};
 
 use super::Output;
 use crate::console;
@@ -13,7 +14,9 @@ use crate::failure::Failure;
 
 /// Check that everything is ready: server, certificate, token, clock, versions, keys, disk
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  shield preflight --invitation teacher-amber.toml --key public.key")]
+#[command(
+    after_help = "Example:\n  shield preflight --invitation teacher-amber.toml --key public.key"
+)]
 pub(super) struct PreflightArgs {
     /// Your invitation
     #[arg(long, value_name = "FILE", env = "SHIELD_INVITATION")]
@@ -49,10 +52,10 @@ pub(super) fn run(args: &PreflightArgs, output: Output) -> Result<(), Failure> {
                 Verdict::Warning => "look",
                 Verdict::Wrong => "WRONG",
             };
-            let lines: String = checks
-                .iter()
-                .map(|c| format!("{:>5}  {:<14}{}\n", mark(c.verdict), c.subject, c.finding))
-                .collect();
+            let mut lines = String::new();
+            for Check { subject, verdict, finding } in &checks {
+                let _ = writeln!(lines, "{:>5}  {subject:<14}{finding}", mark(*verdict));
+            }
             console::print(&lines)?;
         }
     }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use clap::Args;
@@ -21,10 +22,12 @@ use crate::failure::Failure;
 
 /// Run the server: it takes encrypted ballots and aggregates them, and can read none of them
 #[derive(Args, Debug)]
-#[command(after_help = "Example, to try it out on this machine:\n  shield serve --data server-data --dev\n\n\
+#[command(
+    after_help = "Example, to try it out on this machine:\n  shield serve --data server-data --dev\n\n\
     The first start writes the operator's invitation (operator.toml): with it, `shield submit election.toml`\n\
     creates elections, and a browser signs in at the server's address with the token in it.\n\n\
-    Student and server must not collude: the one has the key, the other the ballots.")]
+    Student and server must not collude: the one has the key, the other the ballots."
+)]
 pub(super) struct ServeArgs {
     /// Where the data are: made if it is not there
     #[arg(long, value_name = "FOLDER")]
@@ -77,7 +80,10 @@ pub(super) struct ServeArgs {
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     if !(args.budget > 0.0 && args.budget.is_finite()) {
-        return Err(Failure::bad_input(format!("--budget is {}; give a number above 0", args.budget)));
+        return Err(Failure::bad_input(format!(
+            "--budget is {}; give a number above 0",
+            args.budget
+        )));
     }
     if args.uploads == 0 {
         return Err(Failure::bad_input("--uploads is 0; give 1 or more"));
@@ -100,6 +106,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             database: args.database.clone(),
             budget: Budget { epsilon: args.budget, delta: args.delta },
             uploads: args.uploads,
+            patience: Duration::from_secs(20),
         };
         let service = Service::open(&settings).await.map_err(|error| match error {
             ServeError::Locked(_) => Failure::bad_input(error),
@@ -123,9 +130,8 @@ fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
             Ok(Some(Certificate { chain: chain.clone(), key: key.clone() }))
         }
         _ if args.dev => {
-            let failed = |error: io::Error| {
-                Failure::failed(format!("{}: {error}", args.data.display()))
-            };
+            let failed =
+                |error: io::Error| Failure::failed(format!("{}: {error}", args.data.display()));
             Ok(Some(tls::self_signed(&args.data).map_err(failed)?))
         }
         _ if args.plain => {

@@ -18,10 +18,12 @@ use crate::inputs::{InvitationArgs, read_election};
 
 /// Send the server what it needs: an election file (operator), keys (student) or a ballot (teacher)
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  shield submit --invitation operator.toml election.toml --invitations invitations\n  \
+#[command(
+    after_help = "Examples:\n  shield submit --invitation operator.toml election.toml --invitations invitations\n  \
     shield submit --invitation invitations/student.toml keys/public.key keys/evaluation.key\n  \
     shield submit --invitation invitations/teacher-amber.toml amber.ballot\n\n\
-    Sending the same again is harmless, so a submission that was interrupted can be repeated.")]
+    Sending the same again is harmless, so a submission that was interrupted can be repeated."
+)]
 pub(super) struct SubmitArgs {
     #[command(flatten)]
     invitation: InvitationArgs,
@@ -107,7 +109,8 @@ fn kind_of(path: &Path) -> Result<Submission, Failure> {
         Kind::PublicKey => Ok(Submission::Key("public")),
         Kind::EvaluationKey => Ok(Submission::Key("evaluation")),
         Kind::SecretKey => Err(named(
-            "this is the secret key; it stays with the student, and the server must never have it".to_owned(),
+            "this is the secret key; it stays with the student, and the server must never have it"
+                .to_owned(),
         )),
         kind => Err(named(format!("this is a {kind}; submit the file that `shield vote` wrote"))),
     }

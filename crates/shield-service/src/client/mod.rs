@@ -39,7 +39,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
 ) -> Result<Vec<PathBuf>, ClientError> {
     fs::create_dir_all(folder).map_err(|error| local(folder, error))?;
     let election = file.name().clone();
-    let mut written = Vec::new();
+    let (mut written, mut fresh) = (Vec::new(), Vec::new());
     let mut invite = |name: &str, role: &Role, teacher: Option<&Name>| {
         let path = folder.join(format!("{name}.toml"));
         let token = if path.exists() {
@@ -55,6 +55,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
             Invitation::new(&operator.server, role, teacher, certificate, token.clone())
                 .write(&path)
                 .map_err(|error| local(&path, error))?;
+            fresh.push(path.clone());
             token
         };
         written.push(path);
@@ -70,8 +71,20 @@ pub fn create_election<R: RngCore + CryptoRng>(
     }
     let new = NewElection { file: file.canonical(), student, teachers };
     let document = serde_json::to_value(&new).map_err(|e| ClientError::Local(e.to_string()))?;
-    let _: serde_json::Value = client.post("/v1/elections", &document)?;
-    Ok(written)
+    let created: Result<serde_json::Value, _> = client.post("/v1/elections", &document);
+    match created {
+        Ok(_) => Ok(written),
+        Err(error) => {
+            // Invitations to what was refused would only be mistaken for good ones. Without an answer they stay: the
+            // election may be there.
+            if matches!(error, ClientError::Refused { .. }) {
+                for path in &fresh {
+                    let _ = fs::remove_file(path);
+                }
+            }
+            Err(error)
+        }
+    }
 }
 
 /// The election that a token is for, or the one that is named.

@@ -131,7 +131,7 @@ fn check_invitation(report: &mut Report, path: &Path, invitation: &Invitation) {
             return;
         }
     }
-    report.fine("invitation", format!("for a {}, private", invitation.role));
+    report.fine("invitation", format!("the {}'s, private", invitation.role));
 }
 
 fn check_disk(report: &mut Report, folder: &Path) {

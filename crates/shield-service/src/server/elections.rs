@@ -125,7 +125,9 @@ pub(super) async fn create(
     }
     let stored = service.store.create_election(&file, &tokens).await?;
     let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
-    tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+    if stored == Stored::New {
+        tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+    }
     Ok((status, Json(json!({ "name": name, "digest": hex(&file.digest()) }))))
 }
 
@@ -143,8 +145,8 @@ pub(super) async fn list(
 
 pub(super) async fn status(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<Json<Status>, Problem> {
     caller.party(&name)?;
     let election = service.store.election(&name).await?;
@@ -153,8 +155,8 @@ pub(super) async fn status(
 
 pub(super) async fn file(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<String, Problem> {
     caller.party(&name)?;
     Ok(service.setup(&name).await?.file.canonical())
@@ -162,8 +164,8 @@ pub(super) async fn file(
 
 pub(super) async fn close(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<(StatusCode, Json<Status>), Problem> {
     caller.student_or_operator(&name)?;
     service.close(&name).await?;
@@ -173,8 +175,8 @@ pub(super) async fn close(
 
 pub(super) async fn withdraw(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<StatusCode, Problem> {
     caller.operator()?;
     service.store.withdraw(&name).await?;
@@ -237,10 +239,13 @@ impl Service {
             return Ok(());
         }
         let detail = format!(
-            "the group {} has epsilon {before} spent or set aside of {}; this election costs {alone} on its own and \
-             would bring it to {after} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
+            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its own and \
+             would bring it to {} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
             file.group(),
+            short(before),
             self.budget.epsilon,
+            short(alone),
+            short(after),
             self.budget.delta,
         );
         Err(Problem::conflict("budget", detail)
@@ -377,6 +382,14 @@ impl Service {
             }
         }
         Ok(())
+    }
+}
+
+/// An epsilon with three decimals, rounded up: a bound stays one.
+pub(crate) fn short(epsilon: Epsilon) -> String {
+    match epsilon.get() {
+        infinite if infinite.is_infinite() => "inf".to_owned(),
+        finite => format!("{:.3}", (finite * 1000.0).ceil() / 1000.0),
     }
 }
 

@@ -45,6 +45,7 @@ use crate::credentials::{Role, TokenHash};
 use crate::election_file::ElectionFile;
 use crate::ledger::{Accountant, Budget};
 use crate::name::Name;
+use crate::private;
 use crate::store::{Store, StoreError};
 use caller::Caller;
 pub(crate) use elections::complete;
@@ -70,6 +71,8 @@ pub struct Settings {
     pub budget: Budget,
     /// How many uploads are taken at once.
     pub uploads: usize,
+    /// How long an uploader may take for the next piece.
+    pub patience: Duration,
 }
 
 /// Why the server could not run.
@@ -108,6 +111,8 @@ pub struct Service {
     pub(crate) metrics: Metrics,
     /// How many uploads may still come in.
     pub(crate) uploads: Semaphore,
+    /// How long an uploader may take for the next piece.
+    pub(crate) patience: Duration,
     /// How many of them may be checked at once.
     pub(crate) checks: Semaphore,
     /// Held while a cost is compared with the budget and booked.
@@ -125,10 +130,12 @@ pub struct Service {
 impl Service {
     /// Opens the store.
     pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
-        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
-        let path = settings.data.join("lock");
-        let lock = fs::File::create(&path)?;
+        // The lock comes first: opening the store sweeps up what looks left over, and what another server is
+        // receiving right now looks just like that.
+        private::make_folder(&settings.data)?;
+        let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
+        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Arc::new(Self {
             store,
@@ -136,6 +143,7 @@ impl Service {
             budget: settings.budget,
             metrics: Metrics::new(),
             uploads: Semaphore::new(settings.uploads),
+            patience: settings.patience,
             checks: Semaphore::new(cores),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
@@ -225,10 +233,8 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::REQUEST_TIMEOUT,
-            Duration::from_secs(120),
-        ))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_mins(2)))
+        .layer(middleware::from_fn(problem::speak_problems))
         .layer(no_store)
         .layer(no_sniff)
         .layer(trace)
@@ -309,30 +315,19 @@ pub async fn serve(
     let worker = tokio::spawn(aggregation::run(Arc::clone(&service)));
     let application = router(Arc::clone(&service)).into_make_service();
     let answer = async {
-        match certificate {
-            Some(certificate) => {
-                let config =
-                    RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
-                let config = config.map_err(|error| {
-                    io::Error::new(
-                        error.kind(),
-                        format!(
-                            "{}: {error}; give a PEM chain and its key",
-                            certificate.chain.display()
-                        ),
-                    )
-                })?;
-                let mut server =
-                    axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
-                be_patient(server.http_builder());
-                server.serve(application).await
-            }
-            None => {
-                let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
-                be_patient(server.http_builder());
-                server.serve(application).await
-            }
-        }
+        let Some(certificate) = certificate else {
+            let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
+            be_patient(server.http_builder());
+            return server.serve(application).await;
+        };
+        let config = RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
+        let config = config.map_err(|error| {
+            let chain = certificate.chain.display();
+            io::Error::new(error.kind(), format!("{chain}: {error}; give a PEM chain and its key"))
+        })?;
+        let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
+        be_patient(server.http_builder());
+        server.serve(application).await
     };
     tokio::pin!(answer);
     let answered = tokio::select! {

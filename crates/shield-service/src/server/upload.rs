@@ -1,7 +1,5 @@
 //! Bytes on their way in: bounded in number, size and patience.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
@@ -11,9 +9,6 @@ use tokio::time::timeout;
 use super::Service;
 use super::problem::Problem;
 use crate::store::Incoming;
-
-/// How long a caller may take for the next piece.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A body in a temporary file, and the right to take up room with it.
 pub(crate) struct Upload<'a> {
@@ -45,7 +40,7 @@ pub(crate) async fn receive<'a>(
     let room = service.uploads.try_acquire().map_err(|_| Problem::busy())?;
     let mut incoming = service.store.incoming()?;
     loop {
-        let frame = timeout(PATIENCE, body.frame()).await.map_err(|_| {
+        let frame = timeout(service.patience, body.frame()).await.map_err(|_| {
             let detail = "the upload stalled; send it again";
             Problem::new(StatusCode::REQUEST_TIMEOUT, "stalled", detail)
         })?;

@@ -12,6 +12,7 @@
 mod files;
 mod schema;
 
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
@@ -285,7 +286,7 @@ impl Store {
     /// Makes a token work.
     pub async fn add_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
         let mut connection = self.pool.acquire().await?;
-        insert_token(&mut connection, token, role).await
+        insert_token(&mut connection, token, role).await.map(drop)
     }
 
     /// Whose token it is.
@@ -369,7 +370,10 @@ impl Store {
             }
         }
         for (token, role) in tokens {
-            insert_token(&mut transaction, token, role).await?;
+            // Whoever has a token twice would have two roles, or somebody else's.
+            if insert_token(&mut transaction, token, role).await? == Stored::Again {
+                return Err(StoreError::Conflict { what: "a token of these invitations" });
+            }
         }
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         sqlx::query(
@@ -833,12 +837,12 @@ async fn insert_token(
     connection: &mut AnyConnection,
     token: &TokenHash,
     role: &Role,
-) -> Result<(), StoreError> {
+) -> Result<Stored, StoreError> {
     let teacher = match role {
         Role::Teacher { teacher, .. } => Some(i64::from(*teacher)),
         _ => None,
     };
-    sqlx::query(
+    let inserted = sqlx::query(
         "INSERT INTO tokens (hash, role, election, teacher) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
     )
     .bind(token.as_str())
@@ -847,7 +851,7 @@ async fn insert_token(
     .bind(teacher)
     .execute(connection)
     .await?;
-    Ok(())
+    Ok(if inserted.rows_affected() == 1 { Stored::New } else { Stored::Again })
 }
 
 fn stored_election(row: &AnyRow) -> Result<StoredElection, StoreError> {
@@ -875,7 +879,10 @@ fn digest(ballots: &[StoredBallot]) -> String {
 
 /// A presence as text: its words in hexadecimal.
 pub fn presence_text(presence: &Presence) -> String {
-    presence.words().iter().map(|word| format!("{word:016x}")).collect()
+    presence.words().iter().fold(String::new(), |mut text, word| {
+        let _ = write!(text, "{word:016x}");
+        text
+    })
 }
 
 /// The inverse of [`presence_text`].
