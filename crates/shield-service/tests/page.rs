@@ -7,6 +7,7 @@ mod support;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fantoccini::Locator;
 use rand::SeedableRng;
@@ -157,6 +158,7 @@ async fn people_who_run_the_server_see_how_it_goes() {
         database: None,
         budget: Budget::default(),
         uploads: 4,
+        patience: Duration::from_secs(5),
     };
     let service = Service::open(&settings).await.unwrap();
     service.add_operator(&token(0).hash()).await.unwrap();

@@ -37,6 +37,7 @@ impl Running {
             database: None,
             budget: Budget::default(),
             uploads: 8,
+            patience: Duration::from_secs(5),
         };
         let service = runtime.block_on(Service::open(&settings)).unwrap();
         let operator = token(0);

@@ -89,14 +89,14 @@ impl Browser {
     }
 
     /// A command of the driver's own, beyond the standard.
-    fn command(&self, path: &str, body: Value) -> Value {
+    fn command(&self, path: &str, body: &Value) -> Value {
         let url = format!("{}/session/{}/{path}", self.driver.url(), self.session);
         let mut answer = ureq::post(url).send_json(body).unwrap();
         answer.body_mut().read_json::<Value>().unwrap()["value"].take()
     }
 
-    fn developer(&self, command: &str, parameters: Value) {
-        self.command("goog/cdp/execute", json!({ "cmd": command, "params": parameters }));
+    fn developer(&self, command: &str, parameters: &Value) {
+        self.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }));
     }
 
     /// Looks at the page on a screen of this width, as high as the page.
@@ -108,24 +108,24 @@ impl Browser {
                 height => height,
             };
             let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
-            self.developer("Emulation.setDeviceMetricsOverride", metrics);
+            self.developer("Emulation.setDeviceMetricsOverride", &metrics);
         }
     }
 
     /// Prefers light or dark colours.
     pub(crate) fn colours(&self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.developer("Emulation.setEmulatedMedia", json!({ "features": features }));
+        self.developer("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
     /// Runs scripts of pages, or does not.
     pub(crate) fn scripts(&self, run: bool) {
-        self.developer("Emulation.setScriptExecutionDisabled", json!({ "value": !run }));
+        self.developer("Emulation.setScriptExecutionDisabled", &json!({ "value": !run }));
     }
 
     /// What the browser complained about since the last look.
     pub(crate) fn complaints(&self) -> Vec<String> {
-        let log = self.command("se/log", json!({ "type": "browser" }));
+        let log = self.command("se/log", &json!({ "type": "browser" }));
         let lines = log.as_array().expect("a list of lines").iter();
         lines
             .filter(|line| line["level"] != "INFO" && line["level"] != "DEBUG")
