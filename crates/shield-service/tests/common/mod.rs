@@ -76,7 +76,7 @@ impl Running {
                 .await
             })
         });
-        is_ready.recv_timeout(Duration::from_secs(60)).expect("the server starts");
+        is_ready.recv_timeout(Duration::from_mins(1)).expect("the server starts");
         Self { url, operator, stop: Some(stop), thread: Some(thread) }
     }
 
@@ -194,7 +194,9 @@ impl Parties {
         let count = u32::try_from(parts.len()).expect("few");
         let mut bundle =
             BundleWriter::new(file, content, &self.file.digest(), count).expect("written");
-        parts.iter().for_each(|part| bundle.part(part).expect("written"));
+        for part in &parts {
+            bundle.part(part).expect("written");
+        }
         path
     }
 
@@ -216,7 +218,7 @@ impl Parties {
                 "closing" => {}
                 stage => panic!("{stage}: {:?}", status.problem),
             }
-            assert!(start.elapsed() < Duration::from_secs(120), "the aggregation takes too long");
+            assert!(start.elapsed() < Duration::from_mins(2), "the aggregation takes too long");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -271,7 +273,7 @@ impl Parties {
 pub fn votes(teacher: usize, samples: usize) -> Vec<Vote> {
     (0..samples)
         .map(|sample| {
-            let off = usize::from((sample + 7 * teacher) % 5 == 0);
+            let off = usize::from((sample + 7 * teacher).is_multiple_of(5));
             Some(Class(u16::try_from((sample + off) % 3).expect("small")))
         })
         .collect()
