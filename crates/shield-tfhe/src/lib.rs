@@ -1,1 +1,3 @@
 //! SHIELD with one vote in one ciphertext, on the `tfhe` crate: an answer for a single sample, without batching.
+
+pub mod bootstrapped;
