@@ -1,5 +1,5 @@
 //! Bootstrapped SHIELD.
-mod backend;
+pub(crate) mod backend;
 mod ballot;
 mod circuit;
 pub mod codec;

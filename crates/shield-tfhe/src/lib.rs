@@ -2,3 +2,4 @@
 
 pub mod bootstrapped;
 pub mod gates;
+pub mod noisy_argmax;

@@ -339,8 +339,7 @@ mod tests {
         }
         let (one, two) = (noise(2.0, 9, 0).law(9), noise(2.0, 9, 0).difference_law(9));
         for z in [0, 1, 7, 30] {
-            let sum: f64 =
-                (-200..=200).map(|i| one.probability(i) * one.probability(z - i)).sum();
+            let sum: f64 = (-200..=200).map(|i| one.probability(i) * one.probability(z - i)).sum();
             assert!((two.probability(z) / sum - 1.0).abs() < 1e-9, "{z}");
             let tail: f64 = (z..400).map(|i| two.probability(i)).sum();
             assert!((two.at_least(z) / tail - 1.0).abs() < 1e-9);

@@ -2,7 +2,7 @@
 
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
-use shield::backend::{Backend, BallotBox, BallotBoxError, Keys, KeysOf, Presence, urns};
+use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, urns};
 use shield::votes::Vote;
 use shield::{Class, Draws, Election, Label, Seed, Urn};
 
@@ -12,6 +12,7 @@ use super::error::BootstrappedError;
 use super::keys::{self, EvaluationKey, KeyId, PublicKey, SecretKey};
 use super::parameters::{RING, torus};
 use super::plan::{BALLOT_BITS, Circuit, Plan, RELEASE_BITS};
+use super::sanitise::Washing;
 use super::torus::{Lookup, Lwe};
 
 /// The engine, set up for one election.
@@ -72,12 +73,8 @@ impl BootstrappedBackend {
             drawn[found.expect("every drawn ballot was opened")].1.clone()
         };
         let label = self.tables.label(lookup, &draws, vote_of);
-        let washed = (0..).zip(label).flat_map(|(digit, ciphertext)| {
-            let place = sample * self.plan.digits() as u64 + digit;
-            let washed = self.plan.washing().wash(lookup, &key.public, ciphertext, seed, place);
-            washed.0.into_iter().map(|word| (word >> (u64::BITS - RELEASE_BITS)) as u16)
-        });
-        Ok(washed.collect())
+        let place = sample * self.plan.digits() as u64;
+        Ok(release_words(self.plan.washing(), lookup, &key.public, label, seed, place))
     }
 
     /// Opens the ballots of those who were drawn, each once: memory does not grow with the number of teachers.
@@ -212,9 +209,7 @@ impl Backend for BootstrappedBackend {
     ) -> Result<BootstrappedRelease, BootstrappedError> {
         self.check_batch(batch)?;
         let samples = self.batch(batch);
-        let urns: Vec<Urn> = urns(&self.election, samples.len(), ballots)
-            .map_err(BallotBoxError::into)
-            .map_err(|error: BootstrappedError| error)?;
+        let urns = urns(&self.election, samples.len(), ballots)?;
         let words: Vec<Vec<u16>> = urns
             .par_iter()
             .enumerate()
@@ -236,17 +231,8 @@ impl Backend for BootstrappedBackend {
         release: &BootstrappedRelease,
     ) -> Result<Vec<Label>, BootstrappedError> {
         self.check_batch(batch)?;
-        let foreign = |of| Err(BootstrappedError::Foreign { what: "release", of });
-        if release.key != key.id() {
-            return foreign("set of keys");
-        }
-        if release.batch != batch {
-            return foreign("batch");
-        }
         let (base, count) = (self.plan.base(), self.plan.digits());
-        if release.words.len() != self.batch(batch).len() * count * (RING + 1) {
-            return foreign("election");
-        }
+        release.check(key, batch, self.batch(batch).len() * count)?;
         let label = |(sample, digits): (usize, &[u16])| {
             let codes = digits.chunks(RING + 1).map(|words| read_code(key, words, base));
             let codes: Vec<usize> = codes.collect();
@@ -263,6 +249,22 @@ impl Backend for BootstrappedBackend {
         };
         release.words.chunks(count * (RING + 1)).enumerate().map(label).collect()
     }
+}
+
+/// Washes the digits of a label and keeps the bits that are released. Places are counted over all digits of the election.
+pub(crate) fn release_words(
+    washing: &Washing,
+    lookup: &mut Lookup,
+    public: &PublicKey,
+    label: Vec<Lwe>,
+    seed: &Seed,
+    place: u64,
+) -> Vec<u16> {
+    let words = (place..).zip(label).flat_map(|(place, digit)| {
+        let washed = washing.wash(lookup, public, digit, seed, place);
+        washed.0.into_iter().map(|word| (word >> (u64::BITS - RELEASE_BITS)) as u16)
+    });
+    words.collect()
 }
 
 /// The code that a released ciphertext holds: k at k/2base of a turn.

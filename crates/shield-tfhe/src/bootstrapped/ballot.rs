@@ -4,7 +4,9 @@ use std::fmt;
 
 use shield::backend::{Ballot, Presence};
 
-use super::keys::{KeyId, Packed};
+use super::error::BootstrappedError;
+use super::keys::{KeyId, Packed, SecretKey};
+use super::parameters::RING;
 
 /// One teacher's votes on one batch, encrypted: one mask, and a word a digit of each vote.
 #[derive(Clone)]
@@ -37,6 +39,27 @@ pub struct BootstrappedRelease {
     pub(crate) words: Vec<u16>,
     pub(crate) batch: usize,
     pub(crate) key: KeyId,
+}
+
+impl BootstrappedRelease {
+    /// Refuses the release of other keys, of another batch, or of another number of ciphertexts.
+    pub(crate) fn check(
+        &self,
+        key: &SecretKey,
+        batch: usize,
+        ciphertexts: usize,
+    ) -> Result<(), BootstrappedError> {
+        let foreign = |of| Err(BootstrappedError::Foreign { what: "release", of });
+        if self.key != key.id() {
+            foreign("set of keys")
+        } else if self.batch != batch {
+            foreign("batch")
+        } else if self.words.len() != ciphertexts * (RING + 1) {
+            foreign("election")
+        } else {
+            Ok(())
+        }
+    }
 }
 
 impl fmt::Debug for BootstrappedRelease {

@@ -2,6 +2,7 @@
 
 use shield::Class;
 use shield::backend::BallotBoxError;
+use shield::backend::noisy_argmax::TooFewShares;
 use thiserror::Error;
 
 use super::codec::DecodeError;
@@ -74,20 +75,8 @@ pub enum BootstrappedError {
         of: &'static str,
     },
     /// More teachers are missing than the noise was shared out for.
-    #[error(
-        "sample {sample} of the batch: {voters} of {teachers} teachers voted, and at most {dropouts} may be missing; \
-         without the shares of the others the label would have less noise than was promised"
-    )]
-    TooFewShares {
-        /// The sample, from 0, within the batch.
-        sample: usize,
-        /// How many voted.
-        voters: u32,
-        /// How many there are.
-        teachers: u32,
-        /// How many may be missing.
-        dropouts: u32,
-    },
+    #[error(transparent)]
+    Shares(#[from] TooFewShares),
     /// A release that decrypts to something that is no label.
     #[error(
         "sample {sample} of the batch decrypts to no class; ask the server for the release again"

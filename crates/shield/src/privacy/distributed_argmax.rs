@@ -153,7 +153,8 @@ mod tests {
                     let noisy = [counts[0] + x, counts[1] + y, counts[2] + z];
                     let top = *noisy.iter().max().unwrap();
                     let winner = noisy.iter().position(|&n| n == top).unwrap();
-                    expected[winner] += [x, y, z].map(|z| argmax.noise.probability(z)).iter().product::<f64>();
+                    expected[winner] +=
+                        [x, y, z].map(|z| argmax.noise.probability(z)).iter().product::<f64>();
                 }
             }
         }
@@ -169,7 +170,8 @@ mod tests {
             for (counts, moved) in [([90, 8, 2], [89, 9, 2]), ([40, 35, 25], [39, 35, 26])] {
                 let (p, q) = (argmax.law(&histogram(&counts)), argmax.law(&histogram(&moved)));
                 for (p, q) in [(&p, &q), (&q, &p)] {
-                    let largest = p.probabilities().zip(q.probabilities()).map(|(p, q)| (p / q).ln());
+                    let largest =
+                        p.probabilities().zip(q.probabilities()).map(|(p, q)| (p / q).ln());
                     assert!(largest.fold(0.0, f64::max) <= argmax.epsilon + 1e-9);
                 }
                 for order in [1.0, 4.0, 12.0] {
@@ -212,7 +214,8 @@ mod tests {
         let usage = Usage::default();
         let none = argmax(40.0, 250, 0);
         let some = argmax(40.0, 250, 50);
-        let cost = |argmax: &DistributedArgmax| argmax.data_independent(usage, Conversion::Renyi).get();
+        let cost =
+            |argmax: &DistributedArgmax| argmax.data_independent(usage, Conversion::Renyi).get();
         assert!((cost(&none) / cost(&some) - 1.0).abs() < 1e-6);
         let votes = histogram(&[150, 60, 40]);
         let best = |argmax: &DistributedArgmax| argmax.law(&votes).probabilities().next().unwrap();
