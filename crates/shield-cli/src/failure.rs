@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use shield::files::FileError;
 use shield::{ParameterError, VotesError};
+use shield_service::client::{ClientError, InvitationError};
+use shield_service::election_file::ElectionFileError;
 
 /// What went wrong, told apart by who can mend it.
 #[derive(Debug)]
@@ -60,5 +62,29 @@ impl From<VotesError> for Failure {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         Self::bad_input(error)
+    }
+}
+
+impl From<InvitationError> for Failure {
+    fn from(error: InvitationError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<ElectionFileError> for Failure {
+    fn from(error: ElectionFileError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+/// What the server refuses as unusable is input; everything else failed on the way.
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused { status: 400 | 413 | 422, .. }
+            | ClientError::Local(_)
+            | ClientError::Certificate(_) => Self::bad_input(error),
+            _ => Self::failed(error),
+        }
     }
 }

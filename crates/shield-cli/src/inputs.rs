@@ -1,12 +1,14 @@
 //! Arguments that several commands share, and what they become.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use shield::privacy::Usage;
 use shield::{
     Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
 };
+use shield_service::client::{self, Client, Invitation};
+use shield_service::{ElectionFile, Name};
 
 use crate::console;
 use crate::failure::Failure;
@@ -110,4 +112,37 @@ pub(crate) fn on_threads<T: Send>(
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
     let pool = builder.build().map_err(Failure::failed)?;
     Ok(pool.install(|| work(rayon::current_num_threads())))
+}
+
+/// How to reach a server, and as whom.
+#[derive(Args, Debug)]
+pub(crate) struct InvitationArgs {
+    /// Your invitation: the server's address and your token. The token in SHIELD_TOKEN counts instead, if it is set
+    #[arg(long, value_name = "FILE", env = "SHIELD_INVITATION")]
+    pub(crate) invitation: PathBuf,
+
+    /// The election, for the operator; others are invited to one
+    #[arg(long, value_name = "NAME")]
+    election: Option<Name>,
+}
+
+impl InvitationArgs {
+    /// Reads the invitation and makes the client.
+    pub(crate) fn client(&self) -> Result<(Client, Invitation), Failure> {
+        let invitation = Invitation::read(&self.invitation)?;
+        Ok((Client::new(&invitation)?, invitation))
+    }
+
+    /// The election that is meant.
+    pub(crate) fn election(&self, invitation: &Invitation) -> Result<Name, Failure> {
+        Ok(client::election_of(invitation, self.election.as_ref())?)
+    }
+}
+
+/// Reads an election file.
+pub(crate) fn read_election(path: &Path) -> Result<ElectionFile, Failure> {
+    let named =
+        |error: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+    ElectionFile::parse(&text).map_err(|error| named(&error))
 }

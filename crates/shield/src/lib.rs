@@ -14,6 +14,7 @@
 //! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
 //! | [`polya`] | noise in shares, for the noisy argmax that SHIELD is compared with |
+//! | [`framing`] | keys, ballots and releases as bytes: the frame that the engines share |
 //! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
 
 pub mod accuracy;
@@ -22,6 +23,7 @@ pub mod distribution;
 pub mod draws;
 pub mod election;
 pub mod files;
+pub mod framing;
 pub mod histogram;
 pub mod mechanism;
 pub mod operator;

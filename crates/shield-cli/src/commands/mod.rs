@@ -3,8 +3,10 @@
 mod analyze;
 mod bench;
 mod bound;
+mod close;
 mod completions;
 mod demo;
+mod fetch;
 mod label;
 #[cfg(feature = "learn")]
 mod learn;
@@ -12,6 +14,10 @@ mod man;
 mod plan;
 #[cfg(feature = "learn")]
 mod predict;
+mod preflight;
+mod serve;
+mod status;
+mod submit;
 mod synthesize;
 #[cfg(feature = "learn")]
 mod teach;
@@ -57,6 +63,12 @@ enum Command {
     Learn(learn::LearnArgs),
     #[cfg(feature = "learn")]
     Predict(predict::PredictArgs),
+    Serve(serve::ServeArgs),
+    Submit(submit::SubmitArgs),
+    Status(status::StatusArgs),
+    Close(close::CloseArgs),
+    Fetch(fetch::FetchArgs),
+    Preflight(preflight::PreflightArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -88,6 +100,12 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Learn(args) => learn::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Predict(args) => predict::run(&args, output),
+        Command::Serve(args) => serve::run(&args),
+        Command::Submit(args) => submit::run(&args, output),
+        Command::Status(args) => status::run(&args, output),
+        Command::Close(args) => close::run(&args, output),
+        Command::Fetch(args) => fetch::run(&args, output),
+        Command::Preflight(args) => preflight::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -3,13 +3,15 @@
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
 use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, urns};
+use shield::framing::KeyId;
 use shield::votes::Vote;
 use shield::{Class, Draws, Election, Label, Seed, Urn};
 
 use super::ballot::{BootstrappedBallot, BootstrappedRelease};
 use super::circuit::{Tables, digits};
+use super::codec::Format;
 use super::error::BootstrappedError;
-use super::keys::{self, EvaluationKey, KeyId, PublicKey, SecretKey};
+use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
 use super::parameters::{RING, torus};
 use super::plan::{BALLOT_BITS, Circuit, Plan, RELEASE_BITS};
 use super::sanitise::Washing;
@@ -50,30 +52,37 @@ impl BootstrappedBackend {
         &self.setting
     }
 
+    pub(crate) fn format(&self) -> Format<'_> {
+        let digits = self.plan.digits();
+        Format { setting: &self.setting, ballot_bits: BALLOT_BITS, numbers: digits, digits }
+    }
+
     fn check_batch(&self, batch: usize) -> Result<(), BootstrappedError> {
         let batches = self.batches();
         if batch < batches { Ok(()) } else { Err(BootstrappedError::Batch { batch, batches }) }
     }
 
-    /// The votes that were drawn for one sample, and its label from them.
-    fn aggregate_sample<B: BallotBox<BootstrappedBallot>>(
+    /// The label of one sample of a batch from the votes that are drawn for it, washed.
+    #[expect(clippy::too_many_arguments, reason = "what a label is a function of")]
+    pub(crate) fn aggregate_sample<B: BallotBox<BootstrappedBallot>>(
         &self,
         lookup: &mut Lookup,
         key: &EvaluationKey,
-        place: Place,
+        batch: usize,
+        sample: usize,
         urn: &Urn,
         ballots: &B,
         seed: &Seed,
     ) -> Result<Vec<u16>, BootstrappedError> {
-        let sample = (place.first + place.sample) as u64;
-        let draws = Draws::seeded(self.election.mechanism(), urn, seed, sample);
-        let drawn = self.open_drawn(key.id(), place, &draws, ballots)?;
+        let number = (self.batch(batch).start + sample) as u64;
+        let draws = Draws::seeded(self.election.mechanism(), urn, seed, number);
+        let drawn = self.open_drawn(key.id(), batch, sample, &draws, ballots)?;
         let vote_of = |teacher: u32| {
             let found = drawn.binary_search_by_key(&teacher, |(drawn, _)| *drawn);
             drawn[found.expect("every drawn ballot was opened")].1.clone()
         };
         let label = self.tables.label(lookup, &draws, vote_of);
-        let place = sample * self.plan.digits() as u64;
+        let place = number * self.plan.digits() as u64;
         Ok(release_words(self.plan.washing(), lookup, &key.public, label, seed, place))
     }
 
@@ -81,7 +90,8 @@ impl BootstrappedBackend {
     fn open_drawn<B: BallotBox<BootstrappedBallot>>(
         &self,
         key: KeyId,
-        place: Place,
+        batch: usize,
+        sample: usize,
         draws: &Draws,
         ballots: &B,
     ) -> Result<Vec<(u32, Vec<Lwe>)>, BootstrappedError> {
@@ -94,33 +104,25 @@ impl BootstrappedBackend {
             .collect();
         teachers.sort_unstable();
         teachers.dedup();
-        let numbers = self.batch(place.batch).len() * self.plan.digits();
+        let numbers = self.batch(batch).len() * self.plan.digits();
         let open = |teacher: u32| {
             let ballot = ballots.open(teacher)?;
             let foreign = |of| Err(BootstrappedError::ForeignBallot { teacher, of });
             if ballot.key != key {
                 return foreign("set of keys");
             }
-            if ballot.batch != place.batch {
+            if ballot.batch != batch {
                 return foreign("batch");
             }
             if ballot.packed.bodies.len() != numbers {
                 return foreign("election");
             }
-            let first = place.sample * self.plan.digits();
+            let first = sample * self.plan.digits();
             let vote = (first..first + self.plan.digits()).map(|i| ballot.packed.number(i));
             Ok((teacher, vote.collect()))
         };
         teachers.into_iter().map(open).collect()
     }
-}
-
-/// Which sample: of which batch, where in it, and where the batch starts.
-#[derive(Clone, Copy)]
-struct Place {
-    batch: usize,
-    sample: usize,
-    first: usize,
 }
 
 fn setting(election: &Election, plan: &Plan) -> [u8; 32] {
@@ -216,8 +218,7 @@ impl Backend for BootstrappedBackend {
             .map_init(
                 || Lookup::new(key),
                 |lookup, (sample, urn)| {
-                    let place = Place { batch, sample, first: samples.start };
-                    self.aggregate_sample(lookup, key, place, urn, ballots, seed)
+                    self.aggregate_sample(lookup, key, batch, sample, urn, ballots, seed)
                 },
             )
             .collect::<Result<_, _>>()?;

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use shield::backend::{Ballot, Presence};
+use shield::framing::KeyId;
 
 use super::error::BootstrappedError;
-use super::keys::{KeyId, Packed, SecretKey};
+use super::keys::{Packed, SecretKey};
 use super::parameters::RING;
 
 /// One teacher's votes on one batch, encrypted: one mask, and a word a digit of each vote.

@@ -3,9 +3,8 @@
 use shield::Class;
 use shield::backend::BallotBoxError;
 use shield::backend::noisy_argmax::TooFewShares;
+use shield::framing::DecodeError;
 use thiserror::Error;
-
-use super::codec::DecodeError;
 
 /// What can go wrong in the engines that bootstrap.
 #[derive(Debug, Error)]

@@ -18,6 +18,7 @@
 use std::fmt;
 
 use rand::{CryptoRng, RngCore};
+use shield::framing::KeyId;
 use tfhe::core_crypto::algorithms::polynomial_algorithms::polynomial_karatsuba_wrapping_mul;
 use tfhe::core_crypto::commons::generators::DeterministicSeeder;
 use tfhe::core_crypto::commons::math::random::{CompressionSeed, RandomGenerator, Seed};
@@ -36,22 +37,6 @@ use super::parameters::{
     SWITCH_BASE, SWITCH_LEVELS, native, ring_noise, small_noise,
 };
 use super::torus::Lwe;
-
-/// The name of a set of keys: a digest of the public one. Ballots and releases carry it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct KeyId(pub(crate) [u8; 32]);
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyId({self})")
-    }
-}
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
 
 /// The student's key: it opens every ballot. Wiped from memory when it goes.
 #[derive(Clone)]
@@ -133,7 +118,10 @@ impl SecretKey {
 impl PublicKey {
     pub(crate) fn new(words: Vec<u64>) -> Self {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        Self { id: KeyId(blake3::derive_key("shield 2026 tfhe key name v1", &bytes)), words }
+        Self {
+            id: KeyId::from_bytes(blake3::derive_key("shield 2026 tfhe key name v1", &bytes)),
+            words,
+        }
     }
 
     /// The name of the set of keys that this one belongs to.

@@ -12,6 +12,7 @@ use super::digits::{CENTRE, digit};
 use super::plan::{ArgmaxPlan, BALLOT_BITS};
 use super::tournament::Tournament;
 use crate::bootstrapped::backend::{check_votes, read_code, release_words};
+use crate::bootstrapped::codec::Format;
 use crate::bootstrapped::keys::{self, Packed};
 use crate::bootstrapped::parameters::{RING, torus};
 use crate::bootstrapped::torus::{Lookup, Lwe, Table};
@@ -67,6 +68,15 @@ impl NoisyArgmaxBackend {
     /// A digest of the election, the noise and the plan: every key, ballot and release carries it.
     pub fn setting(&self) -> &[u8; 32] {
         &self.setting
+    }
+
+    pub(crate) fn format(&self) -> Format<'_> {
+        Format {
+            setting: &self.setting,
+            ballot_bits: BALLOT_BITS,
+            numbers: self.election.classes().count(),
+            digits: self.plan.names(),
+        }
     }
 
     fn check_batch(&self, batch: usize) -> Result<(), BootstrappedError> {

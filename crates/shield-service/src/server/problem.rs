@@ -1,0 +1,110 @@
+//! Errors as `application/problem+json` (RFC 9457): what is wrong, and what to do.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use crate::store::StoreError;
+
+/// An answer that says no.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    kind: &'static str,
+    detail: String,
+    more: Map<String, Value>,
+    retry_after: Option<u32>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl ToString) -> Self {
+        Self { status, kind, detail: detail.to_string(), more: Map::new(), retry_after: None }
+    }
+
+    /// With one more fact, for programs to read.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn unauthorised() -> Self {
+        let detail = "no valid token; send `Authorization: Bearer <token>` with the token of your invitation";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorised", detail)
+    }
+
+    pub(crate) fn forbidden(detail: impl ToString) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub(crate) fn not_found(detail: impl ToString) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
+    }
+
+    pub(crate) fn conflict(kind: &'static str, detail: impl ToString) -> Self {
+        Self::new(StatusCode::CONFLICT, kind, detail)
+    }
+
+    pub(crate) fn unusable(detail: impl ToString) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unusable", detail)
+    }
+
+    pub(crate) fn busy() -> Self {
+        let detail = "the server has as many uploads as it takes at once; try again in a moment";
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
+        problem.retry_after = Some(1);
+        problem
+    }
+
+    /// Something on the server's side: the log has the reason, the caller only learns where to look.
+    pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
+        tracing::error!(%error, "internal error");
+        let detail = "the server could not do this; its log says why, under the request's id";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoElection => Self::not_found(error),
+            StoreError::NameTaken => Self::conflict("name-taken", error),
+            StoreError::OtherGroup { .. } => Self::conflict("other-group", error),
+            StoreError::Stage { .. } => Self::conflict("stage", error),
+            StoreError::Conflict { .. } => Self::conflict("conflict", error),
+            StoreError::Replayed => Self::conflict("replayed", error),
+            StoreError::Database(_) | StoreError::Io(_) | StoreError::Damaged(_) => {
+                Self::internal(error)
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut document = Map::new();
+        document.insert("type".to_owned(), json!(format!("urn:shield:problem:{}", self.kind)));
+        document.insert("title".to_owned(), json!(self.status.canonical_reason()));
+        document.insert("status".to_owned(), json!(self.status.as_u16()));
+        document.insert("detail".to_owned(), json!(self.detail));
+        document.extend(self.more);
+        let mut response = (self.status, Json(document)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
