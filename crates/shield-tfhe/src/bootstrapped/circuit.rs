@@ -18,10 +18,10 @@
 //!
 //! # Plain
 //!
-//! Round j compares its p - 1 consecutive pairs, each answer a flag of 1/32. The sum of these flags and of
-//! 1 - F, where F is the sum of the earlier t, is the number of its terms exactly if j is the first success: a window says so, up to 15
+//! Round j compares its p - 1 consecutive pairs, each answer a flag of 1/16. The sum of these flags and of
+//! 1 - F, where F is the sum of the earlier t, is the number of its terms exactly if j is the first success: a window says so, up to 7
 //! flags at a time. The last round, of one draw, has t = 1 - F. e is the code beta, for which f(x) = d - beta. p lookups a round and digit.
-//! Margins: 1/4beta for equality and choice, 1/64 for the window.
+//! Margins: 1/4beta for equality and choice, 1/32 for the window.
 //!
 //! # Folded
 //!
@@ -157,7 +157,8 @@ impl Tables {
         for (label, digit) in label.iter_mut().zip(vote) {
             let mut input = digit.times(2);
             input.shift(torus(0.5 - (beta - 1.0) / (4.0 * beta)));
-            input.add_multiple(-16, flag);
+            // Eight flags make half a turn.
+            input.add_multiple(-8, flag);
             label.add_multiple(1, &lookup.look_up(&self.choose, &input));
             label.add_multiple(1, &digit.minus(&self.known(self.base)));
         }

@@ -38,8 +38,8 @@ pub(crate) const BALLOT_BITS: u32 = 32;
 /// Bits that are kept of each word of a release.
 pub(crate) const RELEASE_BITS: u32 = 16;
 /// How many flags the plain circuit joins in one lookup, and the parts of a turn that a flag counts for.
-pub(crate) const JOINED: usize = 15;
-pub(crate) const FLAG: f64 = 1.0 / 32.0;
+pub(crate) const JOINED: usize = 7;
+pub(crate) const FLAG: f64 = 1.0 / 16.0;
 
 /// The plan of an election.
 #[derive(Clone, Debug)]
