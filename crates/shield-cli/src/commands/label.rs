@@ -12,7 +12,8 @@ use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
 use shield::{Election, Label, Labels, Seed, Votes, files};
 use shield_bfv::{BfvBackend, ReleaseMode};
 
-use super::Output;
+use super::upload::Upload;
+use super::{Output, tfhe};
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
 use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
@@ -30,10 +31,14 @@ pub(super) struct LabelArgs {
     #[arg(long, value_enum, default_value_t = EngineName::Clear)]
     backend: EngineName,
 
-    /// What the server hands to the student, with an encrypted engine: reveal (the label alone) or
+    /// What the server hands to the student, with the engine bfv: reveal (the label alone) or
     /// composable (an encrypted one-hot label, to add up)
     #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
     release: ReleaseMode,
+
+    /// What a teacher sends, with the engine tfhe
+    #[arg(long, value_enum, default_value_t)]
+    upload: Upload,
 
     #[command(flatten)]
     mechanism: MechanismArgs,
@@ -58,6 +63,8 @@ enum EngineName {
     Clear,
     /// Votes stay encrypted, many samples a ciphertext
     Bfv,
+    /// Votes stay encrypted, one sample at once (built with --features tfhe)
+    Tfhe,
 }
 
 /// The engines that can label.
@@ -65,6 +72,7 @@ enum EngineName {
 pub(super) enum Engine {
     Clear,
     Bfv(ReleaseMode),
+    Tfhe(Upload),
 }
 
 /// Seconds that each role took, over all teachers and batches.
@@ -72,6 +80,8 @@ pub(super) enum Engine {
 pub(super) struct Seconds {
     pub(super) keygen: f64,
     pub(super) encrypt: f64,
+    /// What the server did with ballots when they arrived.
+    pub(super) receive: f64,
     pub(super) aggregate: f64,
     pub(super) decrypt: f64,
 }
@@ -98,6 +108,7 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     let engine = match args.backend {
         EngineName::Clear => Engine::Clear,
         EngineName::Bfv => Engine::Bfv(args.release),
+        EngineName::Tfhe => Engine::Tfhe(args.upload),
     };
     let labelling = on_threads(args.threads, |threads| {
         label(engine, election, &votes, truth.as_ref(), &seed, threads)
@@ -143,10 +154,12 @@ pub(super) fn label(
             let backend = BfvBackend::new(election, release).map_err(Failure::bad_input)?;
             label_with(&backend, votes, truth, seed, threads)
         }
+        Engine::Tfhe(upload) => tfhe::label(upload, election, votes, truth, seed, threads),
     }
 }
 
-fn label_with<B: Backend>(
+/// Every role, with this engine.
+pub(super) fn label_with<B: Backend>(
     backend: &B,
     votes: &Votes,
     truth: Option<&Labels>,
@@ -173,8 +186,12 @@ fn label_with<B: Backend>(
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(Failure::failed)?;
-        let ballots = MemoryBallotBox::new(samples.len(), ballots);
         seconds.encrypt += start.elapsed().as_secs_f64();
+
+        let start = Instant::now();
+        ballots.par_iter().flatten().for_each(|ballot| backend.receive(ballot));
+        let ballots = MemoryBallotBox::new(samples.len(), ballots);
+        seconds.receive += start.elapsed().as_secs_f64();
 
         let start = Instant::now();
         let release =

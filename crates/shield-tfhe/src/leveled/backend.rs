@@ -48,13 +48,6 @@ impl LeveledBackend {
         if batch < batches { Ok(()) } else { Err(LeveledError::Batch { batch, batches }) }
     }
 
-    /// Transforms a ballot now and not when it is first drawn: what a server does while it waits for the others.
-    pub fn receive(&self, ballot: &LeveledBallot) {
-        if !ballot.rows.is_empty() {
-            ballot.ready(&self.plan, &mut Ring::new());
-        }
-    }
-
     /// The encrypted label of a sample before it is flooded.
     pub(crate) fn elect<B: BallotBox<LeveledBallot>>(
         &self,
@@ -173,6 +166,12 @@ impl Backend for LeveledBackend {
         });
         let presence = Presence::new([vote.is_some()].into_iter());
         Ok(LeveledBallot::new(rows, presence, batch, key.id))
+    }
+
+    fn receive(&self, ballot: &LeveledBallot) {
+        if ballot.rows.len() == self.plan.bits() * self.plan.gadget().words() {
+            ballot.ready(&self.plan, &mut Ring::new());
+        }
     }
 
     fn aggregate<B: BallotBox<LeveledBallot>>(
