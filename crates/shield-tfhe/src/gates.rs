@@ -40,6 +40,29 @@ pub struct GatesRun {
     pub gates: usize,
 }
 
+/// Bytes of what would be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// A one-hot vote, and a label: a ciphertext a class.
+    pub vote: usize,
+    /// The server's key: bootstrapping and switching.
+    pub server_key: usize,
+}
+
+impl Sizes {
+    /// For that many classes.
+    pub fn of(classes: usize) -> Self {
+        const WORD: usize = 4;
+        let set = DEFAULT_PARAMETERS_KS_PBS;
+        let small = set.lwe_dimension.0;
+        let (rows, degree) = (set.glwe_dimension.0 + 1, set.polynomial_size.0);
+        let large = set.glwe_dimension.0 * degree;
+        let bootstrap = small * rows * rows * set.pbs_level.0 * degree;
+        let switch = large * set.ks_level.0 * (small + 1);
+        Self { vote: classes * (large + 1) * WORD, server_key: (bootstrap + switch) * WORD }
+    }
+}
+
 /// Gates of one sample all of whose rounds draw something.
 pub fn count(polynomial: &Polynomial, classes: usize) -> usize {
     let degrees: Vec<u32> = decisive(polynomial.rounds()).collect();

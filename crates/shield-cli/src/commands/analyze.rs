@@ -2,7 +2,6 @@
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use shield::polya::SharedNoise;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::{self, DataIndependent};
 use shield::privacy::distributed_argmax::DistributedArgmax;
@@ -16,7 +15,7 @@ use shield::{
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, UsageArgs, VotesArgs};
+use crate::inputs::{MechanismArgs, NoiseArgs, UsageArgs, VotesArgs};
 
 /// Accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
@@ -38,17 +37,9 @@ pub(super) struct AnalyzeArgs {
     #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
     name: Name,
 
-    /// Noise of lnmax and noisy-argmax (scale) or gnmax (standard deviation), in votes
-    #[arg(long, value_name = "B", default_value_t = DEFAULT_NOISE)]
-    noise: f64,
-
-    /// How many teachers may be missing from a noisy-argmax: their shares of the noise are made up for by the others
-    #[arg(long, value_name = "D", default_value_t = 0)]
-    dropouts: u32,
+    #[command(flatten)]
+    noise: NoiseArgs,
 }
-
-/// Noise in votes where none is given.
-pub(super) const DEFAULT_NOISE: f64 = 40.0;
 
 /// Which mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
@@ -120,7 +111,7 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     let usage = args.usage.usage();
     let mechanism = args.mechanism.mechanism();
     let histograms: Vec<Histogram> = votes.histograms().collect();
-    let noise = Noise::new(args.noise)?;
+    let noise = Noise::new(args.noise.noise)?;
     let spinner = console::spinner("accounting for privacy");
     let (accuracy, epsilon) = match args.name {
         Name::Shield => shield(&mechanism, &votes, &histograms, labels.as_ref(), usage),
@@ -129,7 +120,7 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
         Name::Gnmax => noisy(NoisyArgmax::Gaussian(noise), &histograms, labels.as_ref(), usage),
         Name::NoisyArgmax => {
             let teachers = u32::try_from(votes.teachers()).map_err(Failure::bad_input)?;
-            let noise = SharedNoise::new(noise, teachers, args.dropouts)?;
+            let noise = args.noise.shared(teachers)?;
             let argmax = DistributedArgmax::new(&noise, votes.classes().count());
             shared(&argmax, &histograms, labels.as_ref(), usage)
         }
@@ -148,8 +139,8 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
             polynomial: ours.then_some(&mechanism.polynomial),
             offset: ours.then_some(mechanism.offset),
             sampling: ours.then_some(mechanism.sampling),
-            noise: noisy.then_some(args.noise),
-            dropouts: (args.name == Name::NoisyArgmax).then_some(args.dropouts),
+            noise: noisy.then_some(args.noise.noise),
+            dropouts: (args.name == Name::NoisyArgmax).then_some(args.noise.dropouts),
         },
         queries: usage.queries.count(),
         delta: usage.delta.get(),

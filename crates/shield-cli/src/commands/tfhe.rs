@@ -1,8 +1,10 @@
 //! What `label`, `plan` and `bench` do with the TFHE engine.
 
 mod bench;
+mod bootstrapped;
 
 pub(super) use bench::bench;
+pub(super) use bootstrapped::noisy_argmax;
 use serde::Serialize;
 use shield::{Election, Labels, Seed, Votes};
 use shield_tfhe::leveled::{LeveledBackend, Plan, flooding};
@@ -22,6 +24,9 @@ pub(super) fn label(
     seed: &Seed,
     threads: usize,
 ) -> Result<Labelling, Failure> {
+    if upload == Upload::Smallest {
+        return bootstrapped::label(election, votes, truth, seed, threads);
+    }
     let backend = backend(election, upload)?;
     label_with(&backend, votes, truth, seed, threads)
 }
@@ -29,7 +34,7 @@ pub(super) fn label(
 fn backend(election: Election, upload: Upload) -> Result<LeveledBackend, Failure> {
     match upload {
         Upload::Plain => LeveledBackend::new(election).map_err(Failure::bad_input),
-        Upload::Compact => Err(Failure::bad_input("not yet")),
+        Upload::Compact | Upload::Smallest => Err(Failure::bad_input("not yet")),
     }
 }
 
@@ -71,6 +76,9 @@ struct Stage {
 
 /// `plan --backend tfhe`.
 pub(super) fn plan(election: &Election, upload: Upload, output: Output) -> Result<(), Failure> {
+    if upload == Upload::Smallest {
+        return bootstrapped::plan(election, output);
+    }
     let backend = backend(election.clone(), upload)?;
     match output {
         Output::Json => console::print_json(&described(backend.plan(), upload)),

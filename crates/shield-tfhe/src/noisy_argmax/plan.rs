@@ -34,7 +34,7 @@ impl ArgmaxPlan {
         let classes = election.classes().count();
         let teachers = election.teachers();
         // Noise beyond the reach wraps around: a wrong label, with a probability that is part of the sum below.
-        let beyond = libm::exp2(-67.0);
+        let beyond = libm::exp2(-65.0);
         let reach = noise.law(teachers).bound(beyond / classes as f64);
         let wide = BootstrappedError::TooWide { teachers, noise: noise.scale().get() };
         let values = i64::from(teachers) + 2 * reach + 1;
@@ -100,7 +100,7 @@ impl ArgmaxPlan {
         self.code_base
     }
 
-    /// How large noise may be, in votes: larger noise has a probability of less than 2^-67 a sample.
+    /// How large noise may be, in votes: larger noise has a probability of less than 2^-65 a sample.
     pub fn reach(&self) -> i64 {
         self.reach
     }
