@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rand::rngs::{OsRng, StdRng};
+use rand::{SeedableRng, TryRngCore};
 use shield::polya::SharedNoise;
 use shield::privacy::Usage;
 use shield::privacy::noisy_argmax::Noise;
@@ -10,7 +12,7 @@ use shield::{
     Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
 };
 use shield_service::client::{self, Client, Invitation};
-use shield_service::{ElectionFile, Name};
+use shield_service::{ElectionFile, Name, file_protocol};
 
 use crate::console;
 use crate::failure::Failure;
@@ -123,6 +125,26 @@ impl UsageArgs {
     }
 }
 
+/// What all parties agreed on.
+#[derive(Args, Debug)]
+pub(crate) struct ElectionArgs {
+    /// The election file (TOML) that all parties have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) election: PathBuf,
+}
+
+impl ElectionArgs {
+    /// Reads the election file.
+    pub(crate) fn load(&self) -> Result<ElectionFile, Failure> {
+        read_election(&self.election)
+    }
+}
+
+/// A fresh generator, seeded by the system.
+pub(crate) fn system_rng() -> StdRng {
+    StdRng::from_rng(&mut OsRng.unwrap_err())
+}
+
 /// Runs some work on that many threads; without a number, on all cores.
 pub(crate) fn on_threads<T: Send>(
     threads: Option<usize>,
@@ -165,8 +187,5 @@ impl InvitationArgs {
 
 /// Reads an election file.
 pub(crate) fn read_election(path: &Path) -> Result<ElectionFile, Failure> {
-    let named =
-        |error: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    ElectionFile::parse(&text).map_err(|error| named(&error))
+    Ok(file_protocol::read_election(path)?)
 }
