@@ -225,7 +225,9 @@ impl NoiseLaw {
             }
         }
         let total = probabilities[0] + 2.0 * probabilities[1..].iter().sum::<f64>();
-        probabilities.iter_mut().for_each(|p| *p /= total);
+        for p in &mut probabilities {
+            *p /= total;
+        }
         let mut tails = probabilities.clone();
         for z in (0..reach).rev() {
             tails[z] += tails[z + 1];
