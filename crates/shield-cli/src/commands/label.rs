@@ -260,7 +260,8 @@ pub(super) fn label_run<B: Backend>(backend: &B, run: &Run) -> Result<Labelling,
         seconds.encrypt += start.elapsed().as_secs_f64();
 
         let start = Instant::now();
-        ballots.par_iter().flatten().for_each(|ballot| backend.receive(ballot));
+        let key = &keys.evaluation;
+        ballots.par_iter().flatten().for_each(|ballot| backend.receive(key, ballot));
         let ballots = MemoryBallotBox::new(samples.len(), ballots);
         seconds.receive += start.elapsed().as_secs_f64();
 

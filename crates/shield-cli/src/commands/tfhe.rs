@@ -7,7 +7,7 @@ pub(super) use bench::bench;
 pub(super) use bootstrapped::noisy_argmax;
 use serde::Serialize;
 use shield::{Election, Labels, Seed, Votes};
-use shield_tfhe::leveled::{LeveledBackend, Plan, flooding};
+use shield_tfhe::leveled::{self, LeveledBackend, Plan};
 
 use super::Output;
 use super::label::{Labelling, label_with};
@@ -32,10 +32,14 @@ pub(super) fn label(
 }
 
 fn backend(election: Election, upload: Upload) -> Result<LeveledBackend, Failure> {
-    match upload {
-        Upload::Plain => LeveledBackend::new(election).map_err(Failure::bad_input),
-        Upload::Compact | Upload::Smallest => Err(Failure::bad_input("not yet")),
-    }
+    let upload = match upload {
+        Upload::Plain => leveled::Upload::Plain,
+        Upload::Compact => leveled::Upload::Compact,
+        Upload::Smallest => {
+            return Err(Failure::bad_input("the smallest ballots are the bootstrapped engine's"));
+        }
+    };
+    LeveledBackend::new(election, upload).map_err(Failure::bad_input)
 }
 
 /// The plan for machines: the keys of the BFV engine's plan where they mean something, and its own.
@@ -142,7 +146,7 @@ fn describe(plan: &Plan) -> String {
                 "2 uniform integers of {} bits a coefficient; statistical distance 2^-{:.1} a sample (at most 2^-{})",
                 plan.flooding_bits(),
                 plan.statistical_bits(),
-                flooding::STATISTICAL_BITS
+                plan.required_statistical_bits()
             ),
         ),
         (

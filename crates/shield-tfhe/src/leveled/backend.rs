@@ -9,10 +9,11 @@ use shield::votes::Vote;
 use shield::{Election, Label, Seed};
 
 use super::ballot::{self, LeveledBallot, Ready};
+use super::compact;
 use super::error::LeveledError;
 use super::flooding;
 use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
-use super::plan::Plan;
+use super::plan::{Plan, Upload};
 use super::release::{self, Release};
 use super::ring::{DEGREE, Glwe, Ring};
 use super::rounds::{self, Circuit, Round};
@@ -27,8 +28,8 @@ pub struct LeveledBackend {
 
 impl LeveledBackend {
     /// The engine for an election: plans it, and refuses what no parameter set can do.
-    pub fn new(election: Election) -> Result<Self, LeveledError> {
-        let plan = Plan::new(&election)?;
+    pub fn new(election: Election, upload: Upload) -> Result<Self, LeveledError> {
+        let plan = Plan::new(&election, upload)?;
         let setting = setting(&election, &plan);
         Ok(Self { election, plan, setting })
     }
@@ -72,7 +73,7 @@ impl LeveledBackend {
                         .collect::<Result<Vec<_>, _>>()?;
                     let votes: Vec<&Ready> = opened
                         .iter()
-                        .map(|ballot| ballot.ready(&self.plan, circuit.ring))
+                        .map(|ballot| ballot.ready(&self.plan, key, circuit.ring))
                         .collect();
                     if let ([only], None) = (votes.as_slice(), dummy) {
                         out = Some(only.class.clone());
@@ -83,6 +84,15 @@ impl LeveledBackend {
             }
         }
         Ok(out.unwrap_or_else(|| rounds::no_label(bits)))
+    }
+
+    /// Refuses a key with other expansion keys than the plan needs.
+    fn check_key(&self, key: &EvaluationKey) -> Result<(), LeveledError> {
+        if key.expansion.as_ref().map(|key| key.steps.len()) == self.plan.separation_steps() {
+            Ok(())
+        } else {
+            Err(LeveledError::Foreign { what: "evaluation key", of: "election" })
+        }
     }
 
     fn open<'a, B: BallotBox<LeveledBallot>>(
@@ -100,7 +110,7 @@ impl LeveledBackend {
         if ballot.batch != batch {
             return foreign("batch");
         }
-        if ballot.rows.len() != self.plan.bits() * self.plan.gadget().words() {
+        if ballot.words.len() != self.plan.words() {
             return foreign("election");
         }
         Ok(ballot)
@@ -110,6 +120,10 @@ impl LeveledBackend {
 fn setting(election: &Election, plan: &Plan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("shield 2026 tfhe leveled setting v1");
     hasher.update(&election.fingerprint());
+    hasher.update(&[match plan.upload() {
+        Upload::Plain => 0,
+        Upload::Compact => 1,
+    }]);
     for number in [plan.ring_degree(), plan.levels(), plan.base_log(), plan.bits(), plan.released()]
     {
         hasher.update(&(number as u64).to_le_bytes());
@@ -141,7 +155,7 @@ impl Backend for LeveledBackend {
         &self,
         rng: &mut R,
     ) -> Result<KeysOf<Self>, LeveledError> {
-        let (secret, public, evaluation) = keys::generate(&mut Ring::new(), rng);
+        let (secret, public, evaluation) = keys::generate(&self.plan, &mut Ring::new(), rng);
         Ok(Keys { secret, public, evaluation })
     }
 
@@ -161,16 +175,18 @@ impl Backend for LeveledBackend {
         if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
             return Err(LeveledError::NotAClass { sample: 0, class, classes: classes.count() });
         }
-        let rows = vote.map_or_else(Vec::new, |class| {
-            ballot::encrypt(&self.plan, &key.zero, class, &mut Ring::new(), rng)
+        let mut ring = Ring::new();
+        let words = vote.map_or_else(Vec::new, |class| match self.plan.upload() {
+            Upload::Plain => ballot::encrypt(&self.plan, &key.zero, class, &mut ring, rng),
+            Upload::Compact => compact::encrypt(&self.plan, &key.zero, class, &mut ring, rng),
         });
         let presence = Presence::new([vote.is_some()].into_iter());
-        Ok(LeveledBallot::new(rows, presence, batch, key.id))
+        Ok(LeveledBallot::new(words, presence, batch, key.id))
     }
 
-    fn receive(&self, ballot: &LeveledBallot) {
-        if ballot.rows.len() == self.plan.bits() * self.plan.gadget().words() {
-            ballot.ready(&self.plan, &mut Ring::new());
+    fn receive(&self, key: &EvaluationKey, ballot: &LeveledBallot) {
+        if ballot.words.len() == self.plan.words() && self.check_key(key).is_ok() {
+            ballot.ready(&self.plan, key, &mut Ring::new());
         }
     }
 
@@ -182,6 +198,7 @@ impl Backend for LeveledBackend {
         seed: &Seed,
     ) -> Result<Release, LeveledError> {
         self.check_batch(batch)?;
+        self.check_key(key)?;
         let sample = self.batch(batch).start as u64;
         let mut ring = Ring::new();
         let urns = urns(&self.election, 1, ballots)?;

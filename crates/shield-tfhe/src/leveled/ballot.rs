@@ -8,6 +8,8 @@
 //! (`super::noise` counts what that adds). 48 bits a coefficient is what is sent. Of 32 bits, as tempting as they are, the
 //! rounding alone would be 2^14 times the noise of a row, and no room to hide the draws would be left.
 //!
+//! A compact ballot is one GLWE ciphertext instead, of which the server makes the rows: [`super::compact`].
+//!
 //! The server needs rows transformed; that takes longer than a product, so it is done once, when a ballot arrives or
 //! is first used ([`LeveledBallot::ready`]).
 
@@ -19,7 +21,7 @@ use shield::Class;
 use shield::backend::{Ballot, Presence};
 use shield::framing::KeyId;
 
-use super::keys::ZeroKey;
+use super::keys::{EvaluationKey, ZeroKey};
 use super::plan::Plan;
 use super::ring::{DEGREE, Gadget, Ggsw, Glwe, Ring, glwe};
 
@@ -29,8 +31,8 @@ pub(crate) const TRUNCATED_BITS: u32 = 16;
 /// One teacher's vote on one sample, encrypted.
 #[derive(Clone)]
 pub struct LeveledBallot {
-    /// The rows of each bit's GGSW ciphertext; none of an abstention.
-    pub(crate) rows: Vec<u64>,
+    /// What the teacher sent: the rows of each bit's GGSW ciphertext, or the packed bits. Nothing of an abstention.
+    pub(crate) words: Vec<u64>,
     pub(crate) presence: Presence,
     pub(crate) batch: usize,
     pub(crate) key: KeyId,
@@ -62,13 +64,19 @@ impl fmt::Debug for LeveledBallot {
 }
 
 impl LeveledBallot {
-    pub(crate) fn new(rows: Vec<u64>, presence: Presence, batch: usize, key: KeyId) -> Self {
-        Self { rows, presence, batch, key, ready: OnceLock::new() }
+    pub(crate) fn new(words: Vec<u64>, presence: Presence, batch: usize, key: KeyId) -> Self {
+        Self { words, presence, batch, key, ready: OnceLock::new() }
     }
 
-    /// The vote as the server computes with it: transformed now, or when it was first asked for.
-    pub(crate) fn ready(&self, plan: &Plan, ring: &mut Ring) -> &Ready {
-        self.ready.get_or_init(|| Ready::new(plan.gadget(), &self.rows, ring))
+    /// The vote as the server computes with it: expanded and transformed now, or when it was first asked for.
+    pub(crate) fn ready(&self, plan: &Plan, key: &EvaluationKey, ring: &mut Ring) -> &Ready {
+        self.ready.get_or_init(|| match &key.expansion {
+            None => Ready::new(plan.gadget(), &self.words, ring),
+            Some(key) => {
+                let rows = key.expand(ring, plan, &self.words);
+                Ready::new(plan.gadget(), &rows, ring)
+            }
+        })
     }
 }
 
@@ -120,6 +128,6 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
 }
 
 /// The nearest multiple of 2^16.
-fn truncated(word: u64) -> u64 {
+pub(crate) fn truncated(word: u64) -> u64 {
     word.wrapping_add(1 << (TRUNCATED_BITS - 1)) & (u64::MAX << TRUNCATED_BITS)
 }

@@ -14,18 +14,28 @@ use zeroize::Zeroizing;
 
 use super::backend::LeveledBackend;
 use super::ballot::{LeveledBallot, TRUNCATED_BITS};
+use super::compact::ExpansionKey;
 use super::keys::{EvaluationKey, MOST_ONES, PublicKey, SecretKey, ZeroKey};
 use super::plan::Plan;
 use super::release::{self, Release};
 use super::ring::{DEGREE, Ring};
+use super::switch::{self, SwitchKey};
 
 const SECRET_PAYLOAD: usize = DEGREE / 8;
 const PUBLIC_PAYLOAD: usize = 32 + 8 * DEGREE;
 /// Bytes of a ballot's coefficient.
 const WORD: usize = (64 - TRUNCATED_BITS as usize) / 8;
 
+/// A seed, and the bodies of all levels.
+const SWITCH_PAYLOAD: usize = 32 + switch::GADGET.levels * 8 * DEGREE;
+
 fn vote_payload(plan: &Plan) -> usize {
-    plan.bits() * plan.gadget().words() * WORD
+    plan.words() * WORD
+}
+
+/// The public key, and where ballots are compact the keys of the separation and of s^2.
+fn evaluation_payload(plan: &Plan) -> usize {
+    PUBLIC_PAYLOAD + plan.separation_steps().map_or(0, |steps| (steps + 1) * SWITCH_PAYLOAD)
 }
 
 /// Two coefficients share five bytes.
@@ -41,6 +51,10 @@ pub(crate) fn public_key_bytes() -> usize {
     framed_bytes(PUBLIC_PAYLOAD)
 }
 
+pub(crate) fn evaluation_key_bytes(plan: &Plan) -> usize {
+    framed_bytes(evaluation_payload(plan))
+}
+
 pub(crate) fn release_bytes(plan: &Plan) -> usize {
     framed_bytes(release_payload(plan))
 }
@@ -52,16 +66,33 @@ fn write_zero_key(key: &ZeroKey) -> Vec<u8> {
     payload
 }
 
-fn read_zero_key(kind: Kind, header: &Header, payload: &[u8]) -> Result<Arc<ZeroKey>, DecodeError> {
-    let mut reader = Reader::new(payload);
+fn read_poly(reader: &mut Reader) -> Option<Vec<u64>> {
+    (0..DEGREE).map(|_| Some(u64::from_le_bytes(reader.array()?))).collect()
+}
+
+fn read_zero_key(
+    kind: Kind,
+    header: &Header,
+    reader: &mut Reader,
+) -> Result<Arc<ZeroKey>, DecodeError> {
     let mut read = || {
         let seed = reader.array()?;
-        let body = (0..DEGREE).map(|_| Some(u64::from_le_bytes(reader.array()?)));
-        Some(ZeroKey::from_parts(&mut Ring::new(), seed, body.collect::<Option<_>>()?))
+        Some(ZeroKey::from_parts(&mut Ring::new(), seed, read_poly(reader)?))
     };
     let key = read().ok_or(DecodeError::Range { kind })?;
     check_key(kind, header.key, key.id())?;
     Ok(Arc::new(key))
+}
+
+fn write_switch_key(out: &mut Vec<u8>, key: &SwitchKey) {
+    out.extend(key.seed);
+    out.extend(key.bodies.iter().flatten().flat_map(|word| word.to_le_bytes()));
+}
+
+fn read_switch_key(reader: &mut Reader, ring: &mut Ring) -> Option<Arc<SwitchKey>> {
+    let seed = reader.array()?;
+    let bodies = (0..switch::GADGET.levels).map(|_| read_poly(reader)).collect::<Option<_>>()?;
+    Some(Arc::new(SwitchKey::from_parts(ring, seed, bodies)))
 }
 
 /// Writing and reading, each kind by name.
@@ -99,28 +130,44 @@ impl LeveledBackend {
     pub fn decode_public_key(&self, bytes: &[u8]) -> Result<PublicKey, DecodeError> {
         let kind = Kind::PublicKey;
         let (header, payload) = open(bytes, kind, self.setting(), PUBLIC_PAYLOAD)?;
-        let zero = read_zero_key(kind, &header, payload)?;
+        let zero = read_zero_key(kind, &header, &mut Reader::new(payload))?;
         Ok(PublicKey { zero, id: header.key })
     }
 
     /// The server's key as bytes.
     pub fn encode_evaluation_key(&self, key: &EvaluationKey) -> Vec<u8> {
-        seal(Kind::EvaluationKey, self.setting(), key.id, 0, &write_zero_key(&key.zero))
+        let mut payload = write_zero_key(&key.zero);
+        for key in key.expansion.iter().flat_map(|key| key.steps.iter().chain([&key.square])) {
+            write_switch_key(&mut payload, key);
+        }
+        seal(Kind::EvaluationKey, self.setting(), key.id, 0, &payload)
     }
 
     /// The server's key from bytes.
     pub fn decode_evaluation_key(&self, bytes: &[u8]) -> Result<EvaluationKey, DecodeError> {
         let kind = Kind::EvaluationKey;
-        let (header, payload) = open(bytes, kind, self.setting(), PUBLIC_PAYLOAD)?;
-        let zero = read_zero_key(kind, &header, payload)?;
-        Ok(EvaluationKey { zero, id: header.key })
+        let length = evaluation_payload(self.plan());
+        let (header, payload) = open(bytes, kind, self.setting(), length)?;
+        let mut reader = Reader::new(payload);
+        let zero = read_zero_key(kind, &header, &mut reader)?;
+        let mut ring = Ring::new();
+        let mut read = |steps| {
+            let steps = (0..steps).map(|_| read_switch_key(&mut reader, &mut ring));
+            let steps = steps.collect::<Option<_>>()?;
+            Some(ExpansionKey { steps, square: read_switch_key(&mut reader, &mut ring)? })
+        };
+        let expansion = match self.plan().separation_steps() {
+            None => None,
+            Some(steps) => Some(read(steps).ok_or(DecodeError::Range { kind })?),
+        };
+        Ok(EvaluationKey { zero, expansion, id: header.key })
     }
 
     /// A ballot as bytes.
     pub fn encode_ballot(&self, ballot: &LeveledBallot) -> Vec<u8> {
-        let mut payload = Vec::with_capacity(presence_bytes(1) + ballot.rows.len() * WORD);
+        let mut payload = Vec::with_capacity(presence_bytes(1) + ballot.words.len() * WORD);
         write_presence(&mut payload, &ballot.presence);
-        for word in &ballot.rows {
+        for word in &ballot.words {
             payload.extend(&word.to_le_bytes()[8 - WORD..]);
         }
         seal(Kind::Ballot, self.setting(), ballot.key, ballot.batch, &payload)

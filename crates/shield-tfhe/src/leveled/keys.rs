@@ -16,6 +16,8 @@ use rand_chacha::ChaCha20Rng;
 use shield::framing::KeyId;
 use zeroize::Zeroizing;
 
+use super::compact::ExpansionKey;
+use super::plan::Plan;
 use super::ring::{DEGREE, Factor, Glwe, Ring, glwe};
 use super::sampling;
 
@@ -44,6 +46,8 @@ pub struct PublicKey {
 #[derive(Clone)]
 pub struct EvaluationKey {
     pub(crate) zero: Arc<ZeroKey>,
+    /// Only where ballots are compact.
+    pub(crate) expansion: Option<ExpansionKey>,
     pub(crate) id: KeyId,
 }
 
@@ -97,7 +101,7 @@ impl ZeroKey {
         ring: &mut Ring,
         rng: &mut R,
     ) -> Glwe {
-        let u = Zeroizing::new(sampling::ternary(rng));
+        let u = sampling::ternary(rng);
         let u = ring.transform_small(&u);
         let mut words = self.a.times(ring, &u);
         words.extend(self.b.times(ring, &u));
@@ -111,6 +115,7 @@ impl ZeroKey {
 
 /// Fresh keys.
 pub(crate) fn generate<R: RngCore + CryptoRng>(
+    plan: &Plan,
     ring: &mut Ring,
     rng: &mut R,
 ) -> (SecretKey, PublicKey, EvaluationKey) {
@@ -137,7 +142,9 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
     }
     let zero = Arc::new(ZeroKey::from_parts(ring, seed, body));
     let id = zero.id();
-    let evaluation = EvaluationKey { zero: Arc::clone(&zero), id };
+    let expansion =
+        plan.separation_steps().map(|steps| ExpansionKey::generate(ring, steps, &secret, rng));
+    let evaluation = EvaluationKey { zero: Arc::clone(&zero), expansion, id };
     (SecretKey { secret, id }, PublicKey { zero, id }, evaluation)
 }
 

@@ -43,10 +43,19 @@ use super::sampling::ERROR_VARIANCE;
 
 const N: f64 = DEGREE as f64;
 
+/// Variances of a coefficient of a GGSW ciphertext's rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rows {
+    pub(crate) mask: f64,
+    pub(crate) body: f64,
+    /// Of a row of the body, at the coefficients that the class is made of.
+    pub(crate) class: f64,
+}
+
 /// Variances of a coefficient, stage by stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stages {
-    pub(crate) row: f64,
+    pub(crate) rows: Rows,
     pub(crate) product: f64,
     pub(crate) class: f64,
     pub(crate) released: f64,
@@ -62,26 +71,30 @@ fn rounding(bits: f64) -> f64 {
     (1.0 + MOST_ONES as f64) * 4_f64.powf(bits) / 12.0
 }
 
-/// A row of a ballot.
-fn row() -> f64 {
+/// What a teacher sends: fresh, and truncated.
+pub(crate) fn sent() -> f64 {
     fresh() + rounding(f64::from(TRUNCATED_BITS))
 }
 
+/// The rows of a plain ballot.
+pub(crate) fn plain_rows() -> Rows {
+    Rows { mask: sent(), body: sent(), class: sent() }
+}
+
 /// What an external product adds.
-pub(crate) fn product(gadget: Gadget, row: f64) -> f64 {
+fn product(gadget: Gadget, rows: Rows) -> f64 {
     let base = 2_f64.powi(i32::try_from(gadget.base_log).unwrap_or(i32::MAX));
-    let digits = 2.0 * gadget.levels as f64 * N * (base * base + 2.0) / 12.0;
+    let digits = gadget.levels as f64 * N * (base * base + 2.0) / 12.0;
     let left_out = rounding(64.0 - (gadget.levels * gadget.base_log) as f64);
-    let transform = 4_f64.powi(64 - 50) * digits / 12.0;
-    digits * row + left_out + transform
+    let transform = 4_f64.powi(64 - 50) * 2.0 * digits / 12.0;
+    digits * (rows.mask + rows.body) + left_out + transform
 }
 
 /// All stages of a sample whose rounds of degree two and more draw `draws` votes, with classes of `bits` bits.
-pub(crate) fn stages(gadget: Gadget, bits: usize, draws: usize) -> Stages {
-    let row = row();
-    let product = product(gadget, row);
+pub(crate) fn stages(gadget: Gadget, rows: Rows, bits: usize, draws: usize) -> Stages {
+    let product = product(gadget, rows);
     let base = 2_f64.powi(i32::try_from(gadget.base_log).unwrap_or(i32::MAX));
-    let class = bits as f64 * base * base / 4.0 * row;
+    let class = bits as f64 * base * base / 4.0 * rows.class;
     let released = class + (bits * draws) as f64 * product + fresh();
-    Stages { row, product, class, released }
+    Stages { rows, product, class, released }
 }

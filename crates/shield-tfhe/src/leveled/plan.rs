@@ -4,11 +4,13 @@
 //! `tfhe` crate take for 128 bits. What the plan chooses is how finely GGSW ciphertexts cut: more levels mean less noise, larger
 //! ballots and longer products. It takes the fewest levels whose noise the flooding hides: see [`super::flooding`].
 
+use serde::Serialize;
 use shield::Election;
 use thiserror::Error;
 
 use super::codec;
-use super::flooding::{self, STATISTICAL_BITS};
+use super::compact;
+use super::flooding;
 use super::noise::{self, Stages};
 use super::ring::{DEGREE, Gadget};
 
@@ -43,9 +45,21 @@ pub enum PlanError {
     },
 }
 
+/// What a teacher sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Upload {
+    /// GGSW ciphertexts, as the server needs them: large, and fast.
+    #[default]
+    Plain,
+    /// One GLWE ciphertext, which the server expands: see [`super::compact`].
+    Compact,
+}
+
 /// Everything that the engine decides for an election before any key is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
+    upload: Upload,
     gadget: Gadget,
     bits: usize,
     may_fail: bool,
@@ -56,7 +70,7 @@ pub struct Plan {
 
 impl Plan {
     /// The plan for an election.
-    pub fn new(election: &Election) -> Result<Self, PlanError> {
+    pub fn new(election: &Election, upload: Upload) -> Result<Self, PlanError> {
         let classes = election.classes().count();
         if classes > MAX_CLASSES {
             return Err(PlanError::Classes { classes, largest: MAX_CLASSES });
@@ -70,20 +84,41 @@ impl Plan {
         let products = degrees().map(|degree| 2 * bits * (degree as usize - 1)).sum();
         let samples = election.samples();
         let plan = |gadget| {
-            let stages = noise::stages(gadget, bits, draws);
-            Self { gadget, bits, may_fail, stages, products, samples }
+            let rows = match upload {
+                Upload::Plain => noise::plain_rows(),
+                Upload::Compact => compact::rows(noise::sent(), bits, gadget),
+            };
+            let stages = noise::stages(gadget, rows, bits, draws);
+            Self { upload, gadget, bits, may_fail, stages, products, samples }
         };
-        (1..=MAX_LEVELS)
+        let levels = match upload {
+            Upload::Plain => 1..=MAX_LEVELS,
+            Upload::Compact => compact::LEVELS..=compact::LEVELS,
+        };
+        levels
             .filter_map(|levels| {
                 // The base that leaves the least noise.
                 let bases = (1..=48 / levels).map(|base_log| plan(Gadget { levels, base_log }));
                 bases.min_by(|a, b| a.stages.released.total_cmp(&b.stages.released))
             })
             .find(|plan| {
-                plan.statistical_bits() >= f64::from(STATISTICAL_BITS)
+                plan.statistical_bits() >= f64::from(plan.required_statistical_bits())
                     && plan.failure_log2() <= FAILURE_LOG2
             })
             .ok_or(PlanError::Noise { draws })
+    }
+
+    /// What a teacher sends.
+    pub fn upload(&self) -> Upload {
+        self.upload
+    }
+
+    /// The statistical distance that the plan had to reach, in bits.
+    pub fn required_statistical_bits(&self) -> u32 {
+        match self.upload {
+            Upload::Plain => flooding::STATISTICAL_BITS,
+            Upload::Compact => compact::STATISTICAL_BITS,
+        }
     }
 
     /// Coefficients of the ring.
@@ -132,10 +167,11 @@ impl Plan {
     }
 
     /// log2 of the standard deviation of the noise after each stage, of 64 bits.
-    pub fn noise_bits(&self) -> [(&'static str, f64); 4] {
-        let Stages { row, product, class, released } = self.stages;
+    pub fn noise_bits(&self) -> [(&'static str, f64); 5] {
+        let Stages { rows, product, class, released } = self.stages;
         [
-            ("row of a ballot", row),
+            ("row of the body", rows.body),
+            ("row of the mask", rows.mask),
             ("one product", product),
             ("class", class),
             ("release, before flooding", released),
@@ -178,7 +214,7 @@ impl Plan {
 
     /// Bytes of the evaluation key.
     pub fn evaluation_key_bytes(&self) -> usize {
-        codec::public_key_bytes()
+        codec::evaluation_key_bytes(self)
     }
 
     /// Bytes that the student downloads for one sample.
@@ -188,6 +224,22 @@ impl Plan {
 
     pub(crate) fn gadget(&self) -> Gadget {
         self.gadget
+    }
+
+    /// Coefficients that a teacher sends for a vote.
+    pub(crate) fn words(&self) -> usize {
+        match self.upload {
+            Upload::Plain => self.bits * self.gadget.words(),
+            Upload::Compact => 2 * DEGREE,
+        }
+    }
+
+    /// Steps of a compact ballot's separation; none of a plain one's.
+    pub(crate) fn separation_steps(&self) -> Option<usize> {
+        match self.upload {
+            Upload::Plain => None,
+            Upload::Compact => Some(compact::steps(self.bits, self.gadget)),
+        }
     }
 
     #[cfg(test)]

@@ -25,6 +25,7 @@ use tfhe::core_crypto::prelude::{
 };
 use tfhe_fft::ordered::FftAlgo;
 use tfhe_fft::unordered::{Method, Plan};
+use zeroize::Zeroize;
 
 /// Coefficients of a polynomial, N.
 pub(crate) const DEGREE: usize = 2_048;
@@ -40,7 +41,7 @@ pub(crate) type Glwe = GlweCiphertext<Vec<u64>>;
 /// A GGSW ciphertext, transformed.
 pub(crate) type Ggsw = FourierGgswCiphertext<ABox<[c64]>>;
 
-/// How GGSW ciphertexts cut a coefficient into digits.
+/// How ciphertexts cut a coefficient into digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gadget {
     /// Digits.
@@ -135,35 +136,64 @@ impl Ring {
         ggsw
     }
 
-    /// Transforms a polynomial with coefficients -1, 0, 1 (as integers modulo 2^64).
-    pub(crate) fn transform_small(&mut self, small: &[u64]) -> Vec<c64> {
-        let mut out = vec![c64::default(); DEGREE / 2];
+    /// Transforms a polynomial with small coefficients (integers modulo 2^64, either sign).
+    pub(crate) fn transform_small(&mut self, small: &[u64]) -> Fourier {
+        let mut out = Fourier::zero();
         let (fft, stack) = (self.fft.as_view(), self.buffers.stack());
-        let view = FourierPolynomialMutView { data: out.as_mut_slice() };
+        let view = FourierPolynomialMutView { data: out.0.as_mut_slice() };
         fft.forward_as_integer(view, Polynomial::from_container(small), stack);
         out
     }
 
-    fn transform_torus(&mut self, words: &[u64]) -> Vec<c64> {
-        let mut out = vec![c64::default(); DEGREE / 2];
+    /// Transforms a polynomial, its coefficients as fractions of 2^64.
+    pub(crate) fn transform_torus(&mut self, words: &[u64]) -> Fourier {
+        let mut out = Fourier::zero();
         let (fft, stack) = (self.fft.as_view(), self.buffers.stack());
-        let view = FourierPolynomialMutView { data: out.as_mut_slice() };
+        let view = FourierPolynomialMutView { data: out.0.as_mut_slice() };
         fft.forward_as_torus(view, Polynomial::from_container(words), stack);
         out
     }
 
-    fn back(&mut self, fourier: &[c64], out: &mut [u64]) {
+    /// Transforms back.
+    pub(crate) fn back(&mut self, fourier: &Fourier, out: &mut [u64]) {
         let (fft, stack) = (self.fft.as_view(), self.buffers.stack());
-        let view = FourierPolynomialView { data: fourier };
+        let view = FourierPolynomialView { data: fourier.0.as_slice() };
         fft.backward_as_torus(Polynomial::from_container(out), view, stack);
+    }
+}
+
+/// A polynomial, transformed. Wiped when it goes: some are secrets.
+#[derive(Clone)]
+pub(crate) struct Fourier(Vec<c64>);
+
+impl Drop for Fourier {
+    fn drop(&mut self) {
+        for value in &mut self.0 {
+            value.re.zeroize();
+            value.im.zeroize();
+        }
+    }
+}
+
+impl Fourier {
+    pub(crate) fn zero() -> Self {
+        Self(vec![c64::default(); DEGREE / 2])
+    }
+
+    /// `self += a * b`.
+    pub(crate) fn add_product(&mut self, a: &Self, b: &Self) {
+        for ((sum, a), b) in self.0.iter_mut().zip(&a.0).zip(&b.0) {
+            sum.re += a.re * b.re - a.im * b.im;
+            sum.im += a.re * b.im + a.im * b.re;
+        }
     }
 }
 
 /// A polynomial made ready for exact products with small ones.
 #[derive(Clone)]
 pub(crate) struct Factor {
-    low: Vec<c64>,
-    high: Vec<c64>,
+    low: Fourier,
+    high: Fourier,
 }
 
 impl Factor {
@@ -179,12 +209,14 @@ impl Factor {
     ///
     /// A product of low halves is at most N 2^31 = 2^42; the transform's relative error of about 2^-50 leaves it
     /// within 2^-7 of its integer. The same holds for the high halves, in units of 2^32.
-    pub(crate) fn times(&self, ring: &mut Ring, small: &[c64]) -> Vec<u64> {
-        let product = |a: &[c64]| a.iter().zip(small).map(|(a, b)| a * b).collect::<Vec<_>>();
+    pub(crate) fn times(&self, ring: &mut Ring, small: &Fourier) -> Vec<u64> {
         let mut out = vec![0; DEGREE];
         let mut high = vec![0; DEGREE];
-        ring.back(&product(&self.low), &mut out);
-        ring.back(&product(&self.high), &mut high);
+        for (half, out) in [(&self.low, &mut out), (&self.high, &mut high)] {
+            let mut product = Fourier::zero();
+            product.add_product(half, small);
+            ring.back(&product, out);
+        }
         for (out, high) in out.iter_mut().zip(high) {
             let rounded = high.wrapping_add(1 << 31) & !0xffff_ffff;
             *out = out.wrapping_add(rounded);

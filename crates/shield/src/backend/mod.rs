@@ -86,7 +86,7 @@ pub trait Backend: Sync {
 
     /// What the server does with a ballot when it arrives, while it waits for the others. Nothing, unless an engine
     /// can do some of its work ahead; a ballot that was never received is aggregated just the same.
-    fn receive(&self, _ballot: &Self::Ballot) {}
+    fn receive(&self, _key: &Self::EvaluationKey, _ballot: &Self::Ballot) {}
 
     /// What the student gets for one batch: a pure function of its arguments.
     fn aggregate<B: BallotBox<Self::Ballot>>(

@@ -175,7 +175,7 @@ fn leveled(setting: &Setting, upload: Upload) -> Result<Row, Failure> {
                 backend.encrypt(&keys.public, batch, &own, &mut rng).map_err(Failure::failed)?;
             encrypt += start.elapsed().as_secs_f64();
             let start = Instant::now();
-            backend.receive(&ballot);
+            backend.receive(&keys.evaluation, &ballot);
             receive += start.elapsed().as_secs_f64();
             ballots.insert(teacher, ballot);
             made += 1;
