@@ -7,6 +7,7 @@ use shield::files::FileError;
 use shield::{ParameterError, VotesError};
 use shield_service::client::{ClientError, InvitationError};
 use shield_service::election_file::ElectionFileError;
+use shield_service::file_protocol::FileProtocolError;
 
 /// What went wrong, told apart by who can mend it.
 #[derive(Debug)]
@@ -62,6 +63,12 @@ impl From<VotesError> for Failure {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         Self::bad_input(error)
+    }
+}
+
+impl From<FileProtocolError> for Failure {
+    fn from(error: FileProtocolError) -> Self {
+        if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
     }
 }
 

@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rand::rngs::{OsRng, StdRng};
+use rand::{SeedableRng, TryRngCore};
+use shield::polya::SharedNoise;
 use shield::privacy::Usage;
+use shield::privacy::noisy_argmax::Noise;
 use shield::{
     Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
 };
 use shield_service::client::{self, Client, Invitation};
-use shield_service::{ElectionFile, Name};
+use shield_service::{ElectionFile, Name, file_protocol};
 
 use crate::console;
 use crate::failure::Failure;
@@ -80,6 +84,28 @@ impl MechanismArgs {
     }
 }
 
+/// Noise in votes where none is given.
+const DEFAULT_NOISE: f64 = 40.0;
+
+/// The noise of an argmax.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct NoiseArgs {
+    /// Noise of a noisy argmax, in votes: its scale, or its standard deviation if it is Gaussian
+    #[arg(long, value_name = "B", default_value_t = DEFAULT_NOISE)]
+    pub(crate) noise: f64,
+
+    /// How many teachers may be missing from a noisy-argmax: the others' shares of the noise make up for theirs
+    #[arg(long, value_name = "D", default_value_t = 0)]
+    pub(crate) dropouts: u32,
+}
+
+impl NoiseArgs {
+    /// Noise in shares, one a teacher.
+    pub(crate) fn shared(self, teachers: u32) -> Result<SharedNoise, Failure> {
+        Ok(SharedNoise::new(Noise::new(self.noise)?, teachers, self.dropouts)?)
+    }
+}
+
 /// What a privacy cost is stated for.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct UsageArgs {
@@ -97,6 +123,26 @@ impl UsageArgs {
     pub(crate) fn usage(self) -> Usage {
         Usage { queries: self.queries, delta: self.delta }
     }
+}
+
+/// What all parties agreed on.
+#[derive(Args, Debug)]
+pub(crate) struct ElectionArgs {
+    /// The election file (TOML) that all parties have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) election: PathBuf,
+}
+
+impl ElectionArgs {
+    /// Reads the election file.
+    pub(crate) fn load(&self) -> Result<ElectionFile, Failure> {
+        read_election(&self.election)
+    }
+}
+
+/// A fresh generator, seeded by the system.
+pub(crate) fn system_rng() -> StdRng {
+    StdRng::from_rng(&mut OsRng.unwrap_err())
 }
 
 /// Runs some work on that many threads; without a number, on all cores.
@@ -141,8 +187,5 @@ impl InvitationArgs {
 
 /// Reads an election file.
 pub(crate) fn read_election(path: &Path) -> Result<ElectionFile, Failure> {
-    let named =
-        |error: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    ElectionFile::parse(&text).map_err(|error| named(&error))
+    Ok(file_protocol::read_election(path)?)
 }

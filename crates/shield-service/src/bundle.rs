@@ -1,11 +1,11 @@
 //! Ballot and result files: the encoded batches of one teacher, or of one election, in a row.
 //!
 //! ```text
-//! magic "SHLB" | version u16 | content u8 | 0 u8 | election 32 | teacher u32 | parts u32 | (length u64 | part)*
+//! magic "SHLB" | version u16 | content u8 | 0 u8 | election 32 | teacher u32 | parts u32 | check 8 | (length u64 | part)*
 //! ```
 //!
-//! Integers are little-endian. A part is what an engine's codec wrote for one batch, with its own checksum, keys and
-//! batch number, so the bundle adds none. It is written and read part by part: a ballot on millions of samples never
+//! Integers are little-endian. The check is over everything before it: a ballot must not become another teacher's by one
+//! wrong bit. A part is what an engine's codec wrote for one batch, with its own checksum, keys and batch number. A bundle is written and read part by part: a ballot on millions of samples never
 //! stands in memory.
 
 use std::io::{self, Read, Write};
@@ -14,6 +14,13 @@ use thiserror::Error;
 
 const MAGIC: [u8; 4] = *b"SHLB";
 const VERSION: u16 = 1;
+
+const HEAD: usize = 4 + 2 + 1 + 1 + 32 + 4 + 4;
+
+/// Where the first part stands, counted from its length.
+pub const START: u64 = HEAD as u64 + 8;
+/// Bytes of a part's length, which stands before it.
+pub const LENGTH: u64 = 8;
 
 /// What a bundle holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +65,9 @@ pub enum BundleError {
         /// The version found.
         found: u16,
     },
+    /// Some bit at the start is wrong.
+    #[error("the start of the file is damaged: make it or fetch it again")]
+    Damaged,
     /// It belongs to another election.
     #[error("it belongs to another election; check that all parties have the same election file")]
     Election,
@@ -91,12 +101,15 @@ impl<W: Write> BundleWriter<W> {
             Content::Ballot { teacher } => teacher,
             Content::Results => 0,
         };
-        to.write_all(&MAGIC)?;
-        to.write_all(&VERSION.to_le_bytes())?;
-        to.write_all(&[content.byte(), 0])?;
-        to.write_all(election)?;
-        to.write_all(&teacher.to_le_bytes())?;
-        to.write_all(&parts.to_le_bytes())?;
+        let mut head = Vec::with_capacity(HEAD);
+        head.extend(MAGIC);
+        head.extend(VERSION.to_le_bytes());
+        head.extend([content.byte(), 0]);
+        head.extend(election);
+        head.extend(teacher.to_le_bytes());
+        head.extend(parts.to_le_bytes());
+        to.write_all(&head)?;
+        to.write_all(&check(&head))?;
         Ok(Self { to })
     }
 
@@ -151,11 +164,16 @@ impl<R: Read> BundleReader<R> {
         if start[6] != content || start[7] != 0 {
             return Err(not_ours);
         }
-        if array::<32>(&mut from)? != *election {
+        let named = array::<32>(&mut from)?;
+        let numbers: [[u8; 4]; 2] = [array(&mut from)?, array(&mut from)?];
+        let head = [&start[..], &named, &numbers[0], &numbers[1]].concat();
+        if array::<8>(&mut from)? != check(&head) {
+            return Err(BundleError::Damaged);
+        }
+        if named != *election {
             return Err(BundleError::Election);
         }
-        let teacher = u32::from_le_bytes(array(&mut from)?);
-        let found = u32::from_le_bytes(array(&mut from)?);
+        let [teacher, found] = numbers.map(u32::from_le_bytes);
         if found != expected {
             return Err(BundleError::Parts { found, expected });
         }
@@ -184,6 +202,12 @@ impl<R: Read> BundleReader<R> {
         self.left -= 1;
         Ok(Some(part))
     }
+}
+
+fn check(head: &[u8]) -> [u8; 8] {
+    let mut check = [0; 8];
+    blake3::Hasher::new().update(head).finalize_xof().fill(&mut check);
+    check
 }
 
 fn array<const N: usize>(from: &mut impl Read) -> Result<[u8; N], BundleError> {
@@ -227,6 +251,7 @@ mod tests {
 
     #[test]
     fn parts_come_back_in_order() {
+        assert_eq!(bundle().len() as u64, START + 2 * LENGTH + 5);
         assert_eq!(read(&bundle()).unwrap(), [b"first".to_vec(), Vec::new()]);
     }
 
@@ -237,10 +262,11 @@ mod tests {
             assert!(read(&good[..end]).is_err(), "{end}");
         }
         assert!(matches!(read(&[&good[..], &[0]].concat()), Err(BundleError::Length)));
-        for place in [0, 4, 6, 7, 8, 44, 49] {
+        for bit in 0..8 * HEAD + 64 {
             let mut bad = good.clone();
-            bad[place] ^= 0x80;
-            assert!(read(&bad).is_err(), "byte {place}");
+            bad[bit / 8] ^= 1 << (bit % 8);
+            let reader = BundleReader::ballot(&bad[..], &ELECTION, 2);
+            assert!(reader.is_err(), "bit {bit}");
         }
         let mut reader = BundleReader::ballot(&good[..], &ELECTION, 2).unwrap();
         assert!(matches!(reader.part(4), Err(BundleError::Length)));

@@ -41,6 +41,7 @@ pub struct ElectionFile {
     group: Name,
     election: Election,
     release: ReleaseMode,
+    batches: usize,
     quorum: u32,
     deadline: Option<Timestamp>,
     teachers: Vec<Name>,
@@ -126,17 +127,19 @@ impl ElectionFile {
             }
         }
         let release = release.unwrap_or_default();
-        if let (Some(election), true) = (&election, reader.mistakes.is_empty())
-            && let Err(error) = shield_bfv::Plan::new(election, release)
-        {
-            reader.mistake_at("polynomial", error.to_string());
+        let mut batches = 0;
+        if let (Some(election), true) = (&election, reader.mistakes.is_empty()) {
+            match shield_bfv::Plan::new(election, release) {
+                Ok(plan) => batches = plan.batches(),
+                Err(error) => reader.mistake_at("polynomial", error.to_string()),
+            }
         }
         let (Some(name), Some(group), Some(election), Some(quorum), Some(teachers), true) =
             (name, group, election, quorum, teachers, reader.mistakes.is_empty())
         else {
             return Err(reader.into_error());
         };
-        let mut file = Self { name, group, election, release, quorum, deadline, teachers };
+        let mut file = Self { name, group, election, release, batches, quorum, deadline, teachers };
         file.election = file.election.clone().bound_to(file.digest());
         Ok(file)
     }
@@ -159,6 +162,11 @@ impl ElectionFile {
     /// What the student gets.
     pub fn release(&self) -> ReleaseMode {
         self.release
+    }
+
+    /// How many batches the engine makes of the samples: known without making the engine.
+    pub fn batches(&self) -> usize {
+        self.batches
     }
 
     /// How many voters every sample must have.

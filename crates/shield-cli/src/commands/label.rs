@@ -8,6 +8,7 @@ use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use rayon::prelude::*;
 use serde::Serialize;
+use shield::backend::noisy_argmax::ClearNoisyArgmax;
 use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
 use shield::{Election, Label, Labels, Seed, Votes, files};
 use shield_bfv::{BfvBackend, ReleaseMode};
@@ -16,7 +17,7 @@ use super::upload::Upload;
 use super::{Output, tfhe};
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
+use crate::inputs::{MechanismArgs, NoiseArgs, VotesArgs, on_threads};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
@@ -40,8 +41,15 @@ pub(super) struct LabelArgs {
     #[arg(long, value_enum, default_value_t)]
     upload: Upload,
 
+    /// SHIELD, or SPEED's exact argmax of counts with noise (engines clear and tfhe)
+    #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
+    name: MechanismName,
+
     #[command(flatten)]
     mechanism: MechanismArgs,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
 
     /// Makes the run repeatable. For tests only: whoever knows the number knows every draw
     #[arg(long, value_name = "NUMBER")]
@@ -65,6 +73,15 @@ enum EngineName {
     Bfv,
     /// Votes stay encrypted, one sample at once (built with --features tfhe)
     Tfhe,
+}
+
+/// The mechanisms by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MechanismName {
+    /// SHIELD
+    Shield,
+    /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
+    NoisyArgmax,
 }
 
 /// The engines that can label.
@@ -110,8 +127,13 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
         EngineName::Bfv => Engine::Bfv(args.release),
         EngineName::Tfhe => Engine::Tfhe(args.upload),
     };
-    let labelling = on_threads(args.threads, |threads| {
-        label(engine, election, &votes, truth.as_ref(), &seed, threads)
+    let ballots = args.seed.map_or(Ballots::Fresh, |_| Ballots::Seeded);
+    let labelling = on_threads(args.threads, |threads| match args.name {
+        MechanismName::Shield => label(engine, election, &votes, truth.as_ref(), &seed, threads),
+        MechanismName::NoisyArgmax => {
+            let run = Run { votes: &votes, truth: truth.as_ref(), seed: &seed, threads, ballots };
+            noisy_argmax(engine, election, &args.noise, &run)
+        }
     })??;
     let labels = Labels::new(labelling.labels.clone())?;
     if let Some(path) = &args.out {
@@ -158,6 +180,41 @@ pub(super) fn label(
     }
 }
 
+/// The same for the noisy argmax.
+fn noisy_argmax(
+    engine: Engine,
+    election: Election,
+    noise: &NoiseArgs,
+    run: &Run,
+) -> Result<Labelling, Failure> {
+    let noise = noise.shared(election.teachers())?;
+    match engine {
+        Engine::Clear => label_run(&ClearNoisyArgmax::new(election, noise), run),
+        Engine::Tfhe(_) => tfhe::noisy_argmax(election, noise, run),
+        Engine::Bfv(_) => Err(Failure::bad_input(
+            "the noisy argmax runs on one sample at once; use --backend tfhe, or clear for its reference",
+        )),
+    }
+}
+
+/// Where the randomness of ballots comes from. The draws of SHIELD are the server's; the noise of a noisy argmax is the teachers'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ballots {
+    /// Every teacher's own generator.
+    Fresh,
+    /// The seed of the run: for tests.
+    Seeded,
+}
+
+/// What is labelled, and how.
+pub(super) struct Run<'a> {
+    pub(super) votes: &'a Votes,
+    pub(super) truth: Option<&'a Labels>,
+    pub(super) seed: &'a Seed,
+    pub(super) threads: usize,
+    pub(super) ballots: Ballots,
+}
+
 /// Every role, with this engine.
 pub(super) fn label_with<B: Backend>(
     backend: &B,
@@ -166,6 +223,12 @@ pub(super) fn label_with<B: Backend>(
     seed: &Seed,
     threads: usize,
 ) -> Result<Labelling, Failure> {
+    label_run(backend, &Run { votes, truth, seed, threads, ballots: Ballots::Fresh })
+}
+
+/// Every role, with this engine.
+pub(super) fn label_run<B: Backend>(backend: &B, run: &Run) -> Result<Labelling, Failure> {
+    let &Run { votes, truth, seed, threads, ballots: randomness } = run;
     let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
     let mut seconds = Seconds::default();
     let mut labels = Vec::with_capacity(votes.samples());
@@ -180,7 +243,15 @@ pub(super) fn label_with<B: Backend>(
         let ballots = (0..votes.teachers())
             .into_par_iter()
             .map(|teacher| {
-                let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
+                let mut rng = match randomness {
+                    Ballots::Fresh => StdRng::from_rng(&mut OsRng.unwrap_err()),
+                    Ballots::Seeded => {
+                        let index = (batch * votes.teachers() + teacher) as u64;
+                        StdRng::from_rng(
+                            &mut seed.stream("shield 2026 ballots of a seeded run", index),
+                        )
+                    }
+                };
                 let own = votes.teacher(teacher, samples.clone());
                 backend.encrypt(&keys.public, batch, &own, &mut rng).map(Some)
             })

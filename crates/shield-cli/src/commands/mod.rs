@@ -1,5 +1,6 @@
 //! The commands, one file each: its arguments, and what it does.
 
+mod aggregate;
 mod analyze;
 mod bench;
 mod bound;
@@ -7,6 +8,7 @@ mod close;
 mod completions;
 mod demo;
 mod fetch;
+mod keygen;
 mod label;
 #[cfg(feature = "learn")]
 mod learn;
@@ -15,6 +17,7 @@ mod plan;
 #[cfg(feature = "learn")]
 mod predict;
 mod preflight;
+mod reveal;
 mod serve;
 mod status;
 mod submit;
@@ -25,6 +28,7 @@ mod teach;
 mod tfhe;
 mod tune;
 mod upload;
+mod vote;
 
 use clap::{Parser, Subcommand};
 
@@ -60,6 +64,10 @@ enum Command {
     Plan(plan::PlanArgs),
     Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
+    Keygen(keygen::KeygenArgs),
+    Vote(vote::VoteArgs),
+    Aggregate(aggregate::AggregateArgs),
+    Reveal(reveal::RevealArgs),
     #[cfg(feature = "learn")]
     Teach(teach::TeachArgs),
     #[cfg(feature = "learn")]
@@ -97,6 +105,10 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Plan(args) => plan::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
+        Command::Keygen(args) => keygen::run(&args, output),
+        Command::Vote(args) => vote::run(&args, output),
+        Command::Aggregate(args) => aggregate::run(&args, output),
+        Command::Reveal(args) => reveal::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Teach(args) => teach::run(&args, output),
         #[cfg(feature = "learn")]

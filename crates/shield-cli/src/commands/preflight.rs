@@ -1,11 +1,12 @@
 //! `preflight`: everything that could go wrong later, looked at now.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 use shield_service::client::Invitation;
-use shield_service::client::preflight::{Own, Verdict, preflight};
+use shield_service::client::preflight::{Check, Own, Verdict, preflight};
 
 use super::Output;
 use crate::console;
@@ -51,10 +52,10 @@ pub(super) fn run(args: &PreflightArgs, output: Output) -> Result<(), Failure> {
                 Verdict::Warning => "look",
                 Verdict::Wrong => "WRONG",
             };
-            let lines: String = checks
-                .iter()
-                .map(|c| format!("{:>5}  {:<14}{}\n", mark(c.verdict), c.subject, c.finding))
-                .collect();
+            let mut lines = String::new();
+            for Check { subject, verdict, finding } in &checks {
+                let _ = writeln!(lines, "{:>5}  {subject:<14}{finding}", mark(*verdict));
+            }
             console::print(&lines)?;
         }
     }

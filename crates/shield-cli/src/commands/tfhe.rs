@@ -1,8 +1,10 @@
 //! What `label`, `plan` and `bench` do with the TFHE engine.
 
 mod bench;
+mod bootstrapped;
 
 pub(super) use bench::bench;
+pub(super) use bootstrapped::noisy_argmax;
 use serde::Serialize;
 use shield::{Election, Labels, Seed, Votes};
 use shield_tfhe::leveled::{self, LeveledBackend, Plan};
@@ -22,6 +24,9 @@ pub(super) fn label(
     seed: &Seed,
     threads: usize,
 ) -> Result<Labelling, Failure> {
+    if upload == Upload::Smallest {
+        return bootstrapped::label(election, votes, truth, seed, threads);
+    }
     let backend = backend(election, upload)?;
     label_with(&backend, votes, truth, seed, threads)
 }
@@ -30,6 +35,9 @@ fn backend(election: Election, upload: Upload) -> Result<LeveledBackend, Failure
     let upload = match upload {
         Upload::Plain => leveled::Upload::Plain,
         Upload::Compact => leveled::Upload::Compact,
+        Upload::Smallest => {
+            return Err(Failure::bad_input("the smallest ballots are the bootstrapped engine's"));
+        }
     };
     LeveledBackend::new(election, upload).map_err(Failure::bad_input)
 }
@@ -72,6 +80,9 @@ struct Stage {
 
 /// `plan --backend tfhe`.
 pub(super) fn plan(election: &Election, upload: Upload, output: Output) -> Result<(), Failure> {
+    if upload == Upload::Smallest {
+        return bootstrapped::plan(election, output);
+    }
     let backend = backend(election.clone(), upload)?;
     match output {
         Output::Json => console::print_json(&described(backend.plan(), upload)),

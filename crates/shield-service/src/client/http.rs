@@ -101,7 +101,7 @@ impl Client {
             .proxy(None)
             .user_agent(concat!("shield/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(Duration::from_secs(10)))
-            .timeout_recv_response(Some(Duration::from_secs(120)))
+            .timeout_recv_response(Some(Duration::from_mins(2)))
             .timeout_per_read(Some(Duration::from_secs(30)))
             .build();
         Ok(Self {

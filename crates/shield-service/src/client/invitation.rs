@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::credentials::{Role, Token};
 use crate::name::Name;
-use crate::server::tls::write_secret;
+use crate::private;
 
 /// The environment variable whose token counts instead of the file's.
 pub const TOKEN_VARIABLE: &str = "SHIELD_TOKEN";
@@ -118,9 +118,9 @@ impl Invitation {
         }
         let _ = writeln!(text, "token = {}", quoted(self.token.secret()));
         if let Some(certificate) = &self.certificate {
-            let _ = writeln!(text, "certificate = '''\n{}'''", certificate);
+            let _ = writeln!(text, "certificate = '''\n{certificate}'''");
         }
-        write_secret(path, text.as_bytes())
+        private::write(path, text.as_bytes())
     }
 }
 

@@ -78,7 +78,9 @@ pub fn create_election<R: RngCore + CryptoRng>(
             // Invitations to what was refused would only be mistaken for good ones. Without an answer they stay: the
             // election may be there.
             if matches!(error, ClientError::Refused { .. }) {
-                fresh.iter().for_each(|path| drop(fs::remove_file(path)));
+                for path in &fresh {
+                    let _ = fs::remove_file(path);
+                }
             }
             Err(error)
         }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
 
 use super::Service;
 use super::problem::Problem;
@@ -71,6 +73,9 @@ impl FromRequestParts<Arc<Service>> for Caller {
         parts: &mut Parts,
         service: &Arc<Service>,
     ) -> Result<Self, Problem> {
+        if let Some(known) = parts.extensions.get::<Self>() {
+            return Ok(known.clone());
+        }
         let token = parts
             .headers
             .get(header::AUTHORIZATION)
@@ -81,4 +86,16 @@ impl FromRequestParts<Arc<Service>> for Caller {
         let role = service.store.role(&token.hash()).await?;
         role.map(Self).ok_or_else(Problem::unauthorised)
     }
+}
+
+/// Lets callers with a valid token pass, before anything else of the request is looked at.
+pub(super) async fn admit(
+    State(service): State<Arc<Service>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let caller = Caller::from_request_parts(&mut parts, &service).await?;
+    parts.extensions.insert(caller);
+    Ok(next.run(Request::from_parts(parts, body)).await)
 }

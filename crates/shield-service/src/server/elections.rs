@@ -1,6 +1,6 @@
 //! Creating, watching, closing and calling off elections.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -120,7 +120,8 @@ pub(super) async fn create(
     };
     if !known {
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
-        service.afford(&file, agreed).await?;
+        let others = service.costs(&file).await?;
+        service.afford(&file, others, agreed).await?;
     }
     let stored = service.store.create_election(&file, &tokens).await?;
     let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
@@ -144,8 +145,8 @@ pub(super) async fn list(
 
 pub(super) async fn status(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<Json<Status>, Problem> {
     caller.party(&name)?;
     let election = service.store.election(&name).await?;
@@ -154,8 +155,8 @@ pub(super) async fn status(
 
 pub(super) async fn file(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<String, Problem> {
     caller.party(&name)?;
     Ok(service.setup(&name).await?.file.canonical())
@@ -163,8 +164,8 @@ pub(super) async fn file(
 
 pub(super) async fn close(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<(StatusCode, Json<Status>), Problem> {
     caller.student_or_operator(&name)?;
     service.close(&name).await?;
@@ -174,8 +175,8 @@ pub(super) async fn close(
 
 pub(super) async fn withdraw(
     State(service): State<Arc<Service>>,
-    Path(name): Path<Name>,
     caller: Caller,
+    Path(name): Path<Name>,
 ) -> Result<StatusCode, Problem> {
     caller.operator()?;
     service.store.withdraw(&name).await?;
@@ -206,11 +207,14 @@ impl Service {
         let setup = self.setup(name).await?;
         let seed = Seed::random(&mut OsRng.unwrap_err());
         let _one_at_a_time = self.booking.lock().await;
+        // Read before the transaction: inside it, a second connection might never come, with all of them waiting in
+        // line behind the row that the transaction holds.
+        let others = self.costs(&setup.file).await?;
         let stored = self
             .store
             .close(name, &seed, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
                 let voters = voters(&setup, ballots)?;
-                self.afford(&setup.file, voters.clone()).await?;
+                self.afford(&setup.file, others, voters.clone()).await?;
                 Ok(voters)
             })
             .await?;
@@ -220,8 +224,12 @@ impl Service {
     }
 
     /// Refuses what the group's budget cannot pay, with the numbers.
-    async fn afford(&self, file: &ElectionFile, voters: VoterCounts) -> Result<(), Problem> {
-        let mut costs = self.costs(file.group(), |election| election != file.name()).await?;
+    async fn afford(
+        &self,
+        file: &ElectionFile,
+        mut costs: Vec<Cost>,
+        voters: VoterCounts,
+    ) -> Result<(), Problem> {
         let before = self.total(costs.clone()).await?;
         let cost = Cost::new(file, voters);
         let alone = self.total(vec![cost.clone()]).await?;
@@ -247,17 +255,13 @@ impl Service {
             .with("after", number(after)))
     }
 
-    /// What a group's elections cost, spent or set aside, for those that `counts` lets through.
-    async fn costs(
-        &self,
-        group: &Name,
-        counts: impl Fn(&Name) -> bool,
-    ) -> Result<Vec<Cost>, Problem> {
+    /// What the other elections of a file's group cost, spent or set aside.
+    async fn costs(&self, file: &ElectionFile) -> Result<Vec<Cost>, Problem> {
         let mut costs = Vec::new();
-        for booking in self.store.bookings(group).await? {
-            if counts(&booking.election) {
-                let setup = self.setup(&booking.election).await?;
-                costs.push(Cost::new(&setup.file, booking.voters));
+        for booking in self.store.bookings(file.group()).await? {
+            if booking.election != *file.name() {
+                let other = self.store.election(&booking.election).await?.file;
+                costs.push(Cost::new(&other, booking.voters));
             }
         }
         Ok(costs)
@@ -273,20 +277,18 @@ impl Service {
 
     /// Every group's account.
     pub(crate) async fn accounts(&self) -> Result<Vec<Account>, Problem> {
-        let mut groups: Vec<Name> = Vec::new();
-        for election in self.store.elections().await? {
-            if !groups.contains(election.file.group()) {
-                groups.push(election.file.group().clone());
-            }
-        }
-        groups.sort();
+        let elections = self.store.elections().await?;
+        let files: BTreeMap<&Name, &ElectionFile> =
+            elections.iter().map(|election| (election.file.name(), &election.file)).collect();
+        let groups: BTreeSet<&Name> = files.values().map(|file| file.group()).collect();
         let mut accounts = Vec::new();
         for group in groups {
             let mut entries = Vec::new();
             let (mut spent, mut reserved) = (Vec::new(), Vec::new());
-            for booking in self.store.bookings(&group).await? {
-                let setup = self.setup(&booking.election).await?;
-                let cost = Cost::new(&setup.file, booking.voters.clone());
+            for booking in self.store.bookings(group).await? {
+                // One that was created since the list was read comes with the next look.
+                let Some(file) = files.get(&booking.election) else { continue };
+                let cost = Cost::new(file, booking.voters.clone());
                 if booking.spent {
                     spent.push(cost.clone());
                 }
@@ -319,8 +321,7 @@ impl Service {
     ) -> Result<Status, Problem> {
         let file = &election.file;
         let name = file.name();
-        let setup = self.setup(name).await?;
-        let batches = setup.backend.batches();
+        let batches = file.batches();
         let ballots = self.store.ballots(name).await?;
         let voted = complete(&ballots, batches);
         let names = || {

@@ -4,7 +4,12 @@ mod caller;
 mod elections;
 mod metrics;
 mod objects;
+mod page;
 mod problem;
+mod routes;
+mod sessions;
+#[cfg(test)]
+mod tests;
 pub mod tls;
 mod upload;
 
@@ -22,7 +27,6 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use jiff::Timestamp;
@@ -41,6 +45,7 @@ use crate::credentials::{Role, TokenHash};
 use crate::election_file::ElectionFile;
 use crate::ledger::{Accountant, Budget};
 use crate::name::Name;
+use crate::private;
 use crate::store::{Store, StoreError};
 use caller::Caller;
 pub(crate) use elections::complete;
@@ -114,6 +119,7 @@ pub struct Service {
     pub(crate) booking: tokio::sync::Mutex<()>,
     /// Wakes the worker.
     pub(crate) work: Notify,
+    page: page::Page,
     setups: Mutex<HashMap<Name, Arc<Setup>>>,
     incidents: Mutex<VecDeque<Incident>>,
     stopping: AtomicBool,
@@ -124,10 +130,12 @@ pub struct Service {
 impl Service {
     /// Opens the store.
     pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
-        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
-        let path = settings.data.join("lock");
-        let lock = fs::File::create(&path)?;
+        // The lock comes first: opening the store sweeps up what looks left over, and what another server is
+        // receiving right now looks just like that.
+        private::make_folder(&settings.data)?;
+        let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
+        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Arc::new(Self {
             store,
@@ -139,6 +147,7 @@ impl Service {
             checks: Semaphore::new(cores),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
+            page: page::Page::default(),
             setups: Mutex::default(),
             incidents: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -213,29 +222,18 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
             request.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or("");
         tracing::info_span!("request", id, method = %request.method(), path = request.uri().path())
     });
-    Router::new()
-        .route("/healthz", get(health))
-        .route("/metrics", get(metrics_text))
-        .route("/v1/openapi.json", get(openapi))
-        .route("/v1/whoami", get(objects::whoami))
-        .route("/v1/ledger", get(elections::ledger))
-        .route("/v1/incidents", get(incidents))
-        .route("/v1/elections", post(elections::create).get(elections::list))
-        .route("/v1/elections/{election}", get(elections::status).delete(elections::withdraw))
-        .route("/v1/elections/{election}/file", get(elections::file))
-        .route("/v1/elections/{election}/close", post(elections::close))
-        .route("/v1/elections/{election}/keys/{kind}", put(objects::put_key).get(objects::get_key))
-        .route("/v1/elections/{election}/ballots/{teacher}/{batch}", put(objects::put_ballot))
-        .route("/v1/elections/{election}/results/{batch}", get(objects::get_result))
-        .fallback(nothing_here)
+    // Who has no token learns nothing about what else is wrong with a request.
+    let guard = middleware::from_fn_with_state(Arc::clone(&service), caller::admit);
+    let guarded = routes::guarded().router.fallback(nothing_here).layer(guard);
+    routes::open()
+        .router
+        .merge(guarded)
         .method_not_allowed_fallback(not_allowed)
         .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::REQUEST_TIMEOUT,
-            Duration::from_secs(120),
-        ))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_mins(2)))
+        .layer(middleware::from_fn(problem::speak_problems))
         .layer(no_store)
         .layer(no_sniff)
         .layer(trace)
@@ -312,33 +310,23 @@ pub async fn serve(
     let _ = rustls::crypto::ring::default_provider().install_default();
     listener.set_nonblocking(true)?;
     let handle: Handle<SocketAddr> = Handle::new();
+    service.page.tls.store(certificate.is_some(), Ordering::Relaxed);
     let worker = tokio::spawn(aggregation::run(Arc::clone(&service)));
     let application = router(Arc::clone(&service)).into_make_service();
     let answer = async {
-        match certificate {
-            Some(certificate) => {
-                let config =
-                    RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
-                let config = config.map_err(|error| {
-                    io::Error::new(
-                        error.kind(),
-                        format!(
-                            "{}: {error}; give a PEM chain and its key",
-                            certificate.chain.display()
-                        ),
-                    )
-                })?;
-                let mut server =
-                    axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
-                be_patient(server.http_builder());
-                server.serve(application).await
-            }
-            None => {
-                let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
-                be_patient(server.http_builder());
-                server.serve(application).await
-            }
-        }
+        let Some(certificate) = certificate else {
+            let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
+            be_patient(server.http_builder());
+            return server.serve(application).await;
+        };
+        let config = RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
+        let config = config.map_err(|error| {
+            let chain = certificate.chain.display();
+            io::Error::new(error.kind(), format!("{chain}: {error}; give a PEM chain and its key"))
+        })?;
+        let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
+        be_patient(server.http_builder());
+        server.serve(application).await
     };
     tokio::pin!(answer);
     let answered = tokio::select! {

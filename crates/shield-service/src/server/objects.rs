@@ -26,8 +26,8 @@ fn answer(stored: Stored) -> StatusCode {
 
 pub(super) async fn put_key(
     State(service): State<Arc<Service>>,
-    Path((name, kind)): Path<(Name, String)>,
     caller: Caller,
+    Path((name, kind)): Path<(Name, String)>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
@@ -57,8 +57,8 @@ pub(super) async fn put_key(
 
 pub(super) async fn get_key(
     State(service): State<Arc<Service>>,
-    Path((name, kind)): Path<(Name, String)>,
     caller: Caller,
+    Path((name, kind)): Path<(Name, String)>,
 ) -> Result<Bytes, Problem> {
     caller.party(&name)?;
     let kind = key_kind(&kind)?;
@@ -82,8 +82,8 @@ fn key_kind(kind: &str) -> Result<&'static str, Problem> {
 
 pub(super) async fn put_ballot(
     State(service): State<Arc<Service>>,
-    Path((name, teacher, batch)): Path<(Name, Name, u32)>,
     caller: Caller,
+    Path((name, teacher, batch)): Path<(Name, Name, u32)>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Problem> {
@@ -143,8 +143,8 @@ pub(super) async fn put_ballot(
 
 pub(super) async fn get_result(
     State(service): State<Arc<Service>>,
-    Path((name, batch)): Path<(Name, u32)>,
     caller: Caller,
+    Path((name, batch)): Path<(Name, u32)>,
 ) -> Result<Bytes, Problem> {
     caller.student(&name)?;
     let releases = service.store.releases(&name).await?;

@@ -1,11 +1,38 @@
 //! Errors as `application/problem+json` (RFC 9457): what is wrong, and what to do.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "whatever says what is wrong is made for that, and handed over"
+)]
+
 use axum::Json;
+use axum::body::to_bytes;
+use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::store::StoreError;
+
+/// Turns every other error answer (of the framework's own) into a problem, so that callers need to know only one kind.
+pub(crate) async fn speak_problems(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let spoken = kind.is_some_and(|kind| {
+        kind.starts_with("application/problem+json") || kind.starts_with("text/html")
+    });
+    if spoken || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), 4096).await.unwrap_or_default();
+    let detail = match String::from_utf8_lossy(&text).trim() {
+        "" => status.canonical_reason().unwrap_or("this cannot be answered").to_owned(),
+        text => text.to_owned(),
+    };
+    Problem::new(status, "request", detail).into_response()
+}
 
 /// An answer that says no.
 #[derive(Clone, Debug)]
@@ -13,18 +40,18 @@ pub(crate) struct Problem {
     status: StatusCode,
     kind: &'static str,
     detail: String,
-    more: Map<String, Value>,
+    more: Vec<(&'static str, Value)>,
     retry_after: Option<u32>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl ToString) -> Self {
-        Self { status, kind, detail: detail.to_string(), more: Map::new(), retry_after: None }
+        Self { status, kind, detail: detail.to_string(), more: Vec::new(), retry_after: None }
     }
 
     /// With one more fact, for programs to read.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.more.insert(name.to_owned(), value.into());
+        self.more.push((name, value.into()));
         self
     }
 
@@ -95,7 +122,7 @@ impl IntoResponse for Problem {
         document.insert("title".to_owned(), json!(self.status.canonical_reason()));
         document.insert("status".to_owned(), json!(self.status.as_u16()));
         document.insert("detail".to_owned(), json!(self.detail));
-        document.extend(self.more);
+        document.extend(self.more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let mut response = (self.status, Json(document)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -1,10 +1,11 @@
 //! Certificates: the operator's own, or a self-signed pair for trying things out.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rcgen::{CertificateParams, KeyPair};
+
+use crate::private;
 
 /// Where the server's certificate and its key are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,31 +25,14 @@ pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
     if certificate.chain.exists() && certificate.key.exists() {
         return Ok(certificate);
     }
-    fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let params = CertificateParams::new(names).map_err(io::Error::other)?;
     let key = KeyPair::generate().map_err(io::Error::other)?;
     let signed = params.self_signed(&key).map_err(io::Error::other)?;
-    write_secret(&certificate.key, key.serialize_pem().as_bytes())?;
+    private::write(&certificate.key, key.serialize_pem().as_bytes())?;
     shield::files::write_atomically(&certificate.chain, |file| {
         file.write_all(signed.pem().as_bytes())
     })?;
     Ok(certificate)
-}
-
-/// Writes a file that only its owner reads, and never over another.
-pub fn write_secret(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    if written.is_err() {
-        let _ = fs::remove_file(path);
-    }
-    written
 }

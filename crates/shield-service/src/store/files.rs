@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::credentials::hex;
 use crate::name::Name;
+use crate::private;
 
 /// What a file holds, and whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +74,12 @@ impl Folder {
     /// The folder, made if it is not there, without what earlier runs left half-written.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let folder = Self(path.to_owned());
-        make_private(path)?;
+        private::make_folder(path)?;
         let temporary = folder.temporary();
         if temporary.exists() {
             fs::remove_dir_all(&temporary)?;
         }
-        make_private(&temporary)?;
+        private::make_folder(&temporary)?;
         Ok(folder)
     }
 
@@ -158,18 +159,6 @@ impl Folder {
         }
         Ok(removed)
     }
-}
-
-/// A folder that only its owner enters.
-fn make_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt;
-        builder.mode(0o700);
-    }
-    builder.create(path)
 }
 
 #[cfg(test)]

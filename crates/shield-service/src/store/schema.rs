@@ -66,9 +66,18 @@ const MIGRATIONS: &[&[&str]] = &[&[
 
 /// Brings the tables up to date. Several servers may start at once: the version's row is locked first.
 pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-    sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)")
+    let made = sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)")
         .execute(&mut *connection)
-        .await?;
+        .await;
+    // Two at the same moment: PostgreSQL lets one of them make the table and gives the other this error.
+    let lost_the_race = |error: &sqlx::Error| {
+        error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
+    };
+    if let Err(error) = made
+        && !lost_the_race(&error)
+    {
+        return Err(error);
+    }
     sqlx::query("INSERT INTO schema_version (id, version) VALUES (1, 0) ON CONFLICT DO NOTHING")
         .execute(&mut *connection)
         .await?;
@@ -90,8 +99,10 @@ pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::
             .into(),
         ));
     }
-    for statement in MIGRATIONS[done..].iter().copied().flatten() {
-        sqlx::query(*statement).execute(&mut *transaction).await?;
+    for migration in &MIGRATIONS[done..] {
+        for statement in *migration {
+            sqlx::query(*statement).execute(&mut *transaction).await?;
+        }
     }
     sqlx::query("UPDATE schema_version SET version = $1 WHERE id = 1")
         .bind(i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))

@@ -19,7 +19,7 @@ use shield_service::bundle::{BundleReader, BundleWriter, Content};
 use shield_service::client::{self, Client, Invitation};
 use shield_service::credentials::{Role, Token};
 use shield_service::ledger::Budget;
-use shield_service::server::tls::self_signed;
+use shield_service::server::tls::{Certificate, self_signed};
 use shield_service::server::{ServeError, Service, Settings, serve};
 use tokio::sync::oneshot;
 
@@ -44,13 +44,24 @@ pub fn settings(data: &Path) -> Settings {
 impl Running {
     /// Starts a server with a self-signed certificate.
     pub fn start(settings: Settings) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("https://{}", listener.local_addr().expect("an address"));
         let certificate = self_signed(&settings.data).expect("a certificate");
-        let pem = std::fs::read_to_string(&certificate.chain).expect("a chain");
+        Self::start_with(settings, Some(certificate))
+    }
+
+    /// Starts a server that speaks plain HTTP, for tests that write the bytes themselves.
+    pub fn start_plain(settings: Settings) -> Self {
+        Self::start_with(settings, None)
+    }
+
+    fn start_with(settings: Settings, certificate: Option<Certificate>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr().expect("an address"));
+        let chain = certificate.as_ref().map(|certificate| &certificate.chain);
+        let pem = chain.map(|chain| std::fs::read_to_string(chain).expect("a chain"));
         // The same token each time: a server that starts again has the same operator.
         let token = Token::random(&mut StdRng::seed_from_u64(7));
-        let operator = Invitation::new(&url, &Role::Operator, None, Some(&pem), token.clone());
+        let operator = Invitation::new(&url, &Role::Operator, None, pem.as_deref(), token.clone());
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -59,13 +70,13 @@ impl Running {
                 let service = Service::open(&settings).await?;
                 service.add_operator(&token.hash()).await?;
                 let _ = ready.send(());
-                serve(service, listener, Some(certificate), async {
+                serve(service, listener, certificate, async {
                     let _ = stopped.await;
                 })
                 .await
             })
         });
-        is_ready.recv_timeout(Duration::from_secs(60)).expect("the server starts");
+        is_ready.recv_timeout(Duration::from_mins(1)).expect("the server starts");
         Self { url, operator, stop: Some(stop), thread: Some(thread) }
     }
 
@@ -119,10 +130,19 @@ pub struct Parties {
 impl Parties {
     /// Creates the election, and the keys; does not upload them.
     pub fn create(server: &Running, file: ElectionFile, folder: &Path) -> Self {
+        Self::create_at(&server.client(&server.operator), &server.operator, file, folder)
+    }
+
+    /// The same, on a server somewhere else.
+    pub fn create_at(
+        client: &Client,
+        operator: &Invitation,
+        file: ElectionFile,
+        folder: &Path,
+    ) -> Self {
         let mut rng = StdRng::from_seed(file.digest());
-        let operator = server.client(&server.operator);
         let folder = folder.join(file.name().as_str());
-        client::create_election(&operator, &server.operator, &file, &folder, &mut rng)
+        client::create_election(client, operator, &file, &folder, &mut rng)
             .expect("the election is created");
         let backend = file.backend();
         let keys = backend.generate_keys(&mut rng).expect("keys");
@@ -174,7 +194,9 @@ impl Parties {
         let count = u32::try_from(parts.len()).expect("few");
         let mut bundle =
             BundleWriter::new(file, content, &self.file.digest(), count).expect("written");
-        parts.iter().for_each(|part| bundle.part(part).expect("written"));
+        for part in &parts {
+            bundle.part(part).expect("written");
+        }
         path
     }
 
@@ -196,7 +218,7 @@ impl Parties {
                 "closing" => {}
                 stage => panic!("{stage}: {:?}", status.problem),
             }
-            assert!(start.elapsed() < Duration::from_secs(120), "the aggregation takes too long");
+            assert!(start.elapsed() < Duration::from_mins(2), "the aggregation takes too long");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -251,7 +273,7 @@ impl Parties {
 pub fn votes(teacher: usize, samples: usize) -> Vec<Vote> {
     (0..samples)
         .map(|sample| {
-            let off = usize::from((sample + 7 * teacher) % 5 == 0);
+            let off = usize::from((sample + 7 * teacher).is_multiple_of(5));
             Some(Class(u16::try_from((sample + off) % 3).expect("small")))
         })
         .collect()

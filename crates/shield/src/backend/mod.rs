@@ -12,6 +12,7 @@
 
 mod ballot_box;
 mod clear;
+pub mod noisy_argmax;
 mod presence;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;

@@ -1,6 +1,8 @@
 //! `bench --backend tfhe`: seconds a sample of every engine that answers one sample at once, and of the BFV engine
 //! beside them, in one run on the same votes and draws.
 
+mod bootstrapped;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,6 +14,7 @@ use shield::backend::{Backend, Ballot, BallotBox, BallotBoxError, Presence};
 use shield::draws::{Drawn, Draws, Urn};
 use shield::{Election, Label, Mechanism, Polynomial, Seed, Votes, operator, synthetic};
 use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_tfhe::bootstrapped::Circuit;
 
 use super::super::bench::{BenchArgs, ours};
 use super::super::upload::Upload;
@@ -78,6 +81,10 @@ type Measure = fn(&Setting) -> Result<Row, Failure>;
 const ENGINES: &[Measure] = &[
     |setting| leveled(setting, Upload::Plain),
     |setting| leveled(setting, Upload::Compact),
+    |setting| bootstrapped::bootstrapped(setting, Circuit::Folded),
+    |setting| bootstrapped::bootstrapped(setting, Circuit::Plain),
+    bootstrapped::noisy_argmax,
+    bootstrapped::gates,
     |setting| bfv(setting, 1),
     |setting| bfv(setting, 100),
     |setting| bfv(setting, 512),
@@ -185,6 +192,7 @@ fn leveled(setting: &Setting, upload: Upload) -> Result<Row, Failure> {
     let name = match upload {
         Upload::Plain => "leveled",
         Upload::Compact => "leveled, compact upload",
+        Upload::Smallest => "leveled, smallest upload",
     };
     Ok(Row {
         engine: name.to_owned(),
