@@ -28,6 +28,13 @@ pub(super) fn label(
         return bootstrapped::label(election, votes, truth, seed, threads);
     }
     let backend = backend(election, upload)?;
+    if upload == Upload::Compact {
+        console::warn(&format!(
+            "compact ballots are noisy: what the student gets hides the draws up to 2^-{:.0} a sample, which adds to \
+             delta; the plain upload hides them up to 2^-40",
+            backend.plan().statistical_bits()
+        ));
+    }
     label_with(&backend, votes, truth, seed, threads)
 }
 

@@ -1,0 +1,88 @@
+//! The commands of the TFHE engine, as a user runs them.
+
+mod common;
+
+use common::{shield, stderr};
+
+#[cfg(not(feature = "tfhe"))]
+#[test]
+fn without_the_engine_the_program_says_how_to_get_it() {
+    for command in [
+        &["plan", "--backend", "tfhe", "--teachers", "9", "--classes", "3", "--samples", "2"][..],
+        &["bench", "--backend", "tfhe"],
+    ] {
+        let output = shield(command);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("--features tfhe"), "{}", stderr(&output));
+    }
+}
+
+#[cfg(feature = "tfhe")]
+#[test]
+fn plan_states_what_must_hold() {
+    for (upload, distance) in [("plain", 40.0), ("compact", 20.0)] {
+        let plan = common::json(&[
+            "plan",
+            "--json",
+            "--backend",
+            "tfhe",
+            "--upload",
+            upload,
+            "--teachers",
+            "250",
+            "--classes",
+            "10",
+            "--samples",
+            "1",
+        ]);
+        assert!(plan["statistical_bits"].as_f64() >= Some(distance), "{plan}");
+        assert!(plan["failure_log2"].as_f64() <= Some(-64.0), "{plan}");
+        for key in
+            ["ring_degree", "ballot_bytes", "evaluation_key_bytes", "result_bytes", "products"]
+        {
+            assert!(plan[key].as_u64() > Some(0), "{key}");
+        }
+    }
+}
+
+#[cfg(feature = "tfhe")]
+#[test]
+fn labels_one_at_a_time_are_those_without_encryption() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let votes = folder.path().join("votes.csv");
+    std::fs::write(&votes, "0,1,1,1\n2,2,2,0\n1,,1,1\n").expect("a file");
+    let votes = votes.to_str().expect("a path");
+    let label = |engine: &[&str]| {
+        let base = [
+            "label",
+            "--votes",
+            votes,
+            "--classes",
+            "3",
+            "--seed",
+            "5",
+            "--json",
+            "--polynomial",
+            "2X^3+X^2",
+        ];
+        common::json(&[&base, engine].concat())
+    };
+    let clear = label(&[]);
+    for upload in ["plain", "compact"] {
+        let found = label(&["--backend", "tfhe", "--upload", upload]);
+        assert_eq!(clear["labels"], found["labels"], "{upload}");
+        assert_eq!(found["backend"], "tfhe");
+    }
+    let output = shield(&[
+        "label",
+        "--votes",
+        votes,
+        "--classes",
+        "3",
+        "--backend",
+        "tfhe",
+        "--upload",
+        "compact",
+    ]);
+    assert!(stderr(&output).contains("adds to delta"), "{}", stderr(&output));
+}
