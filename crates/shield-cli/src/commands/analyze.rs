@@ -1,7 +1,7 @@
 //! `analyze`: how accurate a mechanism is on given votes, and what it costs in privacy.
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::{self, DataIndependent};
 use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
@@ -74,20 +74,20 @@ struct Described<'a> {
 }
 
 /// The cost by every accounting.
-#[derive(Serialize)]
-struct Costs {
-    published: Epsilon,
-    renyi: Epsilon,
-    teacher_wise: Epsilon,
-    data_independent: Epsilon,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Costs {
+    pub(super) published: Epsilon,
+    pub(super) renyi: Epsilon,
+    pub(super) teacher_wise: Epsilon,
+    pub(super) data_independent: Epsilon,
     /// By tight composition, where that is available.
-    exact: Option<ExactCosts>,
+    pub(super) exact: Option<ExactCosts>,
 }
 
-#[derive(Serialize)]
-struct ExactCosts {
-    teacher_wise: Epsilon,
-    data_independent: Epsilon,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ExactCosts {
+    pub(super) teacher_wise: Epsilon,
+    pub(super) data_independent: Epsilon,
 }
 
 #[derive(Serialize)]
@@ -145,7 +145,7 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-fn shield(
+pub(super) fn shield(
     mechanism: &Mechanism,
     votes: &Votes,
     histograms: &[Histogram],
@@ -178,7 +178,7 @@ fn larger(a: Epsilon, b: Epsilon) -> Epsilon {
 }
 
 /// All or nothing: one figure serves for every data-dependent accounting.
-fn exact(histograms: &[Histogram], labels: Option<&Labels>) -> (Accuracy, Costs) {
+pub(super) fn exact(histograms: &[Histogram], labels: Option<&Labels>) -> (Accuracy, Costs) {
     let cost = argmax::data_dependent(histograms);
     let costs = Costs {
         published: cost,
@@ -191,7 +191,7 @@ fn exact(histograms: &[Histogram], labels: Option<&Labels>) -> (Accuracy, Costs)
 }
 
 /// PATE's own accounting. It has no analysis by teacher; the figure over all teachers holds for each.
-fn noisy(
+pub(super) fn noisy(
     mechanism: NoisyArgmax,
     histograms: &[Histogram],
     labels: Option<&Labels>,

@@ -99,9 +99,11 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
         EngineName::Clear => Engine::Clear,
         EngineName::Bfv => Engine::Bfv(args.release),
     };
+    let progress = console::progress(votes.samples() as u64, "labelling");
     let labelling = on_threads(args.threads, |threads| {
-        label(engine, election, &votes, truth.as_ref(), &seed, threads)
+        label(engine, election, &votes, truth.as_ref(), &seed, threads, &|done| progress.inc(done))
     })??;
+    progress.finish_and_clear();
     let labels = Labels::new(labelling.labels.clone())?;
     if let Some(path) = &args.out {
         files::write_labels(path, &labels).map_err(Failure::failed)?;
@@ -128,7 +130,7 @@ fn seed(number: Option<u64>) -> Seed {
     Seed::random(&mut OsRng.unwrap_err())
 }
 
-/// Every role, with the engine that was asked for.
+/// Every role, with the engine that was asked for. `done` is told how many more samples are labelled.
 pub(super) fn label(
     engine: Engine,
     election: Election,
@@ -136,12 +138,15 @@ pub(super) fn label(
     truth: Option<&Labels>,
     seed: &Seed,
     threads: usize,
+    done: &(dyn Fn(u64) + Sync),
 ) -> Result<Labelling, Failure> {
     match engine {
-        Engine::Clear => label_with(&ClearBackend::new(election), votes, truth, seed, threads),
+        Engine::Clear => {
+            label_with(&ClearBackend::new(election), votes, truth, seed, threads, done)
+        }
         Engine::Bfv(release) => {
             let backend = BfvBackend::new(election, release).map_err(Failure::bad_input)?;
-            label_with(&backend, votes, truth, seed, threads)
+            label_with(&backend, votes, truth, seed, threads, done)
         }
     }
 }
@@ -152,6 +157,7 @@ fn label_with<B: Backend>(
     truth: Option<&Labels>,
     seed: &Seed,
     threads: usize,
+    done: &(dyn Fn(u64) + Sync),
 ) -> Result<Labelling, Failure> {
     let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
     let mut seconds = Seconds::default();
@@ -159,7 +165,6 @@ fn label_with<B: Backend>(
     let start = Instant::now();
     let keys = backend.generate_keys(&mut rng).map_err(Failure::failed)?;
     seconds.keygen = start.elapsed().as_secs_f64();
-    let progress = console::progress(votes.samples() as u64, "labelling");
     for batch in 0..backend.batches() {
         let samples = backend.batch(batch);
         let start = Instant::now();
@@ -184,9 +189,8 @@ fn label_with<B: Backend>(
         let start = Instant::now();
         labels.extend(backend.decrypt(&keys.secret, batch, &release).map_err(Failure::failed)?);
         seconds.decrypt += start.elapsed().as_secs_f64();
-        progress.inc(samples.len() as u64);
+        done(samples.len() as u64);
     }
-    progress.finish_and_clear();
     let found = Labels::new(labels)?;
     Ok(Labelling {
         correct: truth.map(|truth| truth.agreement(&found)),

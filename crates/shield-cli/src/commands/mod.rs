@@ -5,6 +5,8 @@ mod bench;
 mod bound;
 mod completions;
 mod demo;
+#[cfg(feature = "learn")]
+mod experiment;
 mod label;
 #[cfg(feature = "learn")]
 mod learn;
@@ -57,6 +59,8 @@ enum Command {
     Learn(learn::LearnArgs),
     #[cfg(feature = "learn")]
     Predict(predict::PredictArgs),
+    #[cfg(feature = "learn")]
+    Experiment(experiment::ExperimentArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -88,6 +92,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Learn(args) => learn::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Predict(args) => predict::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Experiment(args) => experiment::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -68,7 +68,8 @@ impl Variant {
         }
     }
 
-    fn training(self) -> Training {
+    /// How its network is trained.
+    pub fn recipe(self) -> Training {
         let base = Training {
             channels: 16,
             epochs: 5,
@@ -103,11 +104,11 @@ impl Variant {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         if let Some(neighbours) = neighbours {
             let targets = Propagation::default().spread(neighbours, labels, classes);
-            return Ok(self.training().run(prepared, &targets, &mut rng));
+            return Ok(self.recipe().run(prepared, &targets, &mut rng));
         }
         let known = labelled.iter().filter_map(|&index| labels[index]);
         let known: Vec<usize> = known.map(Class::index).collect();
         let targets = Targets::certain(classes.count(), known);
-        Ok(self.training().run(&prepared.select(labelled), &targets, &mut rng))
+        Ok(self.recipe().run(&prepared.select(labelled), &targets, &mut rng))
     }
 }
