@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use shield::{Classes, Label};
 
 use crate::data::{Images, Labelled};
-use crate::student::neighbours::Neighbours;
+use crate::student::propagation::{Influence, Propagation};
 use crate::student::{LearnError, Variant};
 
 /// One student's share of the public images, as indices into them.
@@ -68,7 +68,8 @@ impl Split {
 pub struct Classroom {
     variant: Variant,
     seen: Images,
-    neighbours: Option<Neighbours>,
+    /// What each image that may be labelled says of all others.
+    influence: Option<Influence>,
     tested: Images,
     truth: Vec<u8>,
 }
@@ -78,9 +79,13 @@ impl Classroom {
     pub fn new(variant: Variant, public: &Labelled, split: &Split) -> Self {
         let select = |indices: &[usize]| public.images.select(indices.iter().copied());
         let seen = variant.prepare(&select(&split.seen));
+        let asked: Vec<usize> = (0..split.queries).collect();
+        let influence = variant
+            .neighbours(&seen)
+            .map(|graph| Propagation::default().influence(&graph, &asked));
         Self {
             variant,
-            neighbours: variant.neighbours(&seen),
+            influence,
             seen,
             tested: variant.prepare(&select(&split.tested)),
             truth: split.tested.iter().map(|&image| public.classes[image]).collect(),
@@ -96,8 +101,11 @@ impl Classroom {
     ) -> Result<f64, LearnError> {
         let mut all = labels.to_vec();
         all.resize(self.seen.len(), None);
-        let neighbours = self.neighbours.as_ref();
-        let model = self.variant.learn(&self.seen, neighbours, &all, classes, seed)?;
+        if labels.iter().all(Option::is_none) {
+            return Err(LearnError::NoLabels);
+        }
+        let targets = self.influence.as_ref().map(|influence| influence.spread(&all, classes));
+        let model = self.variant.train(&self.seen, targets.as_ref(), &all, classes, seed)?;
         let found = model.predict(&self.tested);
         let right = found.iter().zip(&self.truth).filter(|(a, b)| a == b).count();
         Ok(right as f64 / self.truth.len() as f64)

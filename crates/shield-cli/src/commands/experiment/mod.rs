@@ -6,8 +6,9 @@
 //! | [`rows`] | the mechanisms, their accuracy and their cost |
 //! | [`students`] | the labels that each student gets, and what it learns from them |
 //! | [`folder`] | what is finished, so that a second run goes on |
-//! | [`report`], [`figures`] | tables, JSON and figures |
+//! | [`report`], [`curves`], [`figures`] | tables, JSON and figures |
 
+mod curves;
 mod figures;
 mod folder;
 mod report;
@@ -116,24 +117,40 @@ pub(super) fn run(args: &ExperimentArgs, output: Output) -> Result<(), Failure> 
     if common.students == 0 {
         return Err(Failure::bad_input("--students is 0; give 1 or more"));
     }
-    let given = common.votes.as_deref().map(|path| study.read_votes(path)).transpose()?;
-    let folder = Folder::open(&common.out, &study.settings(common.seed, given.as_ref()))?;
-    let findings = on_threads(common.threads, |threads| {
-        find_out(&study, common, given, &folder, threads)
-    })??;
-    let results = report::Results::new(&study, common.seed, &findings);
-    folder.write("results.json", &results)?;
-    let table = results.table();
-    folder.write_text("results.txt", &table)?;
-    figures::draw(&folder, &study, &findings, &results)?;
+    let results = on_threads(common.threads, |threads| study_all(&study, common, threads))??;
     match output {
         Output::Json => console::print_json(&results),
         Output::Tables => {
-            console::print(&table)?;
+            console::print(&results.table())?;
             console::note(&format!("table, JSON and figures: {}", common.out.display()));
             Ok(())
         }
     }
+}
+
+/// All stages, and their results in the folder.
+fn study_all(study: &Study, args: &CommonArgs, threads: usize) -> Result<report::Results, Failure> {
+    let given = args.votes.as_deref().map(|path| study.read_votes(path)).transpose()?;
+    let folder = Folder::open(&args.out, &study.settings(args.seed, given.as_ref()))?;
+    let findings = find_out(study, args, given, &folder, threads)?;
+    let results = report::Results::new(study, args.seed, &findings);
+    folder.write("results.json", &results)?;
+    folder.write_text("results.txt", &results.table())?;
+    illustrate(study, &findings, &results, &folder)?;
+    Ok(results)
+}
+
+/// The figures, and what they need besides the rows.
+fn illustrate(
+    study: &Study,
+    findings: &Findings,
+    results: &report::Results,
+    folder: &Folder,
+) -> Result<(), Failure> {
+    let histograms: Vec<Histogram> = findings.votes.histograms().collect();
+    let fronts = curves::paper_fronts(study, &histograms, &results.paper_rows(), folder)?;
+    let curves = curves::curves(study, &findings.tuning, &histograms, &study.truth()?, folder)?;
+    figures::draw(folder, &fronts, &curves, results)
 }
 
 /// Every stage, each taken up where an earlier run left it.

@@ -153,6 +153,16 @@ impl Results {
         }
     }
 
+    /// The paper's polynomials, with the published cost and the ground-truth accuracy of each.
+    pub(super) fn paper_rows(&self) -> Vec<(String, (f64, f64))> {
+        let paper = self.rows.iter().filter(|row| row.key.starts_with("paper-"));
+        let place = |row: &ResultRow| {
+            let name = row.polynomial.as_ref().map(ToString::to_string).unwrap_or_default();
+            (name, (row.epsilon.published.get(), row.ground_truth))
+        };
+        paper.map(place).collect()
+    }
+
     /// The table, and what has to be said about it.
     pub(super) fn table(&self) -> String {
         let variants: Vec<&'static str> = ["strong", "plain", "supervised"]

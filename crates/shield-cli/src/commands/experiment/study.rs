@@ -49,7 +49,7 @@ impl Study {
             usage: Usage { queries: Queries::new(100)?, delta: Delta::default() },
             tuning: TuningSpace {
                 space: Space { max_degree: 8, max_terms: 64 },
-                offsets: offsets(&[1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20])?,
+                offsets: offsets(&[1, 2, 3, 4, 6, 8, 10, 12])?,
                 targets: vec![1.0, 2.0, 4.0],
                 samples: 1000,
             },
