@@ -63,7 +63,8 @@ fn from_teachers_to_students_and_on_after_an_interruption() {
     assert_eq!(rows[0]["epsilon"]["data_independent"], "inf");
     let tuned = rows[2]["epsilon"]["data_independent"].as_f64().unwrap();
     assert!(tuned <= 8.0, "{tuned}");
-    for file in ["results.json", "results.txt", "students.svg", "students.png", "right-labels.png"] {
+    for file in ["results.json", "results.txt", "students.svg", "students.png", "right-labels.png"]
+    {
         assert!(fs::metadata(whole.join(file)).unwrap().len() > 500, "{file}");
     }
     let table = fs::read_to_string(whole.join("results.txt")).unwrap();

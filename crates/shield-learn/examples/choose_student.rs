@@ -92,8 +92,10 @@ fn accuracy(
     };
     let upright = matches!(parts[0], "strong" | "alone-upright");
     let variant = if upright { Variant::Strong } else { Variant::Plain };
-    let (own, tested) = (variant.prepare(&images.select(0..8000)), variant.prepare(&images.select(8000..10_000)));
-    let spread = |points: &Points| Propagation::default().spread(&Neighbours::of(points), &labels, ten);
+    let (own, tested) =
+        (variant.prepare(&images.select(0..8000)), variant.prepare(&images.select(8000..10_000)));
+    let spread =
+        |points: &Points| Propagation::default().spread(&Neighbours::of(points), &labels, ten);
     let known: Vec<usize> = labels.iter().flatten().map(|class| class.index()).collect();
     let alone = Targets::certain(10, known);
     let (model, right_targets) = match parts[0] {

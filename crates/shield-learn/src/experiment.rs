@@ -80,9 +80,8 @@ impl Classroom {
         let select = |indices: &[usize]| public.images.select(indices.iter().copied());
         let seen = variant.prepare(&select(&split.seen));
         let asked: Vec<usize> = (0..split.queries).collect();
-        let influence = variant
-            .neighbours(&seen)
-            .map(|graph| Propagation::default().influence(&graph, &asked));
+        let influence =
+            variant.neighbours(&seen).map(|graph| Propagation::default().influence(&graph, &asked));
         Self {
             variant,
             influence,

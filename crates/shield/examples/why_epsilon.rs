@@ -50,7 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("shared out", real.iter().map(shared_out).collect::<Result<_, _>>()?),
     ];
     println!("{path}, every {STEP}th sample, offset 1, 100 queries, delta 1e-5");
-    println!("{:<12} {:<18} {:>6} {:>8} {:>8} {:>8} {:>8}", "others", "polynomial", "paper", "both", "there", "back", "GTA");
+    println!(
+        "{:<12} {:<18} {:>6} {:>8} {:>8} {:>8} {:>8}",
+        "others", "polynomial", "paper", "both", "there", "back", "GTA"
+    );
     for (shape, histograms) in &shapes {
         for (text, paper) in POLYNOMIALS {
             let mechanism = Mechanism { polynomial: text.parse()?, ..Mechanism::default() };

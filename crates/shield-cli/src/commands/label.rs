@@ -19,8 +19,8 @@ use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  shield label --votes examples/synthetic/votes.npy \
-    --labels examples/synthetic/labels.npy --backend bfv --out labels.csv\n\n\
+#[command(after_help = "Example:\n  shield label --votes examples/mnist/paper-votes.npy.gz \
+    --labels examples/mnist/digits.npy.gz --classes 10 --backend bfv --out labels.csv\n\n\
     Without --out the labels go to stdout, one a line.")]
 pub(super) struct LabelArgs {
     #[command(flatten)]

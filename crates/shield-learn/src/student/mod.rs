@@ -79,7 +79,9 @@ impl Variant {
         match self {
             Self::Strong | Self::Plain => base,
             // As many steps on a hundred images as others take on thousands would only overfit.
-            Self::Supervised => Training { channels: 16, epochs: 200, batch: 16, rate: 4e-3, ..base },
+            Self::Supervised => {
+                Training { channels: 16, epochs: 200, batch: 16, rate: 4e-3, ..base }
+            }
         }
     }
 

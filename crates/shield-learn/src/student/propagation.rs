@@ -221,7 +221,10 @@ mod tests {
     #[test]
     fn wrong_labels_are_left_out() {
         let (clean, noisy) = (right(60, |_| false), right(60, |image| image % 6 == 0));
-        assert!(noisy + 8 >= clean && noisy > 360, "{noisy} of 400, {clean} with right labels only");
+        assert!(
+            noisy + 8 >= clean && noisy > 360,
+            "{noisy} of 400, {clean} with right labels only"
+        );
     }
 
     #[test]

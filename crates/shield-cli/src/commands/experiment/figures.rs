@@ -27,7 +27,13 @@ pub(super) fn draw(
 ) -> Result<(), Failure> {
     if !fronts.is_empty() {
         let size = (620 * u32::try_from(fronts.len()).unwrap_or(1), 620);
-        save(folder, "fronts", size, |area| paint_fronts(area, fronts), |area| paint_fronts(area, fronts))?;
+        save(
+            folder,
+            "fronts",
+            size,
+            |area| paint_fronts(area, fronts),
+            |area| paint_fronts(area, fronts),
+        )?;
     }
     save(
         folder,
@@ -143,12 +149,8 @@ fn paint_fronts<B: DrawingBackend>(
     area.present()
 }
 
-type Diamond<B> = plotters::element::ComposedElement<
-    Place,
-    B,
-    Polygon<(i32, i32)>,
-    PathElement<(i32, i32)>,
->;
+type Diamond<B> =
+    plotters::element::ComposedElement<Place, B, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
 
 /// A red-edged diamond: the paper's mark of a chosen polynomial.
 fn diamond<B: DrawingBackend>(place: Place) -> Diamond<B> {
@@ -248,7 +250,9 @@ fn paint_students<B: DrawingBackend>(
     let spreads = |prefix: &str| -> Vec<(f64, f64, f64)> {
         in_series(results, prefix)
             .filter_map(|row| row.students.get(variant).map(|spread| (row, spread)))
-            .map(|(row, spread)| (row.proven().get(), 100.0 * spread.mean, 100.0 * spread.deviation))
+            .map(|(row, spread)| {
+                (row.proven().get(), 100.0 * spread.mean, 100.0 * spread.deviation)
+            })
             .collect()
     };
     let all: Vec<(f64, f64, f64)> =

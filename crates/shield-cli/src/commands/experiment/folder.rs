@@ -28,8 +28,9 @@ impl Folder {
     pub(super) fn open(path: &Path, settings: &Map<String, Value>) -> Result<Self, Failure> {
         let bad = |why: String| Failure::bad_input(format!("{}: {why}", path.display()));
         let units = path.join(UNITS);
-        fs::create_dir_all(&units)
-            .map_err(|error| bad(format!("cannot make the folder ({error}); give another --out")))?;
+        fs::create_dir_all(&units).map_err(|error| {
+            bad(format!("cannot make the folder ({error}); give another --out"))
+        })?;
         let folder = Self { path: path.to_owned() };
         match fs::read(path.join(SETTINGS)) {
             Ok(bytes) => {

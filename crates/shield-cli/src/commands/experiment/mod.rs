@@ -78,7 +78,13 @@ struct CommonArgs {
     students: usize,
 
     /// How the students learn: one or more of strong, plain, supervised
-    #[arg(long, value_name = "NAME,...", value_enum, value_delimiter = ',', default_value = "strong")]
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "strong"
+    )]
     variants: Vec<VariantName>,
 
     /// Only the rows whose names begin so: exact, paper, tuned, lnmax, gnmax, tuned-2 ... [default: all]
@@ -170,8 +176,7 @@ fn find_out(
 
     let tuning = folder.unit_or("tuning", || {
         let bar = console::progress(study.tuning.search(study.usage).work(), "tuning");
-        let tuning =
-            study.tuning.tune(&votes, study.queries, study.usage, &|done| bar.inc(done));
+        let tuning = study.tuning.tune(&votes, study.queries, study.usage, &|done| bar.inc(done));
         bar.finish_and_clear();
         tuning
     })?;
@@ -189,7 +194,8 @@ fn find_out(
     };
 
     // A row's place among all rows decides its draws, so the choice of rows changes no label.
-    let rows: Vec<(usize, Row)> = all.into_iter().enumerate().filter(|(_, row)| wanted(row)).collect();
+    let rows: Vec<(usize, Row)> =
+        all.into_iter().enumerate().filter(|(_, row)| wanted(row)).collect();
     let bar = console::progress(rows.len() as u64, "accounting");
     let mut analysed = Vec::new();
     for (_, row) in &rows {
@@ -218,15 +224,11 @@ fn trained(study: &Study, seed: u64, folder: &Folder) -> Result<Votes, Failure> 
         return study.read_votes(&path);
     }
     let bar = console::progress(study.teachers as u64, "teaching");
-    let votes = teach(
-        &study.profile,
-        &study.training,
-        &study.public.images,
-        study.teachers,
-        seed,
-        || bar.inc(1),
-    )
-    .map_err(Failure::bad_input)?;
+    let votes =
+        teach(&study.profile, &study.training, &study.public.images, study.teachers, seed, || {
+            bar.inc(1)
+        })
+        .map_err(Failure::bad_input)?;
     bar.finish_and_clear();
     files::write_votes(&path, &votes).map_err(Failure::failed)?;
     Ok(votes)

@@ -170,14 +170,8 @@ impl Results {
             .filter(|variant| self.rows.iter().any(|row| row.students.contains_key(variant)))
             .collect();
         let right = format!("right of {}", self.seen);
-        let mut header = vec![
-            "mechanism",
-            "GTA",
-            &right,
-            "published",
-            "teacher-wise",
-            "data-independent",
-        ];
+        let mut header =
+            vec!["mechanism", "GTA", &right, "published", "teacher-wise", "data-independent"];
         header.extend(&variants);
         header.push("aggregation");
         let cells = self.rows.iter().map(|row| {

@@ -103,11 +103,7 @@ impl TuningSpace {
                     "no polynomial of the search costs at most epsilon {target}; try larger offsets"
                 ))
             })?;
-            chosen.push(Tuned {
-                target,
-                polynomial: best.polynomial.clone(),
-                offset: best.offset,
-            });
+            chosen.push(Tuned { target, polynomial: best.polynomial.clone(), offset: best.offset });
         }
         Ok(Tuning { chosen, front })
     }

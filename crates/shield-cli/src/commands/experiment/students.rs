@@ -116,15 +116,8 @@ impl Class<'_> {
                 let engine = Engine::Bfv(ReleaseMode::Reveal);
                 let labelling =
                     label::label(engine, election.clone(), &votes, None, &seed, threads, &|_| ())?;
-                let clear = label::label(
-                    Engine::Clear,
-                    election,
-                    &votes,
-                    None,
-                    &seed,
-                    threads,
-                    &|_| (),
-                )?;
+                let clear =
+                    label::label(Engine::Clear, election, &votes, None, &seed, threads, &|_| ())?;
                 let same = labelling.labels.iter().zip(&clear.labels).filter(|(a, b)| a == b);
                 let encrypted = Encrypted {
                     as_in_the_clear: same.count(),
@@ -137,7 +130,10 @@ impl Class<'_> {
         };
         Ok(Labelled {
             right: right(&labels, &truth),
-            labels: labels.iter().map(|label| label.map_or(-1, |class| i32::from(class.0))).collect(),
+            labels: labels
+                .iter()
+                .map(|label| label.map_or(-1, |class| i32::from(class.0)))
+                .collect(),
             encrypted,
         })
     }
@@ -155,9 +151,8 @@ impl Class<'_> {
         let mut marks: Vec<Vec<Mark>> = vec![Vec::new(); rows.len()];
         for (student, split) in self.splits.iter().enumerate() {
             for &variant in variants {
-                let unit = |row: &Row| {
-                    format!("{}.{}.{}", row.key, variant_name(variant), student + 1)
-                };
+                let unit =
+                    |row: &Row| format!("{}.{}.{}", row.key, variant_name(variant), student + 1);
                 let known: Vec<Option<Mark>> =
                     rows.iter().map(|(_, row)| folder.finished(&unit(row))).collect();
                 bar.inc(known.iter().flatten().count() as u64);
