@@ -5,6 +5,7 @@
 //! and is computed once; beliefs from any labels are sums of it. That also tells what all *other* labels say of a labelled
 //! image: private labels are wrong now and then, and a label that they find less likely than a random guess is left out.
 
+use rayon::prelude::*;
 use shield::{Class, Classes, Label};
 
 use super::neighbours::Neighbours;
@@ -39,8 +40,12 @@ pub struct Influence {
 
 impl Propagation {
     /// What some images say of all.
+    ///
+    /// # Panics
+    /// If there is none.
     pub fn influence(&self, graph: &Neighbours, sources: &[usize]) -> Influence {
         let width = sources.len();
+        assert!(width > 0, "somebody has to say something");
         let mut given = vec![0.0f32; graph.len() * width];
         for (source, &image) in sources.iter().enumerate() {
             given[image * width + source] = 1.0;
@@ -51,7 +56,7 @@ impl Propagation {
     /// What each image is taken for, given the labels of some.
     ///
     /// # Panics
-    /// If the labels are not as many as the images.
+    /// If the labels are not as many as the images, or none of them is there.
     pub fn spread(&self, graph: &Neighbours, labels: &[Label], classes: Classes) -> Targets {
         assert_eq!(graph.len(), labels.len(), "one label an image");
         let sources: Vec<usize> = (0..labels.len()).filter(|&i| labels[i].is_some()).collect();
@@ -72,19 +77,21 @@ impl Propagation {
         let mut belief = given.to_vec();
         let mut next = vec![0.0f32; belief.len()];
         for _ in 0..self.steps {
-            for (image, row) in next.chunks_exact_mut(width).enumerate() {
-                row.fill(0.0);
-                for &(other, weight) in graph.row(image) {
-                    let part = &belief[other * width..(other + 1) * width];
-                    for (sum, part) in row.iter_mut().zip(part) {
-                        *sum += weight * part;
+            next.par_chunks_exact_mut(width).with_min_len(256).enumerate().for_each(
+                |(image, row)| {
+                    row.fill(0.0);
+                    for &(other, weight) in graph.row(image) {
+                        let part = &belief[other * width..(other + 1) * width];
+                        for (sum, part) in row.iter_mut().zip(part) {
+                            *sum += weight * part;
+                        }
                     }
-                }
-                let given = &given[image * width..(image + 1) * width];
-                for (sum, given) in row.iter_mut().zip(given) {
-                    *sum = self.trust * *sum + (1.0 - self.trust) * given;
-                }
-            }
+                    let given = &given[image * width..(image + 1) * width];
+                    for (sum, given) in row.iter_mut().zip(given) {
+                        *sum = self.trust * *sum + (1.0 - self.trust) * given;
+                    }
+                },
+            );
             std::mem::swap(&mut belief, &mut next);
         }
         belief

@@ -8,7 +8,7 @@ use shield::tune::{Objective, Search, Space};
 use shield::{Accuracy, Epsilon, Histogram, Labels, Mechanism, Offset, Sampling};
 
 use super::folder::Folder;
-use super::rows::{PAPER, Tuning};
+use super::rows::Tuning;
 use super::study::Study;
 use crate::console;
 use crate::failure::Failure;
@@ -23,8 +23,6 @@ pub(super) struct PaperFront {
     /// Every setting that was finished: epsilon and ground-truth accuracy.
     pub(super) cloud: Vec<Place>,
     pub(super) front: Vec<Point>,
-    /// Where the polynomial that the paper chose lies.
-    pub(super) chosen: Option<(String, Place)>,
 }
 
 /// Expected right labels against the data-independent cost.
@@ -42,7 +40,6 @@ const COSTS: [f64; 12] = [0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0
 pub(super) fn paper_fronts(
     study: &Study,
     histograms: &[Histogram],
-    chosen: &[(String, Place)],
     folder: &Folder,
 ) -> Result<Vec<PaperFront>, Failure> {
     let panels: Vec<Search> = [12, 17, 32]
@@ -58,16 +55,11 @@ pub(super) fn paper_fronts(
         .collect();
     let bar = console::progress(panels.iter().map(Search::work).sum(), "fronts");
     let mut fronts = Vec::new();
-    for (search, paper) in panels.iter().zip(&PAPER[1..]) {
+    for search in &panels {
         let max_terms = search.space.max_terms;
         fronts.push(folder.unit_or(&format!("front-{max_terms}"), || {
             let outcome = search.run(histograms, &|done| bar.inc(done))?;
-            Ok(PaperFront {
-                max_terms,
-                cloud: outcome.cloud,
-                front: outcome.front.into_points(),
-                chosen: chosen.iter().find(|(name, _)| name == paper).cloned(),
-            })
+            Ok(PaperFront { max_terms, cloud: outcome.cloud, front: outcome.front.into_points() })
         })?);
     }
     bar.finish_and_clear();

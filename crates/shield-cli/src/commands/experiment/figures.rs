@@ -8,6 +8,7 @@ use plotters::style::Color;
 use super::curves::{Curves, PaperFront, Place};
 use super::folder::Folder;
 use super::report::{ResultRow, Results};
+use super::rows::PAPER;
 use crate::failure::Failure;
 use crate::plot::{self, COLOURS};
 
@@ -115,16 +116,17 @@ fn percent((epsilon, share): Place) -> Place {
 fn paint_fronts<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
     fronts: &[PaperFront],
+    paper: &[(String, Place)],
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     area.fill(&WHITE)?;
-    for (panel, front) in area.split_evenly((1, fronts.len())).iter().zip(fronts) {
+    // The paper chose one polynomial from each space, and shows no front for its first, smallest one.
+    let panels = area.split_evenly((1, fronts.len()));
+    for ((panel, front), place) in panels.iter().zip(fronts).zip(1..) {
+        let chosen = PAPER.get(place).and_then(|text| paper.iter().find(|(name, _)| name == text));
         let line: Vec<Place> =
             front.front.iter().map(|p| percent((p.epsilon.get(), p.ground_truth))).collect();
-        let shown: Vec<Place> = line
-            .iter()
-            .copied()
-            .chain(front.chosen.iter().map(|(_, place)| percent(*place)))
-            .collect();
+        let shown: Vec<Place> =
+            line.iter().copied().chain(chosen.map(|(_, place)| percent(*place))).collect();
         let x = around(shown.iter().map(|place| place.0), 0.25);
         let y = around(shown.iter().map(|place| place.1), 0.25);
         let mut chart = chart(
@@ -138,7 +140,7 @@ fn paint_fronts<B: DrawingBackend>(
         chart.draw_series(inside.map(|place| Circle::new(place, 2, GREY.filled())))?;
         chart.draw_series(LineSeries::new(line.clone(), COLOURS[0].stroke_width(2)))?;
         chart.draw_series(line.iter().map(|&place| Circle::new(place, 3, COLOURS[0].filled())))?;
-        if let Some((name, place)) = &front.chosen {
+        if let Some((name, place)) = chosen {
             let place = percent(*place);
             chart.draw_series([diamond(place)])?;
             let style = (LETTERS, 19).into_font().color(&RED);

@@ -154,7 +154,7 @@ fn illustrate(
     folder: &Folder,
 ) -> Result<(), Failure> {
     let histograms: Vec<Histogram> = findings.votes.histograms().collect();
-    let fronts = curves::paper_fronts(study, &histograms, &results.paper_rows(), folder)?;
+    let fronts = curves::paper_fronts(study, &histograms, folder)?;
     let curves = curves::curves(study, &findings.tuning, &histograms, &study.truth()?, folder)?;
     figures::draw(folder, &fronts, &curves, results)
 }
