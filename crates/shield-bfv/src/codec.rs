@@ -348,6 +348,11 @@ pub(crate) fn ballot_bytes(plan: &Plan) -> usize {
     HEADER + ballot_payload(plan, plan.samples_per_batch()) + CHECKSUM
 }
 
+/// Bytes of the public key.
+pub(crate) fn public_key_bytes(plan: &Plan) -> usize {
+    HEADER + public_payload(plan) + CHECKSUM
+}
+
 /// Bytes of the evaluation key.
 pub(crate) fn evaluation_key_bytes(plan: &Plan) -> usize {
     HEADER + evaluation_payload(plan) + CHECKSUM

@@ -21,6 +21,18 @@ use crate::scheme::{Automorphism, Ciphertext, Digits, EncryptionKey, Secret, Swi
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyId(pub(crate) [u8; 32]);
 
+impl KeyId {
+    /// The name as bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The name that these bytes are.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
 impl fmt::Debug for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeyId({self})")

@@ -270,6 +270,11 @@ impl Plan {
         codec::ballot_bytes(self)
     }
 
+    /// Bytes of the public key.
+    pub fn public_key_bytes(&self) -> usize {
+        codec::public_key_bytes(self)
+    }
+
     /// Bytes of the evaluation key.
     pub fn evaluation_key_bytes(&self) -> usize {
         codec::evaluation_key_bytes(self)

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 use shield::files::FileError;
 use shield::{ParameterError, VotesError};
+use shield_service::client::{ClientError, InvitationError};
+use shield_service::election_file::ElectionFileError;
+use shield_service::file_protocol::FileProtocolError;
 
 /// What went wrong, told apart by who can mend it.
 #[derive(Debug)]
@@ -60,5 +63,35 @@ impl From<VotesError> for Failure {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         Self::bad_input(error)
+    }
+}
+
+impl From<FileProtocolError> for Failure {
+    fn from(error: FileProtocolError) -> Self {
+        if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
+    }
+}
+
+impl From<InvitationError> for Failure {
+    fn from(error: InvitationError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<ElectionFileError> for Failure {
+    fn from(error: ElectionFileError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+/// What the server refuses as unusable is input; everything else failed on the way.
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused { status: 400 | 413 | 422, .. }
+            | ClientError::Local(_)
+            | ClientError::Certificate(_) => Self::bad_input(error),
+            _ => Self::failed(error),
+        }
     }
 }

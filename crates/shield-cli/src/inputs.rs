@@ -1,12 +1,16 @@
 //! Arguments that several commands share, and what they become.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rand::rngs::{OsRng, StdRng};
+use rand::{SeedableRng, TryRngCore};
 use shield::privacy::Usage;
 use shield::{
     Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
 };
+use shield_service::client::{self, Client, Invitation};
+use shield_service::{ElectionFile, Name, file_protocol};
 
 use crate::console;
 use crate::failure::Failure;
@@ -97,6 +101,26 @@ impl UsageArgs {
     }
 }
 
+/// What all parties agreed on.
+#[derive(Args, Debug)]
+pub(crate) struct ElectionArgs {
+    /// The election file (TOML) that all parties have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) election: PathBuf,
+}
+
+impl ElectionArgs {
+    /// Reads the election file.
+    pub(crate) fn load(&self) -> Result<ElectionFile, Failure> {
+        read_election(&self.election)
+    }
+}
+
+/// A fresh generator, seeded by the system.
+pub(crate) fn system_rng() -> StdRng {
+    StdRng::from_rng(&mut OsRng.unwrap_err())
+}
+
 /// Runs some work on that many threads; without a number, on all cores.
 pub(crate) fn on_threads<T: Send>(
     threads: Option<usize>,
@@ -110,4 +134,34 @@ pub(crate) fn on_threads<T: Send>(
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
     let pool = builder.build().map_err(Failure::failed)?;
     Ok(pool.install(|| work(rayon::current_num_threads())))
+}
+
+/// How to reach a server, and as whom.
+#[derive(Args, Debug)]
+pub(crate) struct InvitationArgs {
+    /// Your invitation: the server's address and your token. The token in SHIELD_TOKEN counts instead, if it is set
+    #[arg(long, value_name = "FILE", env = "SHIELD_INVITATION")]
+    pub(crate) invitation: PathBuf,
+
+    /// The election, for the operator; others are invited to one
+    #[arg(long, value_name = "NAME")]
+    election: Option<Name>,
+}
+
+impl InvitationArgs {
+    /// Reads the invitation and makes the client.
+    pub(crate) fn client(&self) -> Result<(Client, Invitation), Failure> {
+        let invitation = Invitation::read(&self.invitation)?;
+        Ok((Client::new(&invitation)?, invitation))
+    }
+
+    /// The election that is meant.
+    pub(crate) fn election(&self, invitation: &Invitation) -> Result<Name, Failure> {
+        Ok(client::election_of(invitation, self.election.as_ref())?)
+    }
+}
+
+/// Reads an election file.
+pub(crate) fn read_election(path: &Path) -> Result<ElectionFile, Failure> {
+    Ok(file_protocol::read_election(path)?)
 }

@@ -12,6 +12,9 @@ pub struct Election {
     classes: Classes,
     samples: usize,
     mechanism: Mechanism,
+    /// What else the parties agreed on, as a digest; zeros for nothing.
+    #[serde(skip)]
+    agreement: [u8; 32],
 }
 
 impl Election {
@@ -43,7 +46,14 @@ impl Election {
             let allowed = "it must be from 1 to 100,000,000";
             return Err(out_of_range("the number of samples", samples, allowed));
         }
-        Ok(Self { teachers: count, classes, samples, mechanism })
+        Ok(Self { teachers: count, classes, samples, mechanism, agreement: [0; 32] })
+    }
+
+    /// The same election, bound to whatever else the parties agreed on (its name, who the teachers are), given as a
+    /// digest: keys, ballots and releases of another agreement are then refused.
+    #[must_use]
+    pub fn bound_to(self, agreement: [u8; 32]) -> Self {
+        Self { agreement, ..self }
     }
 
     /// How many teachers may vote. They are numbered from 0.
@@ -79,6 +89,7 @@ impl Election {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         }
+        hasher.update(&self.agreement);
         *hasher.finalize().as_bytes()
     }
 }
@@ -98,6 +109,7 @@ mod tests {
             Mechanism { sampling: "without-replacement".parse().unwrap(), ..base.clone() };
         let elections = [
             Election::new(5, classes(3), 7, base.clone()),
+            Election::new(5, classes(3), 7, base.clone()).map(|e| e.bound_to([1; 32])),
             Election::new(6, classes(3), 7, base.clone()),
             Election::new(5, classes(4), 7, base.clone()),
             Election::new(5, classes(3), 8, base),

@@ -1,12 +1,16 @@
 //! The commands, one file each: its arguments, and what it does.
 
+mod aggregate;
 mod analyze;
 mod bench;
 mod bound;
+mod close;
 mod completions;
 mod demo;
 #[cfg(feature = "learn")]
 mod experiment;
+mod fetch;
+mod keygen;
 mod label;
 #[cfg(feature = "learn")]
 mod learn;
@@ -14,10 +18,16 @@ mod man;
 mod plan;
 #[cfg(feature = "learn")]
 mod predict;
+mod preflight;
+mod reveal;
+mod serve;
+mod status;
+mod submit;
 mod synthesize;
 #[cfg(feature = "learn")]
 mod teach;
 mod tune;
+mod vote;
 
 use clap::{Parser, Subcommand};
 
@@ -53,6 +63,10 @@ enum Command {
     Plan(plan::PlanArgs),
     Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
+    Keygen(keygen::KeygenArgs),
+    Vote(vote::VoteArgs),
+    Aggregate(aggregate::AggregateArgs),
+    Reveal(reveal::RevealArgs),
     #[cfg(feature = "learn")]
     Teach(teach::TeachArgs),
     #[cfg(feature = "learn")]
@@ -61,6 +75,12 @@ enum Command {
     Predict(predict::PredictArgs),
     #[cfg(feature = "learn")]
     Experiment(experiment::ExperimentArgs),
+    Serve(serve::ServeArgs),
+    Submit(submit::SubmitArgs),
+    Status(status::StatusArgs),
+    Close(close::CloseArgs),
+    Fetch(fetch::FetchArgs),
+    Preflight(preflight::PreflightArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -86,6 +106,10 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Plan(args) => plan::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
+        Command::Keygen(args) => keygen::run(&args, output),
+        Command::Vote(args) => vote::run(&args, output),
+        Command::Aggregate(args) => aggregate::run(&args, output),
+        Command::Reveal(args) => reveal::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Teach(args) => teach::run(&args, output),
         #[cfg(feature = "learn")]
@@ -94,6 +118,12 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Predict(args) => predict::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Experiment(args) => experiment::run(&args, output),
+        Command::Serve(args) => serve::run(&args),
+        Command::Submit(args) => submit::run(&args, output),
+        Command::Status(args) => status::run(&args, output),
+        Command::Close(args) => close::run(&args, output),
+        Command::Fetch(args) => fetch::run(&args, output),
+        Command::Preflight(args) => preflight::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -17,7 +17,7 @@ use thiserror::Error;
 pub use atomic::write_atomically;
 
 use crate::parameters::{Class, Classes};
-use crate::votes::{Labels, Votes, VotesBuilder, VotesError};
+use crate::votes::{Labels, Vote, Votes, VotesBuilder, VotesError};
 
 /// A file that could not be read or written, and why.
 #[derive(Debug, Error)]
@@ -141,6 +141,35 @@ pub fn read_labels(path: &Path) -> Result<Labels, FileError> {
         .map_err(|problem| problem.of(path))
 }
 
+/// Reads one teacher's votes: a column, a row, or one column (counted from 1) of samples x teachers.
+pub fn read_teacher(
+    path: &Path,
+    classes: Classes,
+    column: Option<usize>,
+) -> Result<Vec<Vote>, FileError> {
+    read(path, VotesBuilder::new(Some(classes)), Columns::Any)
+        .and_then(|votes| teacher(&votes.finish()?, column))
+        .map_err(|problem| problem.of(path))
+}
+
+fn teacher(votes: &Votes, column: Option<usize>) -> Result<Vec<Vote>, FileProblem> {
+    let (samples, columns) = (votes.samples(), votes.teachers());
+    match column {
+        Some(column) if (1..=columns).contains(&column) => {
+            Ok(votes.teacher(column - 1, 0..samples))
+        }
+        Some(column) => Err(FileProblem::Array(format!(
+            "there is no column {column}; the file has {columns}, counted from 1"
+        ))),
+        None if columns == 1 => Ok(votes.teacher(0, 0..samples)),
+        None if samples == 1 => Ok(votes.sample(0).collect()),
+        None => Err(FileProblem::Array(format!(
+            "the file has {samples} rows and {columns} columns; say which column is the teacher's, \
+             or give one vote a row"
+        ))),
+    }
+}
+
 /// Reads `.npy.gz` votes that are at hand as bytes.
 pub fn votes_from_packed_npy(
     packed: &[u8],
@@ -164,11 +193,12 @@ fn column_labels(column: VotesBuilder) -> Result<Labels, FileProblem> {
     Ok(Labels::new((0..column.samples()).map(|sample| column.vote(sample, 0)).collect())?)
 }
 
-/// What the columns of a file are: teachers, or the one column of labels.
+/// What the columns of a file are: teachers, the one column of labels, or either.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Columns {
     Teachers,
     One,
+    Any,
 }
 
 fn read(path: &Path, into: VotesBuilder, columns: Columns) -> Result<VotesBuilder, FileProblem> {

@@ -100,9 +100,9 @@ struct Shape {
 impl Shape {
     fn of(header: &NpyHeader, columns: Columns) -> Result<Self, FileProblem> {
         let (rows, width) = match (header.shape(), columns) {
-            (&[rows, width], Columns::Teachers) => (rows, width),
-            (&[rows] | &[rows, 1], Columns::One) => (rows, 1),
-            (shape, Columns::Teachers) => {
+            (&[rows, width], Columns::Teachers | Columns::Any) => (rows, width),
+            (&[rows], Columns::One | Columns::Any) | (&[rows, 1], Columns::One) => (rows, 1),
+            (shape, Columns::Teachers | Columns::Any) => {
                 return Err(FileProblem::Array(format!(
                     "the array has shape {shape:?}; votes have two dimensions, samples x teachers"
                 )));

@@ -201,3 +201,33 @@ fn unknown_kinds_and_missing_files_are_named() {
     let unknown = read_votes(&PathBuf::from("votes.xlsx"), None).unwrap_err().to_string();
     assert!(unknown.contains(".npy or .csv"), "{unknown}");
 }
+
+#[test]
+fn one_teacher_s_votes_are_a_column_a_row_or_one_of_several_columns() {
+    let folder = Folder::new();
+    let read = |path: &Path, column| read_teacher(path, Classes::new(3).unwrap(), column);
+    let numbers = |votes: Vec<Vote>| -> Vec<Option<u16>> {
+        votes.into_iter().map(|vote| vote.map(|class| class.0)).collect()
+    };
+    let expected = [Some(0), None, Some(2)];
+    for (name, content) in [
+        ("column.csv", b"0\n\n2\n".to_vec()),
+        ("row.csv", b"0,,2\n".to_vec()),
+        ("flat.npy", array::<i8>(&[3], &[0, -1, 2])),
+        ("column.npy", array::<i8>(&[3, 1], &[0, -1, 2])),
+        ("row.npy", array::<i64>(&[1, 3], &[0, -1, 2])),
+    ] {
+        let path = folder.file(name, content);
+        assert_eq!(numbers(read(&path, None).unwrap()), expected, "{name}");
+    }
+    let table = folder.file("table.csv", "1,0\n1,\n1,2\n");
+    assert_eq!(numbers(read(&table, Some(2)).unwrap()), expected);
+    let said = |path: &Path, column| read(path, column).unwrap_err().to_string();
+    assert!(said(&table, None).contains("3 rows and 2 columns"), "{}", said(&table, None));
+    assert!(said(&table, Some(0)).contains("no column 0"));
+    assert!(said(&table, Some(3)).contains("no column 3; the file has 2"));
+    let stray = folder.file("stray.csv", "0\n3\n");
+    assert!(said(&stray, None).contains("row 2, column 1: 3"), "{}", said(&stray, None));
+    let cube = folder.file("cube.npy", array::<i8>(&[1, 1, 1], &[0]));
+    assert!(said(&cube, None).contains("two dimensions"), "{}", said(&cube, None));
+}

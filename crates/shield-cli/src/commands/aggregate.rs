@@ -1,0 +1,153 @@
+//! `aggregate`: the server's work, from a folder of ballots to results that only the student can read.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::json;
+use shield::{Delta, Epsilon};
+use shield_service::ElectionFile;
+use shield_service::file_protocol::{self, Aggregated, Progress};
+use shield_service::ledger::{Accountant, Cost};
+
+use super::Output;
+use crate::console::{self, duration};
+use crate::failure::Failure;
+use crate::inputs::{ElectionArgs, on_threads, system_rng};
+
+/// Server: aggregate a folder of ballots, once
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  shield aggregate --election ward-7.toml --evaluation-key evaluation.key \
+    --ballots ballots --out results.bin\n\n\
+    Every file in the folder must be a ballot of this election; hidden files are left out. The seed of all draws is \
+    stored as results.bin.seed before the work starts, and stays with the server. Run again, the command gives the \
+    same bytes; with other ballots it refuses."
+)]
+pub(super) struct AggregateArgs {
+    #[command(flatten)]
+    election: ElectionArgs,
+
+    /// The student's evaluation key
+    #[arg(long, value_name = "FILE")]
+    evaluation_key: PathBuf,
+
+    /// Folder of ballots, under any names
+    #[arg(long, value_name = "FOLDER")]
+    ballots: PathBuf,
+
+    /// Where to write the results; their seed is stored beside them
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Number of threads [default: all cores]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+}
+
+pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
+    let file = args.election.load()?;
+    let start = Instant::now();
+    let (aggregated, threads) =
+        on_threads(args.threads, |threads| (aggregate(args, &file), threads))?;
+    let aggregated = aggregated?;
+    let seconds = start.elapsed().as_secs_f64();
+    let delta = Delta::default();
+    let spinner = console::spinner("proving the privacy figure");
+    let cost = Cost::new(&file, aggregated.voters.clone());
+    let epsilon = Accountant::default().total(&[cost], delta);
+    spinner.finish_and_clear();
+    if aggregated.again {
+        console::note("The seed was there already: these are the same results as before.");
+    }
+    if epsilon == Epsilon::INFINITE {
+        console::warn(
+            "epsilon is infinite: with offset 0 one vote can make a label possible that was not",
+        );
+    }
+    console::note(&format!(
+        "Give {} to the student. Keep {} on the server: whoever reads it knows whom the server drew.",
+        args.out.display(),
+        aggregated.seed.display()
+    ));
+    match output {
+        Output::Json => {
+            let voters = aggregated.voters.iter();
+            let voters =
+                voters.map(|(voters, samples)| json!({"voters": voters, "samples": samples}));
+            console::print_json(&json!({
+                "election": file.name(),
+                "voted": aggregated.voted,
+                "missing": aggregated.missing,
+                "voters": voters.collect::<Vec<_>>(),
+                "queries": file.election().samples(),
+                "delta": delta,
+                "epsilon": epsilon,
+                "results": args.out,
+                "seed": aggregated.seed,
+                "again": aggregated.again,
+                "seconds": seconds,
+                "threads": threads,
+            }))
+        }
+        Output::Tables => console::print(&console::properties(&[
+            ("election", file.name().to_string()),
+            ("voted", voted(&aggregated)),
+            ("voters a sample", voters(&aggregated)),
+            (
+                "privacy",
+                format!(
+                    "epsilon {epsilon:.4} for {} labels, delta {:e}: proven for all votes, safe to publish",
+                    file.election().samples(),
+                    delta.get()
+                ),
+            ),
+            ("results", args.out.display().to_string()),
+            ("took", duration(seconds)),
+        ])),
+    }
+}
+
+fn aggregate(args: &AggregateArgs, file: &ElectionFile) -> Result<Aggregated, Failure> {
+    let checking = console::progress(0, "checking");
+    let aggregating = console::progress(0, "aggregating");
+    let step = |progress| {
+        let (bar, of) = match progress {
+            Progress::Checked { of } => (&checking, of),
+            Progress::Aggregated { of } => (&aggregating, of),
+        };
+        bar.set_length(of as u64);
+        bar.inc(1);
+    };
+    let aggregated = file_protocol::aggregate(
+        file,
+        &args.evaluation_key,
+        &args.ballots,
+        &args.out,
+        &mut system_rng(),
+        &step,
+    );
+    checking.finish_and_clear();
+    aggregating.finish_and_clear();
+    Ok(aggregated?)
+}
+
+fn voted(aggregated: &Aggregated) -> String {
+    let (voted, missing) = (aggregated.voted.len(), &aggregated.missing);
+    let all = voted + missing.len();
+    if missing.is_empty() {
+        return format!("all {all} teachers");
+    }
+    let names: Vec<&str> = missing.iter().map(shield_service::Name::as_str).collect();
+    format!("{voted} of {all} teachers; without {}", names.join(", "))
+}
+
+fn voters(aggregated: &Aggregated) -> String {
+    match aggregated.voters.as_slice() {
+        [(voters, _)] => format!("{voters} on each"),
+        several => {
+            let each = several.iter().map(|(voters, samples)| format!("{voters} on {samples}"));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    }
+}

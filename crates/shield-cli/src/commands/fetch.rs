@@ -1,0 +1,79 @@
+//! `fetch`: what the server has for a party.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use shield::files;
+use shield_service::client;
+
+use super::Output;
+use crate::console;
+use crate::failure::Failure;
+use crate::inputs::InvitationArgs;
+
+/// Get the election file, the public key or the results from the server
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  shield fetch public-key --invitation teacher-amber.toml --out public.key\n  \
+    shield fetch results --invitation student.toml --out results.bin"
+)]
+pub(super) struct FetchArgs {
+    /// What to get
+    #[arg(value_enum)]
+    what: What,
+
+    #[command(flatten)]
+    invitation: InvitationArgs,
+
+    /// Where to write it
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// What the server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// What all parties agreed on
+    Election,
+    /// The key that teachers encrypt with
+    PublicKey,
+    /// What the student decrypts (student only)
+    Results,
+}
+
+pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
+    let (client, invitation) = args.invitation.client()?;
+    let election = args.invitation.election(&invitation)?;
+    check_folder(args)?;
+    match args.what {
+        What::Election => {
+            let file = client::election_file(&client, &election)?;
+            client::write(&args.out, file.canonical().as_bytes())?;
+        }
+        What::PublicKey => client::fetch_public_key(&client, &election, &args.out)?,
+        What::Results => {
+            let bar = console::progress(1, "fetching");
+            client::fetch_results(&client, &election, &args.out, |done, all| {
+                bar.set_length(u64::from(all));
+                bar.set_position(u64::from(done));
+            })?;
+            bar.finish_and_clear();
+        }
+    }
+    match output {
+        Output::Json => console::print_json(&json!({ "written": args.out })),
+        Output::Tables => console::print(&format!("written to {}\n", args.out.display())),
+    }
+}
+
+/// A folder that is not there is found before anything is fetched.
+fn check_folder(args: &FetchArgs) -> Result<(), Failure> {
+    match args.out.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            let problem = files::FileProblem::NoFolder { folder: folder.to_owned() };
+            Err(files::FileError { path: args.out.clone(), problem }.into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,90 @@
+//! `reveal`: the student reads the labels.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use shield::{Label, files};
+use shield_service::file_protocol;
+
+use super::Output;
+use crate::console::{self, percent};
+use crate::failure::Failure;
+use crate::inputs::ElectionArgs;
+
+/// Student: read the labels of an election
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  shield reveal --election ward-7.toml --secret-key keys/secret.key \
+    --results results.bin --out labels.csv\n\n\
+    Without --out the labels go to stdout, one a line; a sample without a label is an empty line."
+)]
+pub(super) struct RevealArgs {
+    #[command(flatten)]
+    election: ElectionArgs,
+
+    /// The student's secret key
+    #[arg(long, value_name = "FILE")]
+    secret_key: PathBuf,
+
+    /// What the server handed over
+    #[arg(long, value_name = "FILE")]
+    results: PathBuf,
+
+    /// True labels to compare with: one integer a sample, .npy or .csv
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+
+    /// Where to write the labels, .npy or .csv [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
+    args.out.as_deref().map(files::check_target).transpose()?;
+    let file = args.election.load()?;
+    let election = file.election();
+    let truth = args.labels.as_deref().map(files::read_labels).transpose()?;
+    if let (Some(truth), Some(path)) = (&truth, &args.labels) {
+        truth
+            .check(election.samples(), election.classes())
+            .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+    }
+    if file_protocol::is_read_by_others(&args.secret_key).unwrap_or(false) {
+        console::warn(&format!(
+            "{} can be read by others than its owner: chmod 600 it",
+            args.secret_key.display()
+        ));
+    }
+    let labels = file_protocol::reveal(&file, &args.secret_key, &args.results)?;
+    let (samples, absent) =
+        (labels.as_slice().len(), labels.as_slice().iter().filter(|label| label.is_none()).count());
+    let correct = truth.map(|truth| truth.agreement(&labels));
+    if let Some(path) = &args.out {
+        files::write_labels(path, &labels).map_err(Failure::failed)?;
+    }
+    let mut rows = vec![
+        ("election", file.name().to_string()),
+        ("labelled", format!("{} of {samples} samples", samples - absent)),
+    ];
+    if let Some(correct) = correct {
+        let share = percent(correct as f64 / samples as f64);
+        rows.push(("correct", format!("{correct} of {samples} ({share})")));
+    }
+    match (output, &args.out) {
+        (Output::Json, _) => console::print_json(&json!({
+            "election": file.name(),
+            "labels": labels.as_slice(),
+            "correct": correct,
+        })),
+        (Output::Tables, Some(path)) => {
+            rows.push(("labels", path.display().to_string()));
+            console::print(&console::properties(&rows))
+        }
+        (Output::Tables, None) => {
+            console::note(&console::properties(&rows));
+            let line = |label: &Label| label.map_or("\n".to_owned(), |class| format!("{class}\n"));
+            console::print(&labels.as_slice().iter().map(line).collect::<String>())
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! `serve`: the server of SPEED, over HTTP.
+
+use std::io::IsTerminal;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
+use clap::Args;
+use rand::TryRngCore;
+use rand::rngs::OsRng;
+use shield::Delta;
+use shield_service::client::Invitation;
+use shield_service::credentials::{Role, Token};
+use shield_service::ledger::Budget;
+use shield_service::server::tls::{self, Certificate};
+use shield_service::server::{ServeError, Service, Settings, serve};
+use tracing_subscriber::EnvFilter;
+
+use crate::console;
+use crate::failure::Failure;
+
+/// Run the server: it takes encrypted ballots and aggregates them, and can read none of them
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example, to try it out on this machine:\n  shield serve --data server-data --dev\n\n\
+    The first start writes the operator's invitation (operator.toml): with it, `shield submit election.toml`\n\
+    creates elections, and a browser signs in at the server's address with the token in it.\n\n\
+    Student and server must not collude: the one has the key, the other the ballots."
+)]
+pub(super) struct ServeArgs {
+    /// Where the data are: made if it is not there
+    #[arg(long, value_name = "FOLDER")]
+    data: PathBuf,
+
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
+    listen: SocketAddr,
+
+    /// Use a self-signed certificate for localhost, made if it is not there
+    #[arg(long, conflicts_with_all = ["certificate", "plain"])]
+    dev: bool,
+
+    /// The certificate chain, PEM
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+
+    /// The certificate's private key, PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+
+    /// Speak plain HTTP: only behind a proxy on this machine that speaks TLS
+    #[arg(long, conflicts_with = "certificate")]
+    plain: bool,
+
+    /// The address that others reach the server at [default: from --listen]
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+
+    /// A PostgreSQL URL, instead of SQLite in the data folder
+    #[arg(long, value_name = "URL", env = "SHIELD_DATABASE", hide_env_values = true)]
+    database: Option<String>,
+
+    /// The most that a group of teachers may spend in all its elections together
+    #[arg(long, value_name = "EPSILON", default_value_t = Budget::default().epsilon)]
+    budget: f64,
+
+    /// The failure probability for which costs are stated
+    #[arg(long, value_name = "D", default_value_t = Delta::default())]
+    delta: Delta,
+
+    /// The operator's invitation: written at the first start, read at later ones
+    #[arg(long, value_name = "FILE", default_value = "operator.toml")]
+    operator: PathBuf,
+
+    /// How many uploads are taken at once; others are asked to come back
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    uploads: usize,
+}
+
+pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
+    if !(args.budget > 0.0 && args.budget.is_finite()) {
+        return Err(Failure::bad_input(format!(
+            "--budget is {}; give a number above 0",
+            args.budget
+        )));
+    }
+    if args.uploads == 0 {
+        return Err(Failure::bad_input("--uploads is 0; give 1 or more"));
+    }
+    log_to_stderr();
+    let certificate = certificate(args)?;
+    let listener = TcpListener::bind(args.listen).map_err(|error| {
+        let remedy = "choose another address with --listen, or stop what listens there";
+        Failure::failed(format!("cannot listen on {}: {error}; {remedy}", args.listen))
+    })?;
+    let address = listener.local_addr().map_err(Failure::failed)?;
+    let url = args.public_url.clone().unwrap_or_else(|| {
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}")
+    });
+    let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
+    runtime.block_on(async {
+        let settings = Settings {
+            data: args.data.clone(),
+            database: args.database.clone(),
+            budget: Budget { epsilon: args.budget, delta: args.delta },
+            uploads: args.uploads,
+            patience: Duration::from_secs(20),
+        };
+        let service = Service::open(&settings).await.map_err(|error| match error {
+            ServeError::Locked(_) => Failure::bad_input(error),
+            _ => Failure::failed(format!("{}: {error}", args.data.display())),
+        })?;
+        let operator = operator(args, &url, certificate.as_ref())?;
+        service.add_operator(&operator.token.hash()).await.map_err(Failure::failed)?;
+        console::note(&format!("shield serves at {url}, data in {}", args.data.display()));
+        console::note(&format!("operator's invitation: {}", args.operator.display()));
+        serve(service, listener, certificate, stop()).await.map_err(Failure::failed)
+    })
+}
+
+fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
+    match (&args.certificate, &args.key) {
+        (Some(chain), Some(key)) => {
+            for path in [chain, key] {
+                fs::metadata(path)
+                    .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+            }
+            Ok(Some(Certificate { chain: chain.clone(), key: key.clone() }))
+        }
+        _ if args.dev => {
+            let failed =
+                |error: io::Error| Failure::failed(format!("{}: {error}", args.data.display()));
+            Ok(Some(tls::self_signed(&args.data).map_err(failed)?))
+        }
+        _ if args.plain => {
+            if !args.listen.ip().is_loopback() {
+                return Err(Failure::bad_input(
+                    "--plain would send tokens in the clear; listen on 127.0.0.1, or give --certificate and --key",
+                ));
+            }
+            Ok(None)
+        }
+        _ => Err(Failure::bad_input(
+            "there is no certificate; give --certificate and --key, or --dev to try things out on this machine",
+        )),
+    }
+}
+
+/// The operator's invitation: the one of last time, or a new one.
+fn operator(
+    args: &ServeArgs,
+    url: &str,
+    certificate: Option<&Certificate>,
+) -> Result<Invitation, Failure> {
+    let path: &Path = &args.operator;
+    if path.exists() {
+        return Ok(Invitation::read(path)?);
+    }
+    // A certificate of the operator's own is signed by an authority that clients know; only ours is not.
+    let pem = match certificate {
+        Some(certificate) if args.dev => {
+            Some(fs::read_to_string(&certificate.chain).map_err(Failure::failed)?)
+        }
+        _ => None,
+    };
+    let token = Token::random(&mut OsRng.unwrap_err());
+    let invitation = Invitation::new(url, &Role::Operator, None, pem.as_deref(), token);
+    invitation
+        .write(path)
+        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    Ok(invitation)
+}
+
+/// Lines for people on a terminal, JSON for everything else. `RUST_LOG` chooses what.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("info,tower_http=warn,sqlx=warn"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A second call in one process would be a mistake of ours, and harmless.
+    let _ = if io::stderr().is_terminal() {
+        builder.with_target(false).try_init()
+    } else {
+        builder.json().flatten_event(true).try_init()
+    };
+}
+
+/// Ends at the first Ctrl-C or termination signal.
+async fn stop() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = interrupt.await;
+}

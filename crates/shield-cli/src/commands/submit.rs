@@ -1,0 +1,117 @@
+//! `submit`: whatever a party has for the server: an election file, keys, a ballot.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rand::TryRngCore;
+use rand::rngs::OsRng;
+use serde_json::json;
+use shield_bfv::codec::{Header, Kind};
+use shield_service::client;
+
+use super::Output;
+use crate::console;
+use crate::failure::Failure;
+use crate::inputs::{InvitationArgs, read_election};
+
+/// Send the server what it needs: an election file (operator), keys (student) or a ballot (teacher)
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  shield submit --invitation operator.toml election.toml --invitations invitations\n  \
+    shield submit --invitation invitations/student.toml keys/public.key keys/evaluation.key\n  \
+    shield submit --invitation invitations/teacher-amber.toml amber.ballot\n\n\
+    Sending the same again is harmless, so a submission that was interrupted can be repeated."
+)]
+pub(super) struct SubmitArgs {
+    #[command(flatten)]
+    invitation: InvitationArgs,
+
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Where the invitations of a new election are written, one a party
+    #[arg(long, value_name = "FOLDER", default_value = "invitations")]
+    invitations: PathBuf,
+}
+
+/// What a file is, told by how it starts.
+enum Submission {
+    Election,
+    Key(&'static str),
+    Ballot,
+}
+
+pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
+    let (client, invitation) = args.invitation.client()?;
+    let mut submitted = Vec::new();
+    for path in &args.files {
+        let what = match kind_of(path)? {
+            Submission::Election => {
+                let file = read_election(path)?;
+                let rng = &mut OsRng.unwrap_err();
+                let written =
+                    client::create_election(&client, &invitation, &file, &args.invitations, rng)?;
+                if output == Output::Tables {
+                    let folder = args.invitations.display();
+                    console::print(&format!(
+                        "{} is created; send each party its own invitation ({} files in {folder})\n",
+                        file.name(),
+                        written.len(),
+                    ))?;
+                }
+                "election"
+            }
+            Submission::Key(kind) => {
+                let election = args.invitation.election(&invitation)?;
+                client::submit_key(&client, &election, kind, path)?;
+                if output == Output::Tables {
+                    console::print(&format!("the {kind} key is with the server\n"))?;
+                }
+                kind
+            }
+            Submission::Ballot => {
+                let bar = console::progress(1, "submitting");
+                client::submit_ballot(&client, &invitation, path, |done, all| {
+                    bar.set_length(u64::from(all));
+                    bar.set_position(u64::from(done));
+                })?;
+                bar.finish_and_clear();
+                if output == Output::Tables {
+                    console::print("the ballot is with the server\n")?;
+                }
+                "ballot"
+            }
+        };
+        submitted.push(json!({ "file": path, "kind": what }));
+    }
+    match output {
+        Output::Json => console::print_json(&json!({ "submitted": submitted })),
+        Output::Tables => Ok(()),
+    }
+}
+
+fn kind_of(path: &Path) -> Result<Submission, Failure> {
+    let named = |problem: String| Failure::bad_input(format!("{}: {problem}", path.display()));
+    let mut start = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(512).read_to_end(&mut start))
+        .map_err(|error| named(error.to_string()))?;
+    if start.starts_with(b"SHLB") {
+        return Ok(Submission::Ballot);
+    }
+    if !start.starts_with(b"SHLD") {
+        return Ok(Submission::Election);
+    }
+    match Header::read(&start).map_err(|error| named(error.to_string()))?.kind {
+        Kind::PublicKey => Ok(Submission::Key("public")),
+        Kind::EvaluationKey => Ok(Submission::Key("evaluation")),
+        Kind::SecretKey => Err(named(
+            "this is the secret key; it stays with the student, and the server must never have it"
+                .to_owned(),
+        )),
+        kind => Err(named(format!("this is a {kind}; submit the file that `shield vote` wrote"))),
+    }
+}

@@ -1,0 +1,108 @@
+//! SPEED over files: for parties who send each other files instead of running a server.
+//!
+//! | step | party | takes | makes |
+//! |---|---|---|---|
+//! | [`make_keys`] | student | the election file | `secret.key`, `public.key`, `evaluation.key` |
+//! | [`cast`] | teacher | the public key, its own votes | a ballot |
+//! | [`aggregate`] | server | the evaluation key, a folder of ballots | results, and the seed they came from |
+//! | [`reveal`] | student | the secret key, the results | labels |
+//!
+//! Every file carries the digest of the election file, so that one of another election is named and refused. The
+//! server's work is frozen before it starts: see [`freeze`].
+
+mod aggregate;
+mod ballot;
+mod ballot_folder;
+mod error;
+pub mod freeze;
+mod keys;
+mod reveal;
+mod write_new;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+pub use aggregate::{Aggregated, Progress, aggregate};
+pub use ballot::{Cast, cast, read_votes};
+pub use error::{FileProtocolError, Problem, Refused};
+pub use keys::{KeyFiles, MadeKeys, make_keys};
+pub use reveal::{is_read_by_others, reveal};
+
+use crate::bundle::{BundleError, BundleWriter, Content};
+use crate::election_file::{self, ElectionFile};
+
+/// Reads an election file.
+pub fn read_election(path: &Path) -> Result<ElectionFile, FileProtocolError> {
+    let refuse = |problem| Refused { path: path.to_owned(), problem };
+    let bytes = read_bounded(path, election_file::MAX_BYTES).map_err(refuse)?;
+    let text = String::from_utf8(bytes).map_err(|_| refuse(Problem::NotText))?;
+    Ok(ElectionFile::parse(&text).map_err(|error| refuse(error.into()))?)
+}
+
+/// A file's bytes, and at most one more than `limit`: enough for a decoder to see that there are too many.
+fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Problem> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(Problem::Folder);
+    }
+    // Room for all at once: a vector that grows leaves copies behind, and some of these files are secret.
+    let room = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(limit) + 1;
+    let mut bytes = Vec::with_capacity(room);
+    file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Refuses a file to be written into a folder that is not there, before any work is done.
+fn check_folder_of(path: &Path) -> Result<(), FileProtocolError> {
+    let folder = write_new::folder_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let problem = Problem::NoFolder { folder: folder.to_owned() };
+    Err(Refused { path: path.to_owned(), problem }.into())
+}
+
+/// How many batches an election has, as bundles count them.
+fn parts(batches: usize) -> u32 {
+    u32::try_from(batches).expect("an election has at most 100,000,000 samples")
+}
+
+/// Writes a bundle part by part, whole or not at all.
+fn write_bundle(
+    path: &Path,
+    content: Content,
+    file: &ElectionFile,
+    batches: usize,
+    mut part: impl FnMut(usize) -> Result<Vec<u8>, FileProtocolError>,
+) -> Result<(), FileProtocolError> {
+    let system = |error| match error {
+        BundleError::Io(error) => error,
+        other => io::Error::other(other),
+    };
+    let mut failure = None;
+    let written = shield::files::write_atomically(path, |to| {
+        let mut writer =
+            BundleWriter::new(to, content, &file.digest(), parts(batches)).map_err(system)?;
+        for batch in 0..batches {
+            match part(batch) {
+                Ok(bytes) => writer.part(&bytes).map_err(system)?,
+                Err(error) => {
+                    failure = Some(error);
+                    return Err(io::Error::other("a part could not be made"));
+                }
+            }
+        }
+        Ok(())
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => {
+            written.map_err(|source| FileProtocolError::Write { path: path.to_owned(), source })
+        }
+    }
+}

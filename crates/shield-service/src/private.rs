@@ -1,0 +1,56 @@
+//! Files and folders that only their owner can open.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Makes a folder that only its owner enters, unless it is there.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}
+
+/// Writes a file that only its owner reads: whole or not at all, and never over another.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // A temporary file is its owner's alone from the start.
+    let mut file =
+        tempfile::Builder::new().prefix(".shield-").suffix(".tmp").tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_else_reads_and_nothing_is_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a").join("b");
+        make_folder(&inner).unwrap();
+        make_folder(&inner).unwrap();
+        let path = inner.join("secret");
+        write(&path, b"first").unwrap();
+        assert_eq!(write(&path, b"second").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::read_dir(&inner).unwrap().count(), 1, "nothing is left over");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&path), mode(&inner)), (0o600, 0o700));
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Creating, watching, closing and calling off elections.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use rand::TryRngCore;
+use rand::rngs::OsRng;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shield::backend::Backend;
+use shield::{Epsilon, Seed};
+
+use super::caller::Caller;
+use super::problem::Problem;
+use super::{Service, Setup};
+use crate::credentials::{Role, TokenHash, hex};
+use crate::election_file::ElectionFile;
+use crate::ledger::{Account, Cost, Entry};
+use crate::name::Name;
+use crate::store::{Stage, Stored, StoredBallot, StoredElection, VoterCounts, presence_from_text};
+
+/// What the operator sends: the file, and the hashes of the tokens in the invitations.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewElection {
+    /// The election file, as TOML.
+    pub file: String,
+    /// The hash of the student's token.
+    pub student: TokenHash,
+    /// The hash of each teacher's token, by name.
+    pub teachers: BTreeMap<String, TokenHash>,
+}
+
+/// What a party learns about an election.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// The group whose budget pays.
+    pub group: String,
+    /// Where it stands.
+    pub stage: String,
+    /// The digest of the election file: the same for all parties.
+    pub digest: String,
+    /// The name of the student's keys, once there are any.
+    pub key_id: Option<String>,
+    /// How many samples are to be labelled.
+    pub samples: usize,
+    /// How many batches they make.
+    pub batches: usize,
+    /// Batches aggregated so far.
+    pub released_batches: usize,
+    /// How many teachers may vote.
+    pub teachers: usize,
+    /// How many have voted on every batch.
+    pub voted: usize,
+    /// Who has; not for teachers.
+    pub voters: Option<Vec<String>>,
+    /// How many voters every sample must have.
+    pub quorum: u32,
+    /// When the last ballot is taken.
+    pub deadline: Option<Timestamp>,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it was closed.
+    pub closed: Option<Timestamp>,
+    /// What the aggregation stumbled over.
+    pub problem: Option<String>,
+    /// What it costs: set aside until it is closed, spent from then on.
+    pub epsilon: Option<f64>,
+    /// The failure probability for which that is stated.
+    pub delta: f64,
+    /// The batches of the calling teacher that have arrived.
+    pub submitted: Option<Vec<Submitted>>,
+}
+
+/// A batch of the calling teacher's ballot that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// The batch.
+    pub batch: u32,
+    /// The BLAKE3 hash of its bytes.
+    pub hash: String,
+}
+
+pub(super) async fn create(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Json(new): Json<NewElection>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    caller.operator()?;
+    let file = ElectionFile::parse(&new.file).map_err(|error| {
+        let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
+        Problem::unusable(&error).with("mistakes", mistakes)
+    })?;
+    let name = file.name().clone();
+    let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
+    for (number, teacher) in (0..).zip(file.teachers()) {
+        let hash = new.teachers.get(teacher.as_str()).ok_or_else(|| {
+            Problem::unusable(format!("the token's hash of the teacher {teacher} is missing"))
+        })?;
+        tokens.push((hash.clone(), Role::Teacher { election: name.clone(), teacher: number }));
+    }
+    if new.teachers.len() != file.teachers().len() {
+        return Err(Problem::unusable("there are tokens for teachers who are not in the file"));
+    }
+    if file.deadline().is_some_and(|deadline| deadline <= Timestamp::now()) {
+        return Err(Problem::unusable("the deadline has passed; set a later one"));
+    }
+    // One at a time: two elections that fit the budget only one by one must not both get in.
+    let _one_at_a_time = service.booking.lock().await;
+    let known = match service.store.election(&name).await {
+        Ok(_) => true,
+        Err(crate::store::StoreError::NoElection) => false,
+        Err(error) => return Err(error.into()),
+    };
+    if !known {
+        let agreed = vec![(file.quorum(), file.election().samples() as u64)];
+        let others = service.costs(&file).await?;
+        service.afford(&file, others, agreed).await?;
+    }
+    let stored = service.store.create_election(&file, &tokens).await?;
+    let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
+    if stored == Stored::New {
+        tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+    }
+    Ok((status, Json(json!({ "name": name, "digest": hex(&file.digest()) }))))
+}
+
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+) -> Result<Json<Vec<Status>>, Problem> {
+    caller.operator()?;
+    let mut statuses = Vec::new();
+    for election in service.store.elections().await? {
+        statuses.push(service.status(&election, &Role::Operator).await?);
+    }
+    Ok(Json(statuses))
+}
+
+pub(super) async fn status(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Path(name): Path<Name>,
+) -> Result<Json<Status>, Problem> {
+    caller.party(&name)?;
+    let election = service.store.election(&name).await?;
+    Ok(Json(service.status(&election, &caller.0).await?))
+}
+
+pub(super) async fn file(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Path(name): Path<Name>,
+) -> Result<String, Problem> {
+    caller.party(&name)?;
+    Ok(service.setup(&name).await?.file.canonical())
+}
+
+pub(super) async fn close(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Path(name): Path<Name>,
+) -> Result<(StatusCode, Json<Status>), Problem> {
+    caller.student_or_operator(&name)?;
+    service.close(&name).await?;
+    let election = service.store.election(&name).await?;
+    Ok((StatusCode::ACCEPTED, Json(service.status(&election, &caller.0).await?)))
+}
+
+pub(super) async fn withdraw(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Path(name): Path<Name>,
+) -> Result<StatusCode, Problem> {
+    caller.operator()?;
+    service.store.withdraw(&name).await?;
+    tracing::info!(election = %name, "election withdrawn");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn ledger(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+) -> Result<Json<Vec<Account>>, Problem> {
+    caller.operator()?;
+    Ok(Json(service.accounts().await?))
+}
+
+/// The teachers with a ballot for every batch, by number.
+pub(crate) fn complete(ballots: &[StoredBallot], batches: usize) -> Vec<u32> {
+    ballots
+        .chunk_by(|a, b| a.teacher == b.teacher)
+        .filter(|own| own.len() == batches)
+        .map(|own| own[0].teacher)
+        .collect()
+}
+
+impl Service {
+    /// Freezes the ballots, books the cost, and wakes the aggregation.
+    pub(crate) async fn close(&self, name: &Name) -> Result<Stored, Problem> {
+        let setup = self.setup(name).await?;
+        let seed = Seed::random(&mut OsRng.unwrap_err());
+        let _one_at_a_time = self.booking.lock().await;
+        // Read before the transaction: inside it, a second connection might never come, with all of them waiting in
+        // line behind the row that the transaction holds.
+        let others = self.costs(&setup.file).await?;
+        let stored = self
+            .store
+            .close(name, &seed, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
+                let voters = voters(&setup, ballots)?;
+                self.afford(&setup.file, others, voters.clone()).await?;
+                Ok(voters)
+            })
+            .await?;
+        tracing::info!(election = %name, again = stored == Stored::Again, "election closed");
+        self.work.notify_one();
+        Ok(stored)
+    }
+
+    /// Refuses what the group's budget cannot pay, with the numbers.
+    async fn afford(
+        &self,
+        file: &ElectionFile,
+        mut costs: Vec<Cost>,
+        voters: VoterCounts,
+    ) -> Result<(), Problem> {
+        let before = self.total(costs.clone()).await?;
+        let cost = Cost::new(file, voters);
+        let alone = self.total(vec![cost.clone()]).await?;
+        costs.push(cost);
+        let after = self.total(costs).await?;
+        if after.get() <= self.budget.epsilon {
+            return Ok(());
+        }
+        let detail = format!(
+            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its own and \
+             would bring it to {} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
+            file.group(),
+            short(before),
+            self.budget.epsilon,
+            short(alone),
+            short(after),
+            self.budget.delta,
+        );
+        Err(Problem::conflict("budget", detail)
+            .with("budget", self.budget.epsilon)
+            .with("before", number(before))
+            .with("alone", number(alone))
+            .with("after", number(after)))
+    }
+
+    /// What the other elections of a file's group cost, spent or set aside.
+    async fn costs(&self, file: &ElectionFile) -> Result<Vec<Cost>, Problem> {
+        let mut costs = Vec::new();
+        for booking in self.store.bookings(file.group()).await? {
+            if booking.election != *file.name() {
+                let other = self.store.election(&booking.election).await?.file;
+                costs.push(Cost::new(&other, booking.voters));
+            }
+        }
+        Ok(costs)
+    }
+
+    /// The epsilon of some releases together, computed away from the threads that answer.
+    async fn total(&self, costs: Vec<Cost>) -> Result<Epsilon, Problem> {
+        let (accountant, delta) = (Arc::clone(&self.accountant), self.budget.delta);
+        tokio::task::spawn_blocking(move || accountant.total(&costs, delta))
+            .await
+            .map_err(Problem::internal)
+    }
+
+    /// Every group's account.
+    pub(crate) async fn accounts(&self) -> Result<Vec<Account>, Problem> {
+        let elections = self.store.elections().await?;
+        let files: BTreeMap<&Name, &ElectionFile> =
+            elections.iter().map(|election| (election.file.name(), &election.file)).collect();
+        let groups: BTreeSet<&Name> = files.values().map(|file| file.group()).collect();
+        let mut accounts = Vec::new();
+        for group in groups {
+            let mut entries = Vec::new();
+            let (mut spent, mut reserved) = (Vec::new(), Vec::new());
+            for booking in self.store.bookings(group).await? {
+                // One that was created since the list was read comes with the next look.
+                let Some(file) = files.get(&booking.election) else { continue };
+                let cost = Cost::new(file, booking.voters.clone());
+                if booking.spent {
+                    spent.push(cost.clone());
+                }
+                reserved.push(cost.clone());
+                entries.push(Entry {
+                    election: booking.election.to_string(),
+                    spent: booking.spent,
+                    queries: booking.voters.iter().map(|&(_, queries)| queries).sum(),
+                    voters: booking.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0),
+                    epsilon: self.total(vec![cost]).await?,
+                });
+            }
+            accounts.push(Account {
+                group: group.to_string(),
+                entries,
+                spent: self.total(spent).await?,
+                reserved: self.total(reserved).await?,
+                budget: self.budget.epsilon,
+                delta: self.budget.delta,
+            });
+        }
+        Ok(accounts)
+    }
+
+    /// An election as one of its parties may see it.
+    pub(crate) async fn status(
+        &self,
+        election: &StoredElection,
+        role: &Role,
+    ) -> Result<Status, Problem> {
+        let file = &election.file;
+        let name = file.name();
+        let batches = file.batches();
+        let ballots = self.store.ballots(name).await?;
+        let voted = complete(&ballots, batches);
+        let names = || {
+            voted
+                .iter()
+                .filter_map(|&number| file.teachers().get(number as usize))
+                .map(Name::to_string)
+        };
+        let booking = self.store.bookings(file.group()).await?;
+        let booking = booking.into_iter().find(|booking| booking.election == *name);
+        let epsilon = match booking {
+            Some(booking) => Some(self.total(vec![Cost::new(file, booking.voters)]).await?.get()),
+            None => None,
+        };
+        let submitted = match role {
+            Role::Teacher { teacher, .. } => {
+                let own = ballots.iter().filter(|ballot| ballot.teacher == *teacher);
+                let submitted = |ballot: &StoredBallot| Submitted {
+                    batch: ballot.batch,
+                    hash: ballot.hash.clone(),
+                };
+                Some(own.map(submitted).collect())
+            }
+            _ => None,
+        };
+        Ok(Status {
+            name: name.to_string(),
+            group: file.group().to_string(),
+            stage: election.stage.name().to_owned(),
+            digest: hex(&file.digest()),
+            key_id: self.store.key(name, "public").await?.map(|key| key.key_id),
+            samples: file.election().samples(),
+            batches,
+            released_batches: self.store.releases(name).await?.len(),
+            teachers: file.teachers().len(),
+            voted: voted.len(),
+            voters: (!matches!(role, Role::Teacher { .. })).then(|| names().collect()),
+            quorum: file.quorum(),
+            deadline: file.deadline(),
+            created: election.created,
+            closed: election.closed,
+            problem: election.problem.clone(),
+            epsilon: epsilon.filter(|epsilon| epsilon.is_finite()),
+            delta: self.budget.delta.get(),
+            submitted,
+        })
+    }
+
+    /// Closes what is past its deadline and has its quorum.
+    pub(crate) async fn close_overdue(&self) -> Result<(), Problem> {
+        for election in self.store.elections().await? {
+            let overdue = election.file.deadline().is_some_and(|at| at <= Timestamp::now());
+            if election.stage == Stage::Open && overdue {
+                let name = election.file.name();
+                if let Err(problem) = self.close(name).await {
+                    self.incident(Some(name), problem.detail());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An epsilon with three decimals, rounded up: a bound stays one.
+pub(crate) fn short(epsilon: Epsilon) -> String {
+    match epsilon.get() {
+        infinite if infinite.is_infinite() => "inf".to_owned(),
+        finite => format!("{:.3}", (finite * 1000.0).ceil() / 1000.0),
+    }
+}
+
+/// An epsilon for JSON, which knows no infinity.
+fn number(epsilon: Epsilon) -> Value {
+    serde_json::to_value(epsilon).unwrap_or(Value::Null)
+}
+
+/// How many samples have how many voters, if all of them have a quorum.
+fn voters(setup: &Setup, ballots: &[StoredBallot]) -> Result<VoterCounts, Problem> {
+    let file = &setup.file;
+    let complete = complete(ballots, setup.backend.batches());
+    let mut counts = vec![0_u32; file.election().samples()];
+    for ballot in ballots.iter().filter(|ballot| complete.binary_search(&ballot.teacher).is_ok()) {
+        let samples = setup.backend.batch(ballot.batch as usize);
+        let presence = presence_from_text(samples.len(), &ballot.presence)
+            .ok_or_else(|| Problem::internal("a stored presence is damaged"))?;
+        for (place, count) in counts[samples].iter_mut().enumerate() {
+            *count += u32::from(presence.contains(place));
+        }
+    }
+    let quorum = file.quorum();
+    let short = counts.iter().filter(|&&count| count < quorum).count();
+    if short > 0 {
+        let detail = format!(
+            "{} of {} teachers have voted, and {short} of {} samples have fewer voters than the quorum of {quorum}; \
+             wait for more ballots",
+            complete.len(),
+            file.teachers().len(),
+            counts.len(),
+        );
+        return Err(Problem::conflict("quorum", detail)
+            .with("voted", complete.len())
+            .with("quorum", quorum));
+    }
+    let mut voters: BTreeMap<u32, u64> = BTreeMap::new();
+    for count in counts {
+        *voters.entry(count).or_default() += 1;
+    }
+    Ok(voters.into_iter().collect())
+}

@@ -1,0 +1,357 @@
+//! The server: an HTTP API over the store, and one worker that aggregates.
+
+mod caller;
+mod elections;
+mod metrics;
+mod objects;
+mod page;
+mod problem;
+mod routes;
+mod sessions;
+#[cfg(test)]
+mod tests;
+pub mod tls;
+mod upload;
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use jiff::Timestamp;
+use serde::Serialize;
+use shield_bfv::BfvBackend;
+use thiserror::Error;
+use tokio::sync::{Notify, Semaphore};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::timeout::TimeoutLayer;
+use tower_http::trace::TraceLayer;
+
+use crate::aggregation;
+use crate::credentials::{Role, TokenHash};
+use crate::election_file::ElectionFile;
+use crate::ledger::{Accountant, Budget};
+use crate::name::Name;
+use crate::private;
+use crate::store::{Store, StoreError};
+use caller::Caller;
+pub(crate) use elections::complete;
+pub use elections::{NewElection, Status, Submitted};
+use metrics::Metrics;
+pub(crate) use objects::key_id;
+use problem::Problem;
+
+/// The API's description, for programs and the people who write them.
+pub const OPENAPI: &str = include_str!("openapi.json");
+
+/// Largest body of a request that is not an upload.
+const SMALL_BODY: usize = 16 << 20;
+
+/// How the server is to run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the data are.
+    pub data: PathBuf,
+    /// A PostgreSQL URL; SQLite in the data folder without one.
+    pub database: Option<String>,
+    /// What each group may spend.
+    pub budget: Budget,
+    /// How many uploads are taken at once.
+    pub uploads: usize,
+    /// How long an uploader may take for the next piece.
+    pub patience: Duration,
+}
+
+/// Why the server could not run.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The store would not open.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another server has the data folder.
+    #[error("{}: another server is running on this data folder; stop it first", .0.display())]
+    Locked(PathBuf),
+    /// The network, or the certificate.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// An election and its engine, ready to use.
+pub(crate) struct Setup {
+    pub(crate) file: ElectionFile,
+    pub(crate) backend: BfvBackend,
+}
+
+/// Something that went wrong, for the people who run the server.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Incident {
+    pub(crate) moment: Timestamp,
+    pub(crate) election: Option<String>,
+    pub(crate) message: String,
+}
+
+/// Everything that the handlers share.
+pub struct Service {
+    pub(crate) store: Store,
+    pub(crate) accountant: Arc<Accountant>,
+    pub(crate) budget: Budget,
+    pub(crate) metrics: Metrics,
+    /// How many uploads may still come in.
+    pub(crate) uploads: Semaphore,
+    /// How long an uploader may take for the next piece.
+    pub(crate) patience: Duration,
+    /// How many of them may be checked at once.
+    pub(crate) checks: Semaphore,
+    /// Held while a cost is compared with the budget and booked.
+    pub(crate) booking: tokio::sync::Mutex<()>,
+    /// Wakes the worker.
+    pub(crate) work: Notify,
+    page: page::Page,
+    setups: Mutex<HashMap<Name, Arc<Setup>>>,
+    incidents: Mutex<VecDeque<Incident>>,
+    stopping: AtomicBool,
+    /// Held as long as the server runs.
+    _lock: fs::File,
+}
+
+impl Service {
+    /// Opens the store.
+    pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
+        // The lock comes first: opening the store sweeps up what looks left over, and what another server is
+        // receiving right now looks just like that.
+        private::make_folder(&settings.data)?;
+        let lock = fs::File::create(settings.data.join("lock"))?;
+        lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
+        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Arc::new(Self {
+            store,
+            accountant: Arc::default(),
+            budget: settings.budget,
+            metrics: Metrics::new(),
+            uploads: Semaphore::new(settings.uploads),
+            patience: settings.patience,
+            checks: Semaphore::new(cores),
+            booking: tokio::sync::Mutex::new(()),
+            work: Notify::new(),
+            page: page::Page::default(),
+            setups: Mutex::default(),
+            incidents: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            _lock: lock,
+        }))
+    }
+
+    /// Lets the bearer of a token run the server.
+    pub async fn add_operator(&self, token: &TokenHash) -> Result<(), StoreError> {
+        self.store.add_token(token, &Role::Operator).await
+    }
+
+    /// Lets the bearer of a token read the metrics.
+    pub async fn add_monitor(&self, token: &TokenHash) -> Result<(), StoreError> {
+        self.store.add_token(token, &Role::Monitor).await
+    }
+
+    pub(crate) async fn setup(&self, name: &Name) -> Result<Arc<Setup>, Problem> {
+        let known = || self.setups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(setup) = known().get(name) {
+            return Ok(Arc::clone(setup));
+        }
+        let file = self.store.election(name).await?.file;
+        let make = tokio::task::spawn_blocking(move || Setup { backend: file.backend(), file });
+        let setup = Arc::new(make.await.map_err(Problem::internal)?);
+        let mut known = known();
+        // An engine takes a few megabytes; elections that are over need none.
+        if known.len() >= 32 {
+            known.clear();
+        }
+        known.insert(name.clone(), Arc::clone(&setup));
+        Ok(setup)
+    }
+
+    /// Remembers that something went wrong, among the latest few.
+    pub(crate) fn incident(&self, election: Option<&Name>, message: &str) {
+        const KEPT: usize = 50;
+        let mut incidents = self.incidents.lock().unwrap_or_else(PoisonError::into_inner);
+        let election = election.map(Name::to_string);
+        // What is tried again and again is one incident, not fifty.
+        incidents.retain(|known| known.election != election || known.message != message);
+        incidents.push_front(Incident {
+            moment: Timestamp::now(),
+            election,
+            message: message.to_owned(),
+        });
+        incidents.truncate(KEPT);
+    }
+
+    pub(crate) fn incidents(&self) -> Vec<Incident> {
+        self.incidents.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// The API.
+pub(crate) fn router(service: Arc<Service>) -> Router {
+    let request_id = HeaderName::from_static("x-request-id");
+    let no_store = SetResponseHeaderLayer::if_not_present(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-store"),
+    );
+    let no_sniff = SetResponseHeaderLayer::overriding(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    let trace = TraceLayer::new_for_http().make_span_with(|request: &Request| {
+        let id =
+            request.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or("");
+        tracing::info_span!("request", id, method = %request.method(), path = request.uri().path())
+    });
+    // Who has no token learns nothing about what else is wrong with a request.
+    let guard = middleware::from_fn_with_state(Arc::clone(&service), caller::admit);
+    let guarded = routes::guarded().router.fallback(nothing_here).layer(guard);
+    routes::open()
+        .router
+        .merge(guarded)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::map_response(problem::uniform))
+        .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
+        .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_mins(2)))
+        .layer(middleware::from_fn(problem::speak_problems))
+        .layer(no_store)
+        .layer(no_sniff)
+        .layer(trace)
+        .layer(PropagateRequestIdLayer::new(request_id.clone()))
+        .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
+        .with_state(service)
+}
+
+async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Problem> {
+    service.store.ping().await?;
+    Ok("ok\n")
+}
+
+async fn metrics_text(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    if !matches!(caller.0, Role::Operator | Role::Monitor) {
+        return Err(Problem::forbidden("only the operator and monitors may do this"));
+    }
+    let text = service.metrics.text().map_err(Problem::internal)?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+async fn openapi(_caller: Caller) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+async fn incidents(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+) -> Result<axum::Json<Vec<Incident>>, Problem> {
+    caller.operator()?;
+    Ok(axum::Json(service.incidents()))
+}
+
+async fn nothing_here(_caller: Caller) -> Problem {
+    Problem::not_found("there is nothing at this address; GET /v1/openapi.json lists what there is")
+}
+
+async fn not_allowed(_caller: Caller) -> Problem {
+    let detail = "this address does not take that method; GET /v1/openapi.json lists what it takes";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail)
+}
+
+/// Counts and times every request.
+async fn observe(
+    State(service): State<Arc<Service>>,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let start = Instant::now();
+    let method = request.method().to_string();
+    let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
+    let response = next.run(request).await;
+    let status = response.status().as_u16();
+    service.metrics.requests.get_or_create(&metrics::Request { method, route, status }).inc();
+    service.metrics.request_seconds.observe(start.elapsed().as_secs_f64());
+    response
+}
+
+/// Answers on a socket until `stop` comes, then finishes what is under way.
+///
+/// Without a certificate it speaks plain HTTP: for tests, or behind a proxy on the same machine.
+pub async fn serve(
+    service: Arc<Service>,
+    listener: TcpListener,
+    certificate: Option<tls::Certificate>,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    // Only the first call in a process installs; the others find it there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    listener.set_nonblocking(true)?;
+    let handle: Handle<SocketAddr> = Handle::new();
+    service.page.tls.store(certificate.is_some(), Ordering::Relaxed);
+    let worker = tokio::spawn(aggregation::run(Arc::clone(&service)));
+    let application = router(Arc::clone(&service)).into_make_service();
+    let answer = async {
+        let Some(certificate) = certificate else {
+            let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
+            be_patient(server.http_builder());
+            return server.serve(application).await;
+        };
+        let config = RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
+        let config = config.map_err(|error| {
+            let chain = certificate.chain.display();
+            io::Error::new(error.kind(), format!("{chain}: {error}; give a PEM chain and its key"))
+        })?;
+        let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
+        be_patient(server.http_builder());
+        server.serve(application).await
+    };
+    tokio::pin!(answer);
+    let answered = tokio::select! {
+        answered = &mut answer => answered,
+        () = stop => {
+            tracing::info!("stopping: finishing what is under way");
+            service.stopping.store(true, Ordering::Relaxed);
+            service.work.notify_one();
+            handle.graceful_shutdown(Some(Duration::from_secs(30)));
+            answer.await
+        }
+    };
+    service.stopping.store(true, Ordering::Relaxed);
+    service.work.notify_one();
+    let _ = worker.await;
+    Ok(answered?)
+}
+
+/// Callers who send their headers too slowly are sent away.
+fn be_patient(
+    builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>,
+) {
+    builder
+        .http1()
+        .timer(hyper_util::rt::TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(10));
+}

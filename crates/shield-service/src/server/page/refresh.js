@@ -1,0 +1,42 @@
+"use strict";
+// Fetches the page again every two seconds while it is looked at, and replaces the parts that have changed.
+(() => {
+  const warning = document.getElementById("connection");
+  let latest = Date.now();
+  let busy = false;
+
+  const replace = (part, fresh) => {
+    if (part.innerHTML === fresh.innerHTML) return;
+    const open = [...part.querySelectorAll("details[open]")].map((details) => details.id);
+    const focused = part.contains(document.activeElement) && document.activeElement.closest("[id]")?.id;
+    part.replaceChildren(...fresh.childNodes);
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    if (focused) document.getElementById(focused)?.querySelector("summary")?.focus({ preventScroll: true });
+  };
+
+  const refresh = async () => {
+    if (document.hidden || busy) return;
+    busy = true;
+    try {
+      const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(10000) });
+      if (answer.status === 401) return location.reload();
+      if (!answer.ok) throw new Error(String(answer.status));
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const part of document.querySelectorAll("[data-live]")) {
+        const fresh = page.getElementById(part.id);
+        if (fresh) replace(part, fresh);
+      }
+      latest = Date.now();
+      warning.hidden = true;
+    } catch {
+      const seconds = Math.round((Date.now() - latest) / 1000);
+      warning.textContent = `The server does not answer. What you see is ${seconds} seconds old.`;
+      warning.hidden = false;
+    } finally {
+      busy = false;
+    }
+  };
+
+  setInterval(refresh, 2000);
+  document.addEventListener("visibilitychange", refresh);
+})();

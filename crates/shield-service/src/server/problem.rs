@@ -1,0 +1,155 @@
+//! Errors as `application/problem+json` (RFC 9457): what is wrong, and what to do.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "whatever says what is wrong is made for that, and handed over"
+)]
+
+use axum::Json;
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use crate::store::StoreError;
+
+/// Turns every other error answer (of the framework's own) into a problem, so that callers need to know only one kind.
+pub(crate) async fn speak_problems(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let spoken = kind.is_some_and(|kind| {
+        kind.starts_with("application/problem+json") || kind.starts_with("text/html")
+    });
+    if spoken || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), 4096).await.unwrap_or_default();
+    let detail = match String::from_utf8_lossy(&text).trim() {
+        "" => status.canonical_reason().unwrap_or("this cannot be answered").to_owned(),
+        text => text.to_owned(),
+    };
+    Problem::new(status, "request", detail).into_response()
+}
+
+/// An answer that says no.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    kind: &'static str,
+    detail: String,
+    more: Vec<(&'static str, Value)>,
+    retry_after: Option<u32>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl ToString) -> Self {
+        Self { status, kind, detail: detail.to_string(), more: Vec::new(), retry_after: None }
+    }
+
+    /// With one more fact, for programs to read.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.more.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn unauthorised() -> Self {
+        let detail = "no valid token; send `Authorization: Bearer <token>` with the token of your invitation";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorised", detail)
+    }
+
+    pub(crate) fn forbidden(detail: impl ToString) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub(crate) fn not_found(detail: impl ToString) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
+    }
+
+    pub(crate) fn conflict(kind: &'static str, detail: impl ToString) -> Self {
+        Self::new(StatusCode::CONFLICT, kind, detail)
+    }
+
+    pub(crate) fn unusable(detail: impl ToString) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unusable", detail)
+    }
+
+    pub(crate) fn busy() -> Self {
+        let detail = "the server has as many uploads as it takes at once; try again in a moment";
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
+        problem.retry_after = Some(1);
+        problem
+    }
+
+    /// Something on the server's side: the log has the reason, the caller only learns where to look.
+    pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
+        tracing::error!(%error, "internal error");
+        let detail = "the server could not do this; its log says why, under the request's id";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+/// Gives refusals of the framework, which come as plain text, the form that all others have.
+pub(super) async fn uniform(response: Response) -> Response {
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !(plain && (status.is_client_error() || status.is_server_error())) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let text = axum::body::to_bytes(body, 4096).await.unwrap_or_default();
+    let detail = String::from_utf8_lossy(&text);
+    let problem = Problem::new(status, "request", detail.trim());
+    let (shape, body) = problem.into_response().into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.extend(shape.headers);
+    Response::from_parts(parts, body)
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoElection => Self::not_found(error),
+            StoreError::NameTaken => Self::conflict("name-taken", error),
+            StoreError::OtherGroup { .. } => Self::conflict("other-group", error),
+            StoreError::Stage { .. } => Self::conflict("stage", error),
+            StoreError::Conflict { .. } => Self::conflict("conflict", error),
+            StoreError::Replayed => Self::conflict("replayed", error),
+            StoreError::Database(_) | StoreError::Io(_) | StoreError::Damaged(_) => {
+                Self::internal(error)
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut document = Map::new();
+        document.insert("type".to_owned(), json!(format!("urn:shield:problem:{}", self.kind)));
+        document.insert("title".to_owned(), json!(self.status.canonical_reason()));
+        document.insert("status".to_owned(), json!(self.status.as_u16()));
+        document.insert("detail".to_owned(), json!(self.detail));
+        document.extend(self.more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let mut response = (self.status, Json(document)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

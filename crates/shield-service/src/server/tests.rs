@@ -1,0 +1,306 @@
+//! The server from outside: over a socket, with and without tokens.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde_json::Value;
+use shield::backend::Presence;
+use tempfile::TempDir;
+use ureq::http::{Request, Response};
+
+use super::{NewElection, OPENAPI, Service, Settings, Status, routes, serve};
+use crate::credentials::{Role, Token};
+use crate::election_file::ElectionFile;
+use crate::ledger::Budget;
+use crate::name::Name;
+use crate::store::{StoreError, Stored};
+
+/// A server on a port of its own, until it is dropped.
+pub(super) struct Running {
+    pub(super) service: Arc<Service>,
+    pub(super) address: String,
+    pub(super) operator: Token,
+    runtime: tokio::runtime::Runtime,
+    _folder: TempDir,
+}
+
+impl Running {
+    pub(super) fn start() -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            data: folder.path().to_owned(),
+            database: None,
+            budget: Budget::default(),
+            uploads: 8,
+        };
+        let service = runtime.block_on(Service::open(&settings)).unwrap();
+        let operator = token(0);
+        runtime.block_on(service.add_operator(&operator.hash())).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        runtime.spawn(serve(Arc::clone(&service), listener, None, std::future::pending()));
+        Self { service, address, operator, runtime, _folder: folder }
+    }
+
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// Sends a request and gives the answer, whatever it is.
+    pub(super) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response<String> {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .allow_non_standard_methods(true)
+            .timeout_global(Some(Duration::from_secs(20)))
+            .build();
+        let mut request =
+            Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = config.new_agent().run(request.body(body.to_owned()).unwrap()).unwrap();
+        let (parts, mut body) = answer.into_parts();
+        Response::from_parts(parts, body.read_to_string().unwrap())
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.operator.secret())
+    }
+}
+
+/// One of a few tokens.
+pub(super) fn token(number: u64) -> Token {
+    Token::random(&mut StdRng::seed_from_u64(number))
+}
+
+pub(super) fn header<'a>(answer: &'a Response<String>, name: &str) -> &'a str {
+    answer.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+fn document() -> Value {
+    serde_json::from_str(OPENAPI).unwrap()
+}
+
+fn documented() -> BTreeSet<(String, String)> {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, methods)| {
+        methods.as_object().unwrap().keys().map(|method| (method.clone(), path.clone()))
+    });
+    operations.collect()
+}
+
+#[test]
+fn what_is_documented_is_served_and_what_is_served_is_documented() {
+    let served = [routes::open().list, routes::guarded().list].concat();
+    let count = served.len();
+    let served: BTreeSet<(String, String)> =
+        served.into_iter().map(|(method, path)| (method.to_owned(), path.to_owned())).collect();
+    assert_eq!(served.len(), count);
+    assert_eq!(served, documented());
+}
+
+/// Every value in a document, with the names that lead to it.
+fn walk<'a>(value: &'a Value, visit: &mut impl FnMut(&str, &'a Value)) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                visit(name, member);
+                walk(member, visit);
+            }
+        }
+        Value::Array(members) => members.iter().for_each(|member| walk(member, visit)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_holds_together() {
+    let document = document();
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut references = 0;
+    walk(&document, &mut |name, value| {
+        if name == "$ref" {
+            let place = value.as_str().unwrap().strip_prefix('#').unwrap();
+            assert!(document.pointer(place).is_some(), "{place}");
+            references += 1;
+        }
+    });
+    assert!(references > 50);
+    let mut names = BTreeSet::new();
+    for (method, path) in documented() {
+        let operation = &document["paths"][&path][&method];
+        let about = format!("{method} {path}");
+        assert!(names.insert(operation["operationId"].as_str().unwrap().to_owned()), "{about}");
+        assert!(!operation["summary"].as_str().unwrap().is_empty(), "{about}");
+        assert!(!operation["x-shield-roles"].as_array().unwrap().is_empty(), "{about}");
+        let gaps = path.matches('{').count();
+        assert_eq!(operation["parameters"].as_array().map_or(0, Vec::len), gaps, "{about}");
+        let is_open = routes::open().list.iter().any(|route| *route == (&*method, &*path));
+        assert_eq!(operation["security"].is_array(), is_open, "{about}");
+    }
+}
+
+#[test]
+fn examples_are_what_the_program_reads_and_writes() {
+    let document = document();
+    let example = |place: &str| document.pointer(place).unwrap().clone();
+    let content = "content/application~1json/example";
+    let new = example(&format!("/paths/~1v1~1elections/post/requestBody/{content}"));
+    let new: NewElection = serde_json::from_value(new).unwrap();
+    let file = ElectionFile::parse(&new.file).unwrap();
+    assert!(file.teachers().iter().all(|teacher| new.teachers.contains_key(teacher.as_str())));
+    let status = format!("/paths/~1v1~1elections~1{{election}}/get/responses/200/{content}");
+    let status = example(&status);
+    let read: Status = serde_json::from_value(status.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), status);
+    let names = |value: &Value| -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(names(&example("/components/schemas/Status/properties")), names(&status));
+}
+
+#[test]
+fn without_a_token_nothing_but_health_answers() {
+    let server = Running::start();
+    let stranger = format!("Bearer {}", token(99).secret());
+    let bearers: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("authorization", &stranger)],
+        &[("authorization", "Bearer x")],
+        &[("authorization", "Basic eDp4")],
+    ];
+    let mut asked = 0;
+    for (method, path) in documented() {
+        for filling in ["x", "NOT%20A%20NAME", "0"] {
+            let filled: String = path
+                .split('{')
+                .map(|piece| {
+                    piece
+                        .split_once('}')
+                        .map_or(piece.to_owned(), |(_, rest)| format!("{filling}{rest}"))
+                })
+                .collect();
+            for headers in bearers {
+                let answer = server.send(&method.to_uppercase(), &filled, headers, "");
+                let about = format!("{method} {filled}: {answer:?}");
+                asked += 1;
+                match &*path {
+                    "/healthz" => assert_eq!(answer.status(), 200, "{about}"),
+                    "/session" | "/session/end" => assert_eq!(answer.status(), 403, "{about}"),
+                    _ => assert_eq!(answer.status(), 401, "{about}"),
+                }
+                if path != "/healthz" && path != "/" {
+                    assert_eq!(header(&answer, "content-type"), "application/problem+json");
+                }
+            }
+        }
+    }
+    assert!(asked > 200);
+    for (method, path) in [("GET", "/nowhere"), ("DELETE", "/metrics"), ("POST", "/healthz")] {
+        assert_eq!(server.send(method, path, &[], "").status(), 401, "{method} {path}");
+    }
+}
+
+#[test]
+fn refusals_are_problems_with_an_id() {
+    let server = Running::start();
+    let bearer = server.bearer();
+    let json = ("content-type", "application/json");
+    let token = ("authorization", &*bearer);
+    for (method, path, headers, body, status) in [
+        ("POST", "/v1/elections", &[token, json][..], "{", 400),
+        ("POST", "/v1/elections", &[token, json], "{}", 422),
+        ("POST", "/v1/elections", &[token], "{}", 415),
+        ("GET", "/v1/elections/NOT%20A%20NAME", &[token], "", 400),
+        ("GET", "/v1/elections/none", &[token], "", 404),
+        ("GET", "/nowhere", &[token], "", 404),
+        ("PATCH", "/v1/elections", &[token], "", 405),
+        ("GET", "/v1/elections/none/results/0", &[token], "", 403),
+    ] {
+        let answer = server.send(method, path, headers, body);
+        let about = format!("{method} {path}: {answer:?}");
+        assert_eq!(answer.status(), status, "{about}");
+        assert_eq!(header(&answer, "content-type"), "application/problem+json", "{about}");
+        assert!(!header(&answer, "x-request-id").is_empty(), "{about}");
+        let problem: Value = serde_json::from_str(answer.body()).unwrap();
+        assert_eq!(problem["status"], status, "{about}");
+        assert!(!problem["detail"].as_str().unwrap().is_empty(), "{about}");
+        assert!(problem["type"].as_str().unwrap().starts_with("urn:shield:problem:"), "{about}");
+    }
+}
+
+/// An election on which the first `voters` teachers have voted, with files that no engine would read.
+pub(super) async fn election(service: &Service, text: &str, voters: u32) -> Name {
+    let file = ElectionFile::parse(text).unwrap();
+    let name = file.name().clone();
+    let student = Role::Student { election: name.clone() };
+    let hash = Token::random(&mut StdRng::from_os_rng()).hash();
+    assert_eq!(
+        service.store.create_election(&file, &[(hash, student)]).await.unwrap(),
+        Stored::New
+    );
+    for kind in ["public", "evaluation"] {
+        let mut incoming = service.store.incoming().unwrap();
+        incoming.write(kind.as_bytes()).unwrap();
+        service.store.add_key(&name, kind, &"0".repeat(64), incoming).await.unwrap();
+    }
+    for teacher in 0..voters {
+        ballot(service, &name, teacher).await.unwrap();
+    }
+    name
+}
+
+async fn ballot(service: &Service, name: &Name, teacher: u32) -> Result<Stored, StoreError> {
+    let file = service.store.election(name).await?.file;
+    let mut incoming = service.store.incoming()?;
+    incoming.write(format!("{name} {teacher}").as_bytes())?;
+    let presence = Presence::new((0..file.election().samples()).map(|_| true));
+    service.store.add_ballot(name, teacher, 0, &presence, incoming).await
+}
+
+/// Closing reads what the other elections cost. It once did so while it held the election's row, and waited for a
+/// connection while all connections waited for that row.
+#[test]
+fn closing_does_not_wait_for_the_ballots_that_wait_for_it() {
+    const TEACHERS: u32 = 60;
+    let server = Running::start();
+    let teachers: Vec<String> = (0..TEACHERS).map(|number| format!("\"t{number}\"")).collect();
+    let teachers = teachers.join(", ");
+    server.wait(async {
+        for round in 0..3 {
+            let text = format!(
+                "name = \"ward-{round}\"\ngroup = \"g\"\nclasses = 3\nsamples = 4\noffset = 20\nquorum = 2\nteachers = [{teachers}]"
+            );
+            let name = election(&server.service, &text, 2).await;
+            let ballots: Vec<_> = (2..TEACHERS)
+                .map(|teacher| {
+                    let (service, name) = (Arc::clone(&server.service), name.clone());
+                    tokio::spawn(async move { ballot(&service, &name, teacher).await })
+                })
+                .collect();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let start = Instant::now();
+            server.service.close(&name).await.unwrap();
+            for ballot in ballots {
+                match ballot.await.unwrap() {
+                    Ok(_) | Err(StoreError::Stage { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+        }
+    });
+}

@@ -1,0 +1,165 @@
+//! What the server remembers: tables in SQLite or PostgreSQL, ballots and keys and releases as files.
+//!
+//! # What always holds, whatever crashes when
+//!
+//! 1. **Acknowledged is kept.** A file is synced before its row is committed, and the row before the answer.
+//! 2. **Ballots freeze before the seed is used.** [`Store::close`] moves an election from open to closing and stores
+//!    the seed in one transaction; a ballot is only taken by a transaction that finds the election open. Both update the
+//!    election's row first, so one of them waits for the other.
+//! 3. **One release.** A batch's release is a pure function of the seed and the frozen ballots. Its row is written
+//!    once; whoever computes it again must find the same hash.
+
+mod ballots;
+mod closing;
+mod elections;
+mod files;
+mod records;
+mod schema;
+
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use sqlx::any::AnyPoolOptions;
+use sqlx::{AnyConnection, AnyPool};
+
+pub use ballots::{presence_from_text, presence_text};
+pub use files::{Incoming, Object};
+pub use records::{
+    Booking, Stage, StoreError, Stored, StoredBallot, StoredElection, StoredKey, StoredRelease,
+    VoterCounts,
+};
+
+use crate::name::Name;
+use files::Folder;
+
+/// The server's memory.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pool: AnyPool,
+    folder: Folder,
+}
+
+impl Store {
+    /// Opens the store, and makes it if it is not there.
+    ///
+    /// `database` is a PostgreSQL URL; without one, SQLite in the data folder.
+    pub async fn open(data: &Path, database: Option<&str>) -> Result<Self, StoreError> {
+        sqlx::any::install_default_drivers();
+        let folder = Folder::open(data)?;
+        let sqlite = || format!("sqlite://{}?mode=rwc", data.join("shield.sqlite").display());
+        let url = database.map_or_else(sqlite, str::to_owned);
+        let is_sqlite = url.starts_with("sqlite:");
+        let pool = AnyPoolOptions::new()
+            .max_connections(if is_sqlite { 4 } else { 8 })
+            .after_connect(move |connection, _| {
+                Box::pin(async move {
+                    if is_sqlite {
+                        // Full: what is acknowledged survives a power cut, not only a crash.
+                        for pragma in [
+                            "PRAGMA journal_mode = WAL",
+                            "PRAGMA synchronous = FULL",
+                            "PRAGMA busy_timeout = 20000",
+                            "PRAGMA foreign_keys = ON",
+                        ] {
+                            sqlx::query(pragma).execute(&mut *connection).await?;
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .connect(&url)
+            .await?;
+        schema::migrate(&mut *pool.acquire().await?).await?;
+        let store = Self { pool, folder };
+        store.sweep().await?;
+        Ok(store)
+    }
+
+    /// Removes files that a crash left without a row.
+    async fn sweep(&self) -> Result<(), StoreError> {
+        for election in self.elections().await? {
+            let name = election.file.name();
+            let mut known = Vec::new();
+            for (kind, object) in
+                [("public", Object::PublicKey), ("evaluation", Object::EvaluationKey)]
+            {
+                if let Some(key) = self.key(name, kind).await? {
+                    known.push(self.folder.path(name, object, &key.hash));
+                }
+            }
+            for StoredBallot { teacher, batch, hash, .. } in self.ballots(name).await? {
+                known.push(self.folder.path(name, Object::Ballot { teacher, batch }, &hash));
+            }
+            for StoredRelease { batch, hash } in self.releases(name).await? {
+                known.push(self.folder.path(name, Object::Release { batch }, &hash));
+            }
+            self.folder.sweep(name, &known)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the data base answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("SELECT 1").execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// A place for bytes on their way in.
+    pub fn incoming(&self) -> Result<Incoming, StoreError> {
+        Ok(self.folder.incoming()?)
+    }
+
+    /// Reads a file back.
+    pub fn read(&self, election: &Name, object: Object, hash: &str) -> Result<Vec<u8>, StoreError> {
+        Ok(self.folder.read(election, object, hash)?)
+    }
+
+    async fn keep(
+        &self,
+        election: &Name,
+        object: Object,
+        incoming: Incoming,
+    ) -> Result<(), StoreError> {
+        let (folder, election) = (self.folder.clone(), election.clone());
+        let kept = tokio::task::spawn_blocking(move || folder.keep(&election, object, incoming));
+        Ok(kept.await.map_err(io::Error::other)??)
+    }
+}
+
+/// Takes the lock on an election's row.
+async fn touch(connection: &mut AnyConnection, election: &Name) -> Result<(), StoreError> {
+    sqlx::query("UPDATE elections SET touched = touched + 1 WHERE name = $1")
+        .bind(election.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn stage_of(connection: &mut AnyConnection, election: &Name) -> Result<Stage, StoreError> {
+    let stage: Option<String> = sqlx::query_scalar("SELECT stage FROM elections WHERE name = $1")
+        .bind(election.as_str())
+        .fetch_optional(connection)
+        .await?;
+    stage.ok_or(StoreError::NoElection)?.parse()
+}
+
+fn voters_text(voters: &VoterCounts) -> String {
+    serde_json::to_string(voters).unwrap_or_else(|_| "[]".to_owned())
+}
+
+fn now() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+fn moment(milliseconds: i64) -> Result<Timestamp, StoreError> {
+    Timestamp::from_millisecond(milliseconds).map_err(|_| StoreError::Damaged("time"))
+}
+
+fn small(number: i64) -> Result<u32, StoreError> {
+    u32::try_from(number).map_err(|_| StoreError::Damaged("number"))
+}
+
+fn large(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,112 @@
+//! The tables, as a list of migrations: what is released is never changed, only added to.
+//!
+//! The same statements run on SQLite and PostgreSQL, so they keep to what both understand: text, whole numbers,
+//! no blobs. Ballots, keys and releases are files; the tables say which ones count.
+
+use sqlx::AnyConnection;
+
+/// The migrations so far; the place in the list is the version that it leads to.
+const MIGRATIONS: &[&[&str]] = &[&[
+    "CREATE TABLE elections (
+        name TEXT NOT NULL PRIMARY KEY,
+        grp TEXT NOT NULL,
+        file TEXT NOT NULL,
+        stage TEXT NOT NULL,
+        created BIGINT NOT NULL,
+        closed BIGINT,
+        seed TEXT,
+        frozen TEXT,
+        problem TEXT,
+        touched BIGINT NOT NULL
+    )",
+    "CREATE TABLE members (
+        teacher TEXT NOT NULL PRIMARY KEY,
+        grp TEXT NOT NULL
+    )",
+    "CREATE TABLE tokens (
+        hash TEXT NOT NULL PRIMARY KEY,
+        role TEXT NOT NULL,
+        election TEXT,
+        teacher BIGINT
+    )",
+    "CREATE TABLE election_keys (
+        election TEXT NOT NULL REFERENCES elections (name),
+        kind TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        bytes BIGINT NOT NULL,
+        key_id TEXT NOT NULL,
+        PRIMARY KEY (election, kind)
+    )",
+    "CREATE TABLE ballots (
+        election TEXT NOT NULL REFERENCES elections (name),
+        teacher BIGINT NOT NULL,
+        batch BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        bytes BIGINT NOT NULL,
+        presence TEXT NOT NULL,
+        received BIGINT NOT NULL,
+        PRIMARY KEY (election, teacher, batch),
+        UNIQUE (election, batch, hash)
+    )",
+    "CREATE TABLE releases (
+        election TEXT NOT NULL REFERENCES elections (name),
+        batch BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        bytes BIGINT NOT NULL,
+        PRIMARY KEY (election, batch)
+    )",
+    "CREATE TABLE ledger (
+        election TEXT NOT NULL PRIMARY KEY REFERENCES elections (name),
+        grp TEXT NOT NULL,
+        stage TEXT NOT NULL,
+        voters TEXT NOT NULL,
+        booked BIGINT NOT NULL
+    )",
+]];
+
+/// Brings the tables up to date. Several servers may start at once: the version's row is locked first.
+pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    let made = sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)")
+        .execute(&mut *connection)
+        .await;
+    // Two at the same moment: PostgreSQL lets one of them make the table and gives the other this error.
+    let lost_the_race = |error: &sqlx::Error| {
+        error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
+    };
+    if let Err(error) = made
+        && !lost_the_race(&error)
+    {
+        return Err(error);
+    }
+    sqlx::query("INSERT INTO schema_version (id, version) VALUES (1, 0) ON CONFLICT DO NOTHING")
+        .execute(&mut *connection)
+        .await?;
+    let mut transaction = sqlx::Connection::begin(connection).await?;
+    // An update takes the lock on both data bases; a select would not.
+    sqlx::query("UPDATE schema_version SET version = version WHERE id = 1")
+        .execute(&mut *transaction)
+        .await?;
+    let version: i64 = sqlx::query_scalar("SELECT version FROM schema_version WHERE id = 1")
+        .fetch_one(&mut *transaction)
+        .await?;
+    let done = usize::try_from(version).unwrap_or(0);
+    if done > MIGRATIONS.len() {
+        return Err(sqlx::Error::Configuration(
+            format!(
+                "the data base has schema version {version}, this program knows {}; use the newer release",
+                MIGRATIONS.len()
+            )
+            .into(),
+        ));
+    }
+    for migration in &MIGRATIONS[done..] {
+        for statement in *migration {
+            sqlx::query(*statement).execute(&mut *transaction).await?;
+        }
+    }
+    sqlx::query("UPDATE schema_version SET version = $1 WHERE id = 1")
+        .bind(i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await
+}

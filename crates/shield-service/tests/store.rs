@@ -1,0 +1,533 @@
+//! What the store promises, on SQLite and on a real PostgreSQL: one list of checks, run on both.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use shield::Seed;
+use shield::backend::Presence;
+use shield_service::credentials::{Role, TokenHash};
+use shield_service::store::{Stage, Store, StoreError, Stored, StoredBallot, VoterCounts};
+use shield_service::{ElectionFile, Name};
+use support::postgres::Cluster;
+use tempfile::TempDir;
+
+const TEACHERS: u32 = 5;
+const SAMPLES: usize = 8;
+
+/// A store that can be closed and opened again.
+struct Place {
+    folder: TempDir,
+    database: Option<String>,
+}
+
+impl Place {
+    fn new(database: Option<String>) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), database }
+    }
+
+    async fn open(&self) -> Store {
+        Store::open(self.folder.path(), self.database.as_deref()).await.unwrap()
+    }
+}
+
+/// Every check stands once, as its own test on SQLite; PostgreSQL is started once for all of them.
+macro_rules! on_both {
+    ($($check:ident),* $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $check() {
+                    super::$check(super::Place::new(None)).await;
+                }
+            )*
+        }
+
+        #[tokio::test(flavor = "multi_thread")]
+        async fn postgresql() {
+            let Some(cluster) = Cluster::start() else { return };
+            $(
+                println!(stringify!($check));
+                $check(Place::new(Some(cluster.database(stringify!($check)).await))).await;
+            )*
+        }
+    };
+}
+
+on_both![
+    elections_are_created_once,
+    tokens_open_their_own_role,
+    two_keys_of_one_set_open_an_election,
+    a_ballot_counts_once,
+    closing_freezes_once,
+    a_failed_aggregation_goes_on_with_its_seed,
+    a_batch_has_one_release,
+    only_what_is_not_closed_can_be_called_off,
+    a_restart_forgets_nothing,
+    damaged_rows_are_noticed,
+    nothing_is_accepted_after_the_freeze,
+    the_same_ballot_at_once_is_stored_once,
+    stores_may_open_at_once,
+];
+
+fn file_of(name: &str, group: &str, teachers: u32) -> ElectionFile {
+    let teachers: Vec<String> =
+        (0..teachers).map(|number| format!("\"{group}-{number}\"")).collect();
+    let text = format!(
+        "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 4\nsamples = {SAMPLES}\nquorum = 2\nteachers = [{}]\n",
+        teachers.join(", ")
+    );
+    ElectionFile::parse(&text).unwrap()
+}
+
+fn file(name: &str) -> ElectionFile {
+    file_of(name, "hospitals", TEACHERS)
+}
+
+fn token(of: &str) -> TokenHash {
+    blake3::hash(of.as_bytes()).to_hex().to_string().try_into().unwrap()
+}
+
+fn tokens(file: &ElectionFile) -> Vec<(TokenHash, Role)> {
+    let name = file.name();
+    let student = (token(&format!("{name} student")), Role::Student { election: name.clone() });
+    let teachers = (0..).zip(file.teachers()).map(|(number, teacher)| {
+        let role = Role::Teacher { election: name.clone(), teacher: number };
+        (token(&format!("{name} {teacher}")), role)
+    });
+    std::iter::once(student).chain(teachers).collect()
+}
+
+async fn add_key(
+    store: &Store,
+    name: &Name,
+    kind: &'static str,
+    set: &str,
+    bytes: &[u8],
+) -> Result<Stored, StoreError> {
+    let mut incoming = store.incoming()?;
+    incoming.write(bytes)?;
+    store.add_key(name, kind, set, incoming).await
+}
+
+async fn add_ballot(
+    store: &Store,
+    name: &Name,
+    teacher: u32,
+    batch: u32,
+    bytes: &[u8],
+) -> Result<Stored, StoreError> {
+    let mut incoming = store.incoming()?;
+    incoming.write(bytes)?;
+    let presence = Presence::new((0..SAMPLES).map(|sample| sample as u32 != teacher));
+    store.add_ballot(name, teacher, batch, &presence, incoming).await
+}
+
+/// An election that takes ballots.
+async fn open_election(store: &Store, file: &ElectionFile) -> Name {
+    let name = file.name().clone();
+    assert_eq!(store.create_election(file, &tokens(file)).await.unwrap(), Stored::New);
+    add_key(store, &name, "public", "00", b"public").await.unwrap();
+    add_key(store, &name, "evaluation", "00", b"evaluation").await.unwrap();
+    assert_eq!(store.election(&name).await.unwrap().stage, Stage::Open);
+    name
+}
+
+async fn close(store: &Store, name: &Name, seed: u8) -> Result<Stored, StoreError> {
+    let all = async |ballots: &[StoredBallot]| -> Result<VoterCounts, StoreError> {
+        Ok(vec![(u32::try_from(ballots.len()).unwrap(), SAMPLES as u64)])
+    };
+    store.close(name, &Seed::from_bytes([seed; 32]), all).await
+}
+
+async fn elections_are_created_once(place: Place) {
+    let store = place.open().await;
+    let ward = file("ward");
+    let mut ward_tokens = tokens(&ward);
+    assert_eq!(store.create_election(&ward, &ward_tokens).await.unwrap(), Stored::New);
+    assert_eq!(store.create_election(&ward, &ward_tokens).await.unwrap(), Stored::Again);
+    let bookings = store.bookings(ward.group()).await.unwrap();
+    assert_eq!(bookings.len(), 1);
+    assert!(!bookings[0].spent);
+    assert_eq!(bookings[0].voters, [(2, SAMPLES as u64)]);
+
+    ward_tokens[1].0 = token("somebody else's");
+    let again = store.create_election(&ward, &ward_tokens).await;
+    assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
+    let other = file_of("ward", "hospitals", TEACHERS + 1);
+    let again = store.create_election(&other, &tokens(&other)).await;
+    assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
+    assert_eq!(store.election(ward.name()).await.unwrap().file, ward);
+
+    // A teacher pays from one budget. Nothing of a refused election stays.
+    let text = ward
+        .canonical()
+        .replace("\"ward\"", "\"raid\"")
+        .replace("group = \"hospitals\"", "group = \"laboratories\"");
+    let raid = ElectionFile::parse(&text).unwrap();
+    let refused = store.create_election(&raid, &tokens(&raid)).await;
+    let Err(StoreError::OtherGroup { teacher, group }) = refused else { panic!("{refused:?}") };
+    assert_eq!((teacher.as_str(), group.as_str()), ("hospitals-0", "hospitals"));
+    assert!(matches!(store.election(raid.name()).await, Err(StoreError::NoElection)));
+    assert_eq!(store.role(&tokens(&raid)[0].0).await.unwrap(), None);
+    assert!(store.bookings(raid.group()).await.unwrap().is_empty());
+
+    let clinic = file("clinic");
+    store.create_election(&clinic, &tokens(&clinic)).await.unwrap();
+    let all = store.elections().await.unwrap();
+    let mut names: Vec<&str> = all.iter().map(|election| election.file.name().as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["clinic", "ward"]);
+}
+
+async fn tokens_open_their_own_role(place: Place) {
+    let store = place.open().await;
+    let ward = file("ward");
+    store.create_election(&ward, &tokens(&ward)).await.unwrap();
+    for (token, role) in tokens(&ward) {
+        assert_eq!(store.role(&token).await.unwrap(), Some(role));
+    }
+    for (name, role) in [("boss", Role::Operator), ("prometheus", Role::Monitor)] {
+        assert_eq!(store.role(&token(name)).await.unwrap(), None);
+        store.add_token(&token(name), &role).await.unwrap();
+        store.add_token(&token(name), &role).await.unwrap();
+        assert_eq!(store.role(&token(name)).await.unwrap(), Some(role));
+    }
+    // A token that is in use does not change its role.
+    let (student, role) = tokens(&ward).swap_remove(0);
+    store.add_token(&student, &Role::Operator).await.unwrap();
+    assert_eq!(store.role(&student).await.unwrap(), Some(role));
+}
+
+async fn two_keys_of_one_set_open_an_election(place: Place) {
+    let store = place.open().await;
+    let ward = file("ward");
+    let name = ward.name();
+    store.create_election(&ward, &tokens(&ward)).await.unwrap();
+    assert_eq!(store.key(name, "public").await.unwrap(), None);
+    assert_eq!(add_key(&store, name, "public", "aa", b"key").await.unwrap(), Stored::New);
+    assert_eq!(add_key(&store, name, "public", "aa", b"key").await.unwrap(), Stored::Again);
+    assert_eq!(store.election(name).await.unwrap().stage, Stage::AwaitingKeys);
+    let other = add_key(&store, name, "public", "aa", b"another").await;
+    assert!(matches!(other, Err(StoreError::Conflict { .. })), "{other:?}");
+    let other = add_key(&store, name, "evaluation", "bb", b"evaluation").await;
+    assert!(matches!(other, Err(StoreError::Conflict { .. })), "{other:?}");
+    assert_eq!(store.election(name).await.unwrap().stage, Stage::AwaitingKeys);
+    assert_eq!(
+        add_key(&store, name, "evaluation", "aa", b"evaluation").await.unwrap(),
+        Stored::New
+    );
+    assert_eq!(store.election(name).await.unwrap().stage, Stage::Open);
+    assert_eq!(add_key(&store, name, "public", "aa", b"key").await.unwrap(), Stored::Again);
+    let key = store.key(name, "public").await.unwrap().unwrap();
+    assert_eq!(key.key_id, "aa");
+    let read = store.read(name, shield_service::store::Object::PublicKey, &key.hash).unwrap();
+    assert_eq!(read, b"key");
+    let nowhere: Name = "nowhere".parse().unwrap();
+    let refused = add_key(&store, &nowhere, "public", "aa", b"key").await;
+    assert!(matches!(refused, Err(StoreError::NoElection)), "{refused:?}");
+}
+
+async fn a_ballot_counts_once(place: Place) {
+    let store = place.open().await;
+    let ward = file("ward");
+    store.create_election(&ward, &tokens(&ward)).await.unwrap();
+    let early = add_ballot(&store, ward.name(), 0, 0, b"zero").await;
+    assert!(
+        matches!(early, Err(StoreError::Stage { stage: Stage::AwaitingKeys, .. })),
+        "{early:?}"
+    );
+
+    let name = open_election(&store, &file("clinic")).await;
+    assert_eq!(add_ballot(&store, &name, 1, 0, b"one").await.unwrap(), Stored::New);
+    assert_eq!(add_ballot(&store, &name, 1, 0, b"one").await.unwrap(), Stored::Again);
+    let other = add_ballot(&store, &name, 1, 0, b"changed my mind").await;
+    assert!(matches!(other, Err(StoreError::Conflict { .. })), "{other:?}");
+    let copied = add_ballot(&store, &name, 2, 0, b"one").await;
+    assert!(matches!(copied, Err(StoreError::Replayed)), "{copied:?}");
+    // Another batch, and another election, are other places.
+    assert_eq!(add_ballot(&store, &name, 1, 1, b"one").await.unwrap(), Stored::New);
+    let second = open_election(&store, &file("second")).await;
+    assert_eq!(add_ballot(&store, &second, 2, 0, b"one").await.unwrap(), Stored::New);
+
+    let ballots = store.ballots(&name).await.unwrap();
+    let places: Vec<(u32, u32)> = ballots.iter().map(|one| (one.teacher, one.batch)).collect();
+    assert_eq!(places, [(1, 0), (1, 1)]);
+    let presence =
+        shield_service::store::presence_from_text(SAMPLES, &ballots[0].presence).unwrap();
+    assert!(presence.contains(0) && !presence.contains(1) && presence.contains(2));
+}
+
+async fn closing_freezes_once(place: Place) {
+    let store = place.open().await;
+    let ward = file("ward");
+    let name = open_election(&store, &ward).await;
+    for teacher in 0..3 {
+        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
+    }
+
+    // Refused: nothing changes.
+    let refuse = async |ballots: &[StoredBallot]| -> Result<VoterCounts, StoreError> {
+        assert_eq!(ballots.len(), 3);
+        Err(StoreError::Damaged("quorum"))
+    };
+    let refused = store.close(&name, &Seed::from_bytes([9; 32]), refuse).await;
+    assert!(matches!(refused, Err(StoreError::Damaged("quorum"))), "{refused:?}");
+    assert_eq!(store.election(&name).await.unwrap().stage, Stage::Open);
+    assert!(store.frozen(&name).await.is_err());
+    assert!(store.closing().await.unwrap().is_empty());
+
+    assert_eq!(close(&store, &name, 1).await.unwrap(), Stored::New);
+    let election = store.election(&name).await.unwrap();
+    assert_eq!(election.stage, Stage::Closing);
+    assert!(election.closed.is_some_and(|closed| closed >= election.created));
+    assert_eq!(store.closing().await.unwrap(), [name.clone()]);
+
+    // The second seed is not taken.
+    assert_eq!(close(&store, &name, 2).await.unwrap(), Stored::Again);
+    let (seed, frozen) = store.frozen(&name).await.unwrap();
+    assert_eq!(seed.as_bytes(), &[1; 32]);
+    assert_eq!(frozen.len(), 3);
+
+    let late = add_ballot(&store, &name, 3, 0, b"late").await;
+    assert!(matches!(late, Err(StoreError::Stage { stage: Stage::Closing, .. })), "{late:?}");
+    // Who did not hear that its ballot arrived may still ask.
+    assert_eq!(add_ballot(&store, &name, 0, 0, &[1, 0]).await.unwrap(), Stored::Again);
+    assert_eq!(store.ballots(&name).await.unwrap(), frozen);
+
+    let bookings = store.bookings(ward.group()).await.unwrap();
+    assert!(bookings[0].spent);
+    assert_eq!(bookings[0].voters, [(3, SAMPLES as u64)]);
+
+    store.finish(&name, None).await.unwrap();
+    assert_eq!(store.election(&name).await.unwrap().stage, Stage::Released);
+    assert_eq!(close(&store, &name, 3).await.unwrap(), Stored::Again);
+    assert_eq!(store.election(&name).await.unwrap().stage, Stage::Released);
+    assert_eq!(store.frozen(&name).await.unwrap().0.as_bytes(), &[1; 32]);
+}
+
+async fn a_failed_aggregation_goes_on_with_its_seed(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    add_ballot(&store, &name, 0, 0, b"zero").await.unwrap();
+    close(&store, &name, 1).await.unwrap();
+    store.finish(&name, Some("the disk is full")).await.unwrap();
+    let election = store.election(&name).await.unwrap();
+    assert_eq!(election.stage, Stage::Failed);
+    assert_eq!(election.problem.as_deref(), Some("the disk is full"));
+    assert!(store.closing().await.unwrap().is_empty());
+    let late = add_ballot(&store, &name, 1, 0, b"one").await;
+    assert!(matches!(late, Err(StoreError::Stage { stage: Stage::Failed, .. })), "{late:?}");
+
+    assert_eq!(close(&store, &name, 2).await.unwrap(), Stored::Again);
+    let election = store.election(&name).await.unwrap();
+    assert_eq!((election.stage, election.problem), (Stage::Closing, None));
+    assert_eq!(store.frozen(&name).await.unwrap().0.as_bytes(), &[1; 32]);
+}
+
+async fn a_batch_has_one_release(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    close(&store, &name, 1).await.unwrap();
+    assert_eq!(store.add_release(&name, 1, b"release").await.unwrap(), Stored::New);
+    assert_eq!(store.add_release(&name, 1, b"release").await.unwrap(), Stored::Again);
+    let other = store.add_release(&name, 1, b"another").await;
+    assert!(matches!(other, Err(StoreError::Conflict { .. })), "{other:?}");
+    assert_eq!(store.add_release(&name, 0, b"release").await.unwrap(), Stored::New);
+    let releases = store.releases(&name).await.unwrap();
+    assert_eq!(releases.iter().map(|release| release.batch).collect::<Vec<_>>(), [0, 1]);
+    for release in releases {
+        let object = shield_service::store::Object::Release { batch: release.batch };
+        assert_eq!(store.read(&name, object, &release.hash).unwrap(), b"release");
+    }
+}
+
+async fn only_what_is_not_closed_can_be_called_off(place: Place) {
+    let store = place.open().await;
+    let ward = file("ward");
+    let name = open_election(&store, &ward).await;
+    store.withdraw(&name).await.unwrap();
+    assert_eq!(store.election(&name).await.unwrap().stage, Stage::Withdrawn);
+    assert!(store.bookings(ward.group()).await.unwrap().is_empty());
+    for refused in [
+        store.withdraw(&name).await,
+        add_ballot(&store, &name, 0, 0, b"zero").await.map(drop),
+        close(&store, &name, 1).await.map(drop),
+    ] {
+        assert!(
+            matches!(refused, Err(StoreError::Stage { stage: Stage::Withdrawn, .. })),
+            "{refused:?}"
+        );
+    }
+
+    let clinic = open_election(&store, &file("clinic")).await;
+    close(&store, &clinic, 1).await.unwrap();
+    let refused = store.withdraw(&clinic).await;
+    assert!(matches!(refused, Err(StoreError::Stage { stage: Stage::Closing, .. })), "{refused:?}");
+    assert_eq!(store.bookings(ward.group()).await.unwrap().len(), 1);
+    let nowhere: Name = "nowhere".parse().unwrap();
+    assert!(matches!(store.withdraw(&nowhere).await, Err(StoreError::NoElection)));
+    assert!(matches!(close(&store, &nowhere, 1).await, Err(StoreError::NoElection)));
+}
+
+fn files_under(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { files_under(&path) } else { 1 }).sum()
+}
+
+async fn a_restart_forgets_nothing(place: Place) {
+    let ward = file("ward");
+    let store = place.open().await;
+    let name = open_election(&store, &ward).await;
+    for teacher in 0..3 {
+        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
+    }
+    close(&store, &name, 1).await.unwrap();
+    store.add_release(&name, 0, b"release").await.unwrap();
+    let before = store.frozen(&name).await.unwrap();
+    // A crash came between the file and its row, and one in the middle of an upload.
+    let elections = place.folder.path().join("elections");
+    let kept = files_under(&elections);
+    assert_eq!(kept, 6);
+    std::fs::write(elections.join("ward").join("releases").join("7-litter"), b"litter").unwrap();
+    std::fs::write(place.folder.path().join("incoming").join("half"), b"hal").unwrap();
+    drop(store);
+
+    let store = place.open().await;
+    assert_eq!(files_under(&elections), kept);
+    assert_eq!(files_under(&place.folder.path().join("incoming")), 0);
+    let after = store.frozen(&name).await.unwrap();
+    assert_eq!(before.0.as_bytes(), after.0.as_bytes());
+    assert_eq!(before.1, after.1);
+    let election = store.election(&name).await.unwrap();
+    assert_eq!((election.stage, election.file), (Stage::Closing, ward.clone()));
+    assert_eq!(store.closing().await.unwrap(), [name.clone()]);
+    assert_eq!(store.add_release(&name, 0, b"release").await.unwrap(), Stored::Again);
+    for ballot in &after.1 {
+        let object = shield_service::store::Object::Ballot { teacher: ballot.teacher, batch: 0 };
+        let bytes = store.read(&name, object, &ballot.hash).unwrap();
+        assert_eq!(bytes, [1, u8::try_from(ballot.teacher).unwrap()]);
+    }
+    for (token, role) in tokens(&ward) {
+        assert_eq!(store.role(&token).await.unwrap(), Some(role));
+    }
+}
+
+/// Whoever writes to the tables behind the server's back does not go unnoticed.
+async fn damaged_rows_are_noticed(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    add_ballot(&store, &name, 0, 0, b"zero").await.unwrap();
+    add_ballot(&store, &name, 1, 0, b"one").await.unwrap();
+    close(&store, &name, 1).await.unwrap();
+    store.frozen(&name).await.unwrap();
+
+    let sqlite = format!("sqlite://{}", place.folder.path().join("shield.sqlite").display());
+    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    sqlx::query("DELETE FROM ballots WHERE teacher = 1").execute(&pool).await.unwrap();
+    let frozen = store.frozen(&name).await;
+    assert!(matches!(frozen, Err(StoreError::Damaged(_))), "{frozen:?}");
+    sqlx::query("UPDATE elections SET stage = 'afloat'").execute(&pool).await.unwrap();
+    assert!(matches!(store.election(&name).await, Err(StoreError::Damaged(_))));
+
+    // A newer program's tables are left alone.
+    sqlx::query("UPDATE schema_version SET version = 999").execute(&pool).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let database = place.database.clone().unwrap_or(sqlite);
+    let opened = Store::open(folder.path(), Some(&database)).await;
+    let error = opened.expect_err("the tables are newer").to_string();
+    assert!(error.contains("newer release"), "{error}");
+    pool.close().await;
+}
+
+/// Many ballots and one closing at once, again and again: what was answered with "stored" is among the frozen, and
+/// nothing else is.
+async fn nothing_is_accepted_after_the_freeze(place: Place) {
+    const ROUNDS: usize = 6;
+    const VOTERS: u32 = 32;
+    let store = Arc::new(place.open().await);
+    let mut both = 0;
+    for round in 0..ROUNDS {
+        let name = open_election(&store, &file_of(&format!("ward-{round}"), "many", VOTERS)).await;
+        let start = Arc::new(tokio::sync::Barrier::new(VOTERS as usize + 1));
+        let ballots: Vec<_> = (0..VOTERS)
+            .map(|teacher| {
+                let (store, name, start) = (Arc::clone(&store), name.clone(), Arc::clone(&start));
+                tokio::spawn(async move {
+                    start.wait().await;
+                    let bytes = format!("{name} {teacher}");
+                    let stored = add_ballot(&store, &name, teacher, 0, bytes.as_bytes()).await;
+                    (teacher, stored)
+                })
+            })
+            .collect();
+        start.wait().await;
+        tokio::time::sleep(std::time::Duration::from_millis(5 * round as u64)).await;
+        close(&store, &name, 1).await.unwrap();
+        let (_, frozen) = store.frozen(&name).await.unwrap();
+        let mut accepted = Vec::new();
+        for ballot in ballots {
+            match ballot.await.unwrap() {
+                (teacher, Ok(stored)) => {
+                    assert_eq!(stored, Stored::New);
+                    accepted.push(teacher);
+                }
+                (_, Err(StoreError::Stage { stage: Stage::Closing, .. })) => {}
+                (teacher, Err(error)) => panic!("teacher {teacher}: {error}"),
+            }
+        }
+        let teachers: Vec<u32> = frozen.iter().map(|ballot| ballot.teacher).collect();
+        assert_eq!(accepted, teachers, "round {round}");
+        assert_eq!(store.frozen(&name).await.unwrap().1, frozen);
+        both += usize::from(!accepted.is_empty() && accepted.len() < VOTERS as usize);
+    }
+    assert!(both > 0, "no round had ballots on both sides of the freeze: the check shows nothing");
+}
+
+async fn the_same_ballot_at_once_is_stored_once(place: Place) {
+    let store = Arc::new(place.open().await);
+    let name = open_election(&store, &file("ward")).await;
+    let copies: Vec<_> = (0..16)
+        .map(|copy| {
+            let (store, name) = (Arc::clone(&store), name.clone());
+            // Half of them are the teacher's second thoughts.
+            let bytes: &[u8] = if copy % 2 == 0 { b"first" } else { b"second" };
+            tokio::spawn(async move { (copy, add_ballot(&store, &name, 0, 0, bytes).await) })
+        })
+        .collect();
+    let mut new = Vec::new();
+    let mut again = Vec::new();
+    for copy in copies {
+        match copy.await.unwrap() {
+            (copy, Ok(Stored::New)) => new.push(copy),
+            (copy, Ok(Stored::Again)) => again.push(copy),
+            (_, Err(StoreError::Conflict { .. })) => {}
+            (copy, Err(error)) => panic!("copy {copy}: {error}"),
+        }
+    }
+    assert_eq!(new.len(), 1);
+    assert_eq!(again.len(), 7);
+    assert!(again.iter().all(|copy| copy % 2 == new[0] % 2));
+    assert_eq!(store.ballots(&name).await.unwrap().len(), 1);
+}
+
+/// The tables of an empty data base are made once, whoever comes first.
+async fn stores_may_open_at_once(place: Place) {
+    let place = Arc::new(place);
+    let openings: Vec<_> = (0..6)
+        .map(|_| {
+            let place = Arc::clone(&place);
+            tokio::spawn(async move {
+                let folder = tempfile::tempdir().unwrap();
+                let sqlite = place.folder.path().join("shield.sqlite");
+                let sqlite = format!("sqlite://{}?mode=rwc", sqlite.display());
+                let database = place.database.clone().unwrap_or(sqlite);
+                Store::open(folder.path(), Some(&database)).await.map(drop)
+            })
+        })
+        .collect();
+    for opening in openings {
+        opening.await.unwrap().unwrap();
+    }
+}
