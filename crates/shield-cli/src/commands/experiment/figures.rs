@@ -109,6 +109,12 @@ fn around(values: impl Iterator<Item = f64>, margin: f64) -> std::ops::Range<f64
     low - room..high + room
 }
 
+/// The same for percentages: none is above 100.
+fn shares(values: impl Iterator<Item = f64>, margin: f64) -> std::ops::Range<f64> {
+    let range = around(values, margin);
+    range.start.max(0.0)..range.end.min(100.5)
+}
+
 fn percent((epsilon, share): Place) -> Place {
     (epsilon, 100.0 * share)
 }
@@ -207,12 +213,12 @@ fn paint_right_labels<B: DrawingBackend>(
     let x = 0.0..around(all.iter().map(|place| place.0), 0.04).end;
     let heights = all.iter().map(|place| place.1).chain(top);
     let best = heights.clone().fold(0.0, f64::max);
-    // What is below half of the best is of no use to a student.
-    let y = around(heights.filter(|&height| height > best - 40.0), 0.05);
+    // Labels that are wrong more often than that are of no use to a student.
+    let y = shares(heights.filter(|&height| height > best - 40.0), 0.05);
     let mut chart = chart(
         area,
         "Right labels against what they cost",
-        (x.clone(), "epsilon (data-independent, 100 queries, delta 1e-5)"),
+        (x.clone(), &results.cost_axis()),
         (y.clone(), "expected right labels (%)"),
     )?;
     if let Some(top) = top {
@@ -262,11 +268,11 @@ fn paint_students<B: DrawingBackend>(
     let exact = exact_row(results).and_then(|row| row.students.get(variant));
     let x = 0.0..around(all.iter().map(|place| place.0), 0.10).end;
     let ends = all.iter().flat_map(|&(_, mean, spread)| [mean - spread, mean + spread]);
-    let y = around(ends.chain(exact.map(|spread| 100.0 * spread.mean)), 0.12);
+    let y = shares(ends.chain(exact.map(|spread| 100.0 * spread.mean)), 0.12);
     let mut chart = chart(
         area,
         &format!("Students ({variant}): mean and deviation over splits and draws"),
-        (x.clone(), "epsilon (data-independent, 100 queries, delta 1e-5)"),
+        (x.clone(), &results.cost_axis()),
         (y, "right on unseen images (%)"),
     )?;
     if let Some(spread) = exact {

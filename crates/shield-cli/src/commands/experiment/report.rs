@@ -153,6 +153,11 @@ impl Results {
         }
     }
 
+    /// What stands at the axis of the proven cost.
+    pub(super) fn cost_axis(&self) -> String {
+        format!("epsilon (data-independent, {} queries, delta {:e})", self.queries, self.delta)
+    }
+
     /// The paper's polynomials, with the published cost and the ground-truth accuracy of each.
     pub(super) fn paper_rows(&self) -> Vec<(String, (f64, f64))> {
         let paper = self.rows.iter().filter(|row| row.key.starts_with("paper-"));
