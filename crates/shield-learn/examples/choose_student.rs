@@ -7,7 +7,16 @@
 //!
 //! Each trial draws 10,000 training images, 8,000 for the student and 2,000 to test, gives 100 of the 8,000 a label,
 //! the given share of them wrong (uniformly), and trains one student a setting. A setting is
-//! variant:channels:epochs:rate. One line a setting: mean accuracy over the trials, the worst, and seconds.
+//! variant:channels:epochs:rate, then optionally :batch and, for `plain`, :repeats. One line a setting: how many of the
+//! 8,000 images were taken for what they are, how many of the 2,000 the student gets right, the worst trial, and seconds.
+//!
+//! | variant | images | likeness |
+//! |---|---|---|
+//! | `strong` | deskewed | gradients |
+//! | `strokes` | as they are | gradients |
+//! | `pixels` | as they are | pixels |
+//! | `plain` | as they are | pixels, then what a first network makes of them |
+//! | `alone`, `alone-upright` | the labelled ones only: as they are, deskewed | |
 
 use std::env;
 use std::error::Error;
@@ -66,7 +75,7 @@ fn accuracy(
         parts.get(i).ok_or("too short")?.parse().map_err(|error| format!("{setting}: {error}"))
     };
     let mut rng = ChaCha20Rng::seed_from_u64(trial);
-    // A tenth of the images would do for one trial; the split is drawn among 10,000 random ones.
+    // Random images of the 60,000, others in each trial.
     let pool = Split::draw(60_000, 10_000, 1, 99, usize::try_from(trial).unwrap_or(0))
         .map_err(|error| error.to_string())?
         .seen;
