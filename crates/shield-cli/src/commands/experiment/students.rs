@@ -170,7 +170,7 @@ impl Class<'_> {
                             return Ok(*known);
                         }
                         let mark = self.mark(&classroom, &labels[student], student, variant)?;
-                        folder.keep(&unit(row), &mark)?;
+                        let mark = folder.keep(&unit(row), &mark)?;
                         bar.inc(1);
                         Ok(mark)
                     })
