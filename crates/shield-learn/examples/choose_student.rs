@@ -108,16 +108,12 @@ fn accuracy(
     let known: Vec<usize> = labels.iter().flatten().map(|class| class.index()).collect();
     let alone = Targets::certain(10, known);
     let (model, right_targets) = match parts[0] {
-        "strong" => {
+        "strong" | "strokes" => {
             let targets = spread(&gradients(&own));
             (recipe.run(&own, &targets, &mut rng), right(&targets, &classes))
         }
         "pixels" => {
             let targets = spread(&Points::from(&own));
-            (recipe.run(&own, &targets, &mut rng), right(&targets, &classes))
-        }
-        "strokes" => {
-            let targets = spread(&gradients(&own));
             (recipe.run(&own, &targets, &mut rng), right(&targets, &classes))
         }
         "plain" => {

@@ -27,13 +27,14 @@ pub(super) fn draw(
     results: &Results,
 ) -> Result<(), Failure> {
     if !fronts.is_empty() {
+        let chosen = results.paper_rows();
         let size = (620 * u32::try_from(fronts.len()).unwrap_or(1), 620);
         save(
             folder,
             "fronts",
             size,
-            |area| paint_fronts(area, fronts),
-            |area| paint_fronts(area, fronts),
+            |area| paint_fronts(area, fronts, &chosen),
+            |area| paint_fronts(area, fronts, &chosen),
         )?;
     }
     save(
