@@ -225,7 +225,9 @@ impl NoiseLaw {
             }
         }
         let total = probabilities[0] + 2.0 * probabilities[1..].iter().sum::<f64>();
-        probabilities.iter_mut().for_each(|p| *p /= total);
+        for p in &mut probabilities {
+            *p /= total;
+        }
         let mut tails = probabilities.clone();
         for z in (0..reach).rev() {
             tails[z] += tails[z + 1];
@@ -261,6 +263,11 @@ impl NoiseLaw {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small whole numbers in floats"
+)]
 mod tests {
     use super::*;
     use rand::SeedableRng;

@@ -73,6 +73,17 @@ impl Table {
     }
 }
 
+#[cfg(test)]
+impl Table {
+    /// What the table says at a place of the torus, in turns from -1/2 to 1/2: for tests without noise.
+    pub(crate) fn read(&self, x: f64) -> f64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0..2N")]
+        let part = ((x - x.floor()) * (2 * RING) as f64) as usize % (2 * RING);
+        let says = super::parameters::turns(self.0[part % RING]);
+        if part < RING { says } else { -says }
+    }
+}
+
 /// Looks tables up, with memory that is allocated once. One a thread.
 pub(crate) struct Lookup<'k> {
     key: &'k EvaluationKey,
