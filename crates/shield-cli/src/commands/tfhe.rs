@@ -25,7 +25,7 @@ pub(super) fn label(
     threads: usize,
 ) -> Result<Labelling, Failure> {
     if upload == Upload::Smallest {
-        return bootstrapped::label(election, votes, truth, seed, threads);
+        return bootstrapped::label(&election, votes, truth, seed, threads);
     }
     let backend = backend(election, upload)?;
     label_with(&backend, votes, truth, seed, threads)

@@ -150,7 +150,7 @@ pub(crate) fn rerandomise<R: RngCore + CryptoRng>(
     ciphertext.add_multiple(1, &public.zeros(1, rng).number(0));
     let width = u128::from(torus(2.0 * flood));
     // The high word of a product with a uniform word: uniform but for less than 2^-50.
-    let uniform = u64::try_from(width * u128::from(rng.next_u64()) >> 64).expect("a high word");
+    let uniform = u64::try_from((width * u128::from(rng.next_u64())) >> 64).expect("a high word");
     ciphertext.shift(uniform.wrapping_sub(torus(flood)));
 }
 

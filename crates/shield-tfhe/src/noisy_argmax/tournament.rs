@@ -158,7 +158,7 @@ mod tests {
     fn every_pair_of_digits() {
         let tables = Tournament::new();
         for noise in NOISE {
-            for a in 0..16 {
+            for a in 0..16_i32 {
                 for b in 0..16 {
                     let sign = f64::from((a - b).signum());
                     equal(tables.sign.read(f64::from(a - b) * STEP + noise), sign * STEP);

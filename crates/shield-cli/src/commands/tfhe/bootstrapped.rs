@@ -29,13 +29,13 @@ fn backend(election: &Election) -> Result<BootstrappedBackend, Failure> {
 
 /// `label --backend tfhe --upload smallest`.
 pub(super) fn label(
-    election: Election,
+    election: &Election,
     votes: &Votes,
     truth: Option<&Labels>,
     seed: &Seed,
     threads: usize,
 ) -> Result<Labelling, Failure> {
-    label_with(&backend(&election)?, votes, truth, seed, threads)
+    label_with(&backend(election)?, votes, truth, seed, threads)
 }
 
 /// `label --mechanism noisy-argmax --backend tfhe`.
