@@ -92,7 +92,7 @@ impl Aggregation<'_> {
         let mut hasher = blake3::Hasher::new_derive_key(BOUND);
         hasher.update(self.seed.as_bytes());
         hasher.update(self.plan.release().to_string().as_bytes());
-        hasher.update(&self.key.id.0);
+        hasher.update(self.key.id.as_bytes());
         for digest in digests {
             hasher.update(digest.as_bytes());
         }

@@ -11,39 +11,12 @@
 use std::fmt;
 
 use rand::{CryptoRng, RngCore};
+pub use shield::framing::KeyId;
 
 use crate::layout::Layout;
 use crate::plan::{Plan, ReleaseMode};
 use crate::ring::Context;
 use crate::scheme::{Automorphism, Ciphertext, Digits, EncryptionKey, Secret, SwitchKey};
-
-/// The name of a set of keys: a digest of the public one. Ballots and releases carry it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct KeyId(pub(crate) [u8; 32]);
-
-impl KeyId {
-    /// The name as bytes.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// The name that these bytes are.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyId({self})")
-    }
-}
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
 
 /// The student's key: it opens every ballot. Wiped from memory when it goes.
 #[derive(Clone)]

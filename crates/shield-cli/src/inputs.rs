@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rand::rngs::{OsRng, StdRng};
 use rand::{SeedableRng, TryRngCore};
+use shield::polya::SharedNoise;
 use shield::privacy::Usage;
+use shield::privacy::noisy_argmax::Noise;
 use shield::{
     Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
 };
@@ -79,6 +81,28 @@ impl MechanismArgs {
             offset: self.offset,
             sampling: self.sampling,
         }
+    }
+}
+
+/// Noise in votes where none is given.
+const DEFAULT_NOISE: f64 = 40.0;
+
+/// The noise of an argmax.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct NoiseArgs {
+    /// Noise of a noisy argmax, in votes: its scale, or its standard deviation if it is Gaussian
+    #[arg(long, value_name = "B", default_value_t = DEFAULT_NOISE)]
+    pub(crate) noise: f64,
+
+    /// How many teachers may be missing from a noisy-argmax: the others' shares of the noise make up for theirs
+    #[arg(long, value_name = "D", default_value_t = 0)]
+    pub(crate) dropouts: u32,
+}
+
+impl NoiseArgs {
+    /// Noise in shares, one a teacher.
+    pub(crate) fn shared(self, teachers: u32) -> Result<SharedNoise, Failure> {
+        Ok(SharedNoise::new(Noise::new(self.noise)?, teachers, self.dropouts)?)
     }
 }
 

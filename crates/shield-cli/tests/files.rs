@@ -182,7 +182,8 @@ fn from_keys_to_labels() {
         labels.iter().zip([0, 1, 2, 0, 1, 2]).filter(|(label, truth)| *label == truth).count();
     assert_eq!(found["correct"], right);
     // The same to stdout and to a file.
-    let lines: String = labels.iter().map(|label| format!("{label}\n")).collect();
+    let lines: String =
+        labels.iter().flat_map(|label| [label.to_string(), "\n".to_owned()]).collect();
     assert_eq!(stdout(&shield(&base)), lines);
     let out = story.text("labels.csv");
     let said = shield(&[&base[..], &["--out", &out]].concat());
@@ -356,7 +357,11 @@ fn wrong_votes_and_wrong_files_are_named() {
         value.clone_into(&mut arguments[place]);
         refused(&words(&arguments), parts);
     };
-    aggregating(5, &story.text("keys/public.key"), &["public.key", "not a evaluation key"]);
+    aggregating(
+        5,
+        &story.text("keys/public.key"),
+        &["public.key: this is a public key", "give the evaluation key"],
+    );
     aggregating(
         5,
         &story.text("new-keys/evaluation.key"),
@@ -389,6 +394,35 @@ fn wrong_votes_and_wrong_files_are_named() {
 }
 
 #[test]
+fn a_killed_aggregation_goes_on_with_the_same_seed() {
+    let story = Story::new();
+    story.all_vote(5);
+    let arguments = story.aggregating("election.toml");
+    let record = story.path("ballots/aggregated.toml");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_shield"))
+        .args(&arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The record is the last thing written before the work starts.
+    while !record.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let frozen = [&record, &story.path("results.seed")].map(|path| fs::read(path).unwrap());
+    assert_eq!(story.aggregate()["again"], true);
+    let again = [&record, &story.path("results.seed")].map(|path| fs::read(path).unwrap());
+    assert!(frozen == again);
+    let results = fs::read(story.path("results")).unwrap();
+    let mut on_one_thread = words(&arguments);
+    on_one_thread.extend(["--threads", "1"]);
+    assert_eq!(json(&on_one_thread)["threads"], 1);
+    assert!(fs::read(story.path("results")).unwrap() == results);
+}
+
+#[test]
 fn a_deadline_is_a_warning_to_teachers() {
     let story = Story::new();
     story.write("past.toml", &format!("deadline = 2020-01-01T00:00:00Z\n{ELECTION}"));
@@ -400,35 +434,4 @@ fn a_deadline_is_a_warning_to_teachers() {
     let vote = story.voting("election.toml", "keys", "elm", "in-time.ballot");
     let output = shield(&words(&vote));
     assert!(!stderr(&output).contains("deadline"), "{}", stderr(&output));
-}
-
-#[test]
-fn the_tutorial_works_as_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let tutorial = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
-    let tutorial = fs::read_to_string(tutorial).unwrap();
-    let election = tutorial.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
-    fs::write(folder.path().join("election.toml"), election.unwrap()).unwrap();
-    let section =
-        tutorial.split("\n## ").find(|section| section.starts_with("Over files")).unwrap();
-    let blocks = section.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let commands: String = blocks
-        .flat_map(str::lines)
-        .filter_map(|line| line.strip_prefix("$ "))
-        .flat_map(|command| [command, "\n"])
-        .collect();
-    assert_eq!(commands.matches("shield vote").count(), 5, "{commands}");
-    let programs = Path::new(env!("CARGO_BIN_EXE_shield")).parent().unwrap();
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    let output = std::process::Command::new("sh")
-        .args(["-e", "-c", &commands])
-        .current_dir(folder.path())
-        .env("PATH", path)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let labels = fs::read_to_string(folder.path().join("labels.csv")).unwrap();
-    assert_eq!(labels.lines().count(), 6);
-    assert!(stdout(&output).contains("results.bin: OK"), "{}", stdout(&output));
-    assert!(stdout(&output).ends_with(&labels));
 }

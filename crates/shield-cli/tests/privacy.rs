@@ -230,3 +230,28 @@ fn bad_input_is_refused() {
     }
     refused(&["tune", "--votes", &path, "--max-degree", "0", "--max-terms", "3"]);
 }
+
+/// Noise in shares costs what Laplace noise of the same scale costs, whoever is missing; dropouts cost accuracy alone.
+#[test]
+fn noise_in_shares_is_accounted_for_as_lnmax() {
+    let (_folder, path) = votes();
+    let analyze = |more: &[&str]| {
+        let mut arguments =
+            vec!["analyze", "--votes", &path, "--classes", "3", "--noise", "4", "--json"];
+        arguments.extend(more);
+        json(&arguments)
+    };
+    let lnmax = analyze(&["--mechanism", "lnmax"]);
+    let shares = analyze(&["--mechanism", "noisy-argmax"]);
+    let dropouts = analyze(&["--mechanism", "noisy-argmax", "--dropouts", "6"]);
+    let cost = |answer: &Value| answer["epsilon"]["data_independent"].as_f64().unwrap();
+    assert!(cost(&shares) >= cost(&lnmax) && cost(&shares) < cost(&lnmax) * 1.000_01);
+    assert!((cost(&dropouts) / cost(&shares) - 1.0).abs() < 1e-5);
+    let argmax = |answer: &Value| answer["accuracy"]["argmax"].as_f64().unwrap();
+    assert!(argmax(&dropouts) < argmax(&shares) - 0.01);
+    assert_eq!(dropouts["mechanism"]["name"], "noisy-argmax");
+    assert_eq!(dropouts["mechanism"]["dropouts"], 6);
+    let message =
+        refused(&["analyze", "--votes", &path, "--mechanism", "noisy-argmax", "--dropouts", "9"]);
+    assert!(message.contains("below the number of teachers"), "{message}");
+}

@@ -120,7 +120,7 @@ async fn add_ballot(
 ) -> Result<Stored, StoreError> {
     let mut incoming = store.incoming()?;
     incoming.write(bytes)?;
-    let presence = Presence::new((0..SAMPLES).map(|sample| sample as u32 != teacher));
+    let presence = Presence::new((0..SAMPLES).map(|sample| sample != teacher as usize));
     store.add_ballot(name, teacher, batch, &presence, incoming).await
 }
 
@@ -282,7 +282,7 @@ async fn closing_freezes_once(place: Place) {
     let election = store.election(&name).await.unwrap();
     assert_eq!(election.stage, Stage::Closing);
     assert!(election.closed.is_some_and(|closed| closed >= election.created));
-    assert_eq!(store.closing().await.unwrap(), [name.clone()]);
+    assert_eq!(store.closing().await.unwrap(), std::slice::from_ref(&name));
 
     // The second seed is not taken.
     assert_eq!(close(&store, &name, 2).await.unwrap(), Stored::Again);
@@ -402,7 +402,7 @@ async fn a_restart_forgets_nothing(place: Place) {
     assert_eq!(before.1, after.1);
     let election = store.election(&name).await.unwrap();
     assert_eq!((election.stage, election.file), (Stage::Closing, ward.clone()));
-    assert_eq!(store.closing().await.unwrap(), [name.clone()]);
+    assert_eq!(store.closing().await.unwrap(), std::slice::from_ref(&name));
     assert_eq!(store.add_release(&name, 0, b"release").await.unwrap(), Stored::Again);
     for ballot in &after.1 {
         let object = shield_service::store::Object::Ballot { teacher: ballot.teacher, batch: 0 };

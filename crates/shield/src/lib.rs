@@ -13,6 +13,8 @@
 //! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
 //! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
+//! | [`polya`] | noise in shares, for the noisy argmax that SHIELD is compared with |
+//! | [`framing`] | keys, ballots and releases as bytes: the frame that the engines share |
 //! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
 
 pub mod accuracy;
@@ -21,10 +23,12 @@ pub mod distribution;
 pub mod draws;
 pub mod election;
 pub mod files;
+pub mod framing;
 pub mod histogram;
 pub mod mechanism;
 pub mod operator;
 pub mod parameters;
+pub mod polya;
 pub mod polynomial;
 pub mod privacy;
 pub mod seed;

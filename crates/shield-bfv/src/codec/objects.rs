@@ -1,9 +1,10 @@
 //! What each kind of payload holds.
 
 use shield::backend::{Backend, Presence};
+use shield::framing::{Reader, check_key, check_place, open, seal, write_presence};
 use zeroize::Zeroizing;
 
-use super::{DecodeError, Header, Kind, Reader, open, seal, write_poly};
+use super::{DecodeError, Header, Kind, ReadPoly, write_poly};
 use crate::backend::BfvBackend;
 use crate::ballot::BfvBallot;
 use crate::keys::{self, EvaluationKey, KeyId, PublicKey, Rotation, SecretKey};
@@ -15,7 +16,7 @@ use crate::scheme::{Automorphism, Ciphertext, EncryptionKey, Secret, SwitchKey};
 pub(crate) fn key_id(context: &Context, key: &EncryptionKey) -> KeyId {
     let mut payload = Vec::new();
     write_public(&mut payload, context, key);
-    KeyId(blake3::derive_key("shield 2026 bfv key name v1", &payload))
+    KeyId::from_bytes(blake3::derive_key("shield 2026 bfv key name v1", &payload))
 }
 
 fn write_public(out: &mut Vec<u8>, context: &Context, key: &EncryptionKey) {
@@ -30,7 +31,15 @@ fn write_switch(out: &mut Vec<u8>, context: &Context, key: &SwitchKey) {
     }
 }
 
-impl Reader<'_> {
+/// Reading what a payload is made of.
+trait ReadObjects {
+    fn public(&mut self, context: &Context) -> Option<EncryptionKey>;
+    fn switch(&mut self, context: &Context) -> Option<SwitchKey>;
+    fn rotations(&mut self, context: &Context, exponents: Vec<u64>) -> Option<Vec<Rotation>>;
+    fn ciphertext(&mut self, context: &Context, limbs: usize) -> Option<Ciphertext>;
+}
+
+impl ReadObjects for Reader<'_> {
     fn public(&mut self, context: &Context) -> Option<EncryptionKey> {
         let seed = self.array()?;
         let first = self.poly(context, context.limbs())?;
@@ -93,7 +102,7 @@ impl BfvBackend {
         let kind = Kind::PublicKey;
         let length = super::public_payload(self.plan());
         let (header, payload) = open(bytes, kind, self.setting(), length)?;
-        let key = Reader(payload).public(self.context()).ok_or(DecodeError::Range { kind })?;
+        let key = Reader::new(payload).public(self.context()).ok_or(DecodeError::Range { kind })?;
         let id = key_id(self.context(), &key);
         check_key(kind, header.key, id)?;
         Ok(PublicKey { key, id })
@@ -117,7 +126,7 @@ impl BfvBackend {
         let context = self.context();
         let length = super::evaluation_payload(self.plan());
         let (header, payload) = open(bytes, kind, self.setting(), length)?;
-        let mut reader = Reader(payload);
+        let mut reader = Reader::new(payload);
         let (sums, moves) = keys::automorphisms(self.plan().layout());
         let mut read = || {
             let public = reader.public(context)?;
@@ -138,7 +147,7 @@ impl BfvBackend {
     pub fn encode_ballot(&self, ballot: &BfvBallot) -> Vec<u8> {
         let samples = ballot.presence.len();
         let mut payload = Vec::with_capacity(super::ballot_payload(self.plan(), samples));
-        payload.extend(ballot.presence.words().iter().flat_map(|word| word.to_le_bytes()));
+        write_presence(&mut payload, &ballot.presence);
         for part in &ballot.ciphertext.parts {
             write_poly(&mut payload, self.context(), part);
         }
@@ -157,9 +166,9 @@ impl BfvBackend {
         check_place(kind, bytes, self.setting(), batch, key)?;
         let length = super::ballot_payload(self.plan(), samples);
         let (_, payload) = open(bytes, kind, self.setting(), length)?;
-        let mut reader = Reader(payload);
+        let mut reader = Reader::new(payload);
         let mut read = || {
-            let presence = read_presence(&mut reader, samples)?;
+            let presence = reader.presence(samples)?;
             let ciphertext = reader.ciphertext(self.context(), self.context().limbs())?;
             Some(BfvBallot { ciphertext, presence, batch, key })
         };
@@ -175,7 +184,7 @@ impl BfvBackend {
         check_place(kind, bytes, self.setting(), batch, header.key)?;
         let length = super::ballot_payload(self.plan(), samples);
         let (_, payload) = open(bytes, kind, self.setting(), length)?;
-        read_presence(&mut Reader(payload), samples).ok_or(DecodeError::Range { kind })
+        Reader::new(payload).presence(samples).ok_or(DecodeError::Range { kind })
     }
 
     /// A release as bytes.
@@ -198,44 +207,11 @@ impl BfvBackend {
         check_place(kind, bytes, self.setting(), batch, key)?;
         let length = super::release_payload(self.plan());
         let (_, payload) = open(bytes, kind, self.setting(), length)?;
-        let mut reader = Reader(payload);
+        let mut reader = Reader::new(payload);
         let ciphertexts = (0..self.plan().released_ciphertexts())
             .map(|_| reader.ciphertext(self.context(), 1))
             .collect::<Option<_>>()
             .ok_or(DecodeError::Range { kind })?;
         Ok(Release { ciphertexts, batch, key })
-    }
-}
-
-fn read_presence(reader: &mut Reader, samples: usize) -> Option<Presence> {
-    let words = (0..samples.div_ceil(64)).map(|_| Some(u64::from_le_bytes(reader.array()?)));
-    Presence::from_words(samples, words.collect::<Option<_>>()?)
-}
-
-fn check_key(kind: Kind, found: KeyId, expected: KeyId) -> Result<(), DecodeError> {
-    if found == expected { Ok(()) } else { Err(DecodeError::Key { kind, found, expected }) }
-}
-
-/// Names what is wrong before anything is read: kind, election, keys, batch.
-fn check_place(
-    kind: Kind,
-    bytes: &[u8],
-    setting: &[u8; 32],
-    batch: usize,
-    key: KeyId,
-) -> Result<(), DecodeError> {
-    let header = Header::read(bytes)?;
-    if header.kind != kind {
-        return Err(DecodeError::Kind { found: header.kind, expected: kind });
-    }
-    if header.setting != *setting {
-        return Err(DecodeError::Setting { kind });
-    }
-    check_key(kind, header.key, key)?;
-    let expected = batch as u64;
-    if header.batch == expected {
-        Ok(())
-    } else {
-        Err(DecodeError::Batch { kind, found: header.batch, expected })
     }
 }

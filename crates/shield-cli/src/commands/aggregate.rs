@@ -83,8 +83,8 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
                 "queries": file.election().samples(),
                 "delta": delta,
                 "epsilon": epsilon,
-                "results": args.out,
-                "seed": aggregated.seed,
+                "results": args.out.display().to_string(),
+                "seed": aggregated.seed.display().to_string(),
                 "again": aggregated.again,
                 "seconds": seconds,
                 "threads": threads,
@@ -109,15 +109,17 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
 }
 
 fn aggregate(args: &AggregateArgs, file: &ElectionFile) -> Result<Aggregated, Failure> {
-    let checking = console::progress(0, "checking");
-    let aggregating = console::progress(0, "aggregating");
-    let step = |progress| {
-        let (bar, of) = match progress {
-            Progress::Checked { of } => (&checking, of),
-            Progress::Aggregated { of } => (&aggregating, of),
-        };
-        bar.set_length(of as u64);
-        bar.inc(1);
+    let bar = console::progress(0, "checking");
+    let step = |progress| match progress {
+        Progress::Checked { of } => {
+            bar.set_length(of as u64);
+            bar.inc(1);
+        }
+        Progress::Aggregated { done, of } => {
+            bar.set_message("aggregating");
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        }
     };
     let aggregated = file_protocol::aggregate(
         file,
@@ -127,8 +129,7 @@ fn aggregate(args: &AggregateArgs, file: &ElectionFile) -> Result<Aggregated, Fa
         &mut system_rng(),
         &step,
     );
-    checking.finish_and_clear();
-    aggregating.finish_and_clear();
+    bar.finish_and_clear();
     Ok(aggregated?)
 }
 

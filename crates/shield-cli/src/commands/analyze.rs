@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::{self, DataIndependent};
+use shield::privacy::distributed_argmax::DistributedArgmax;
 use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use shield::privacy::queries::Queries as QueryLosses;
 use shield::privacy::{Usage, argmax, data_dependent};
@@ -14,7 +15,7 @@ use shield::{
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, UsageArgs, VotesArgs};
+use crate::inputs::{MechanismArgs, NoiseArgs, UsageArgs, VotesArgs};
 
 /// Accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
@@ -32,13 +33,12 @@ pub(super) struct AnalyzeArgs {
     #[command(flatten)]
     usage: UsageArgs,
 
-    /// SHIELD, the exact argmax, or PATE's noisy argmax with Laplace or Gaussian noise
+    /// SHIELD, the exact argmax, PATE's noisy argmax with Laplace or Gaussian noise, or SPEED's with noise in shares
     #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
     name: Name,
 
-    /// Noise of lnmax (scale) or gnmax (standard deviation), in votes
-    #[arg(long, value_name = "B", default_value_t = 40.0)]
-    noise: f64,
+    #[command(flatten)]
+    noise: NoiseArgs,
 }
 
 /// Which mechanism.
@@ -53,6 +53,9 @@ enum Name {
     Lnmax,
     /// PATE's argmax with Gaussian noise
     Gnmax,
+    /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
+    #[serde(rename = "noisy-argmax")]
+    NoisyArgmax,
 }
 
 #[derive(Serialize)]
@@ -71,6 +74,8 @@ struct Described<'a> {
     sampling: Option<Sampling>,
     #[serde(skip_serializing_if = "Option::is_none")]
     noise: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropouts: Option<u32>,
 }
 
 /// The cost by every accounting.
@@ -106,17 +111,23 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     let usage = args.usage.usage();
     let mechanism = args.mechanism.mechanism();
     let histograms: Vec<Histogram> = votes.histograms().collect();
-    let noise = Noise::new(args.noise)?;
+    let noise = Noise::new(args.noise.noise)?;
     let spinner = console::spinner("accounting for privacy");
     let (accuracy, epsilon) = match args.name {
         Name::Shield => shield(&mechanism, &votes, &histograms, labels.as_ref(), usage),
         Name::Exact => exact(&histograms, labels.as_ref()),
         Name::Lnmax => noisy(NoisyArgmax::Laplace(noise), &histograms, labels.as_ref(), usage),
         Name::Gnmax => noisy(NoisyArgmax::Gaussian(noise), &histograms, labels.as_ref(), usage),
+        Name::NoisyArgmax => {
+            let teachers = u32::try_from(votes.teachers()).map_err(Failure::bad_input)?;
+            let noise = args.noise.shared(teachers)?;
+            let argmax = DistributedArgmax::new(&noise, votes.classes().count());
+            shared(&argmax, &histograms, labels.as_ref(), usage)
+        }
     };
     spinner.finish_and_clear();
     let ours = args.name == Name::Shield;
-    let noisy = matches!(args.name, Name::Lnmax | Name::Gnmax);
+    let noisy = matches!(args.name, Name::Lnmax | Name::Gnmax | Name::NoisyArgmax);
     let analysis = Analysis {
         votes: Shape {
             samples: votes.samples(),
@@ -128,7 +139,8 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
             polynomial: ours.then_some(&mechanism.polynomial),
             offset: ours.then_some(mechanism.offset),
             sampling: ours.then_some(mechanism.sampling),
-            noise: noisy.then_some(args.noise),
+            noise: noisy.then_some(args.noise.noise),
+            dropouts: (args.name == Name::NoisyArgmax).then_some(args.noise.dropouts),
         },
         queries: usage.queries.count(),
         delta: usage.delta.get(),
@@ -209,6 +221,24 @@ pub(super) fn noisy(
     (Accuracy::over(histograms, labels, law), costs)
 }
 
+/// The same for noise in shares. All teachers take part; that some may be missing is part of the noise.
+fn shared(
+    argmax: &DistributedArgmax,
+    histograms: &[Histogram],
+    labels: Option<&Labels>,
+    usage: Usage,
+) -> (Accuracy, Costs) {
+    let renyi = argmax.data_dependent(histograms, usage, Conversion::Renyi);
+    let costs = Costs {
+        published: argmax.data_dependent(histograms, usage, Conversion::TailBound),
+        renyi,
+        teacher_wise: renyi,
+        data_independent: argmax.data_independent(usage, Conversion::Renyi),
+        exact: None,
+    };
+    (Accuracy::over(histograms, labels, |histogram| argmax.law(histogram)), costs)
+}
+
 fn describe(analysis: &Analysis) -> String {
     let Shape { samples, teachers, classes } = analysis.votes;
     let accuracy = analysis.accuracy;
@@ -222,6 +252,10 @@ fn describe(analysis: &Analysis) -> String {
             (Name::Gnmax, Some(noise)) => {
                 format!("argmax with Gaussian noise of deviation {noise}")
             }
+            (Name::NoisyArgmax, Some(noise)) => format!(
+                "argmax with discrete Laplace noise of scale {noise} in shares, at most {} missing",
+                mechanism.dropouts.unwrap_or(0)
+            ),
             _ => "exact argmax".to_owned(),
         },
     };

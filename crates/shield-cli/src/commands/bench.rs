@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use shield::backend::{Backend, MemoryBallotBox};
 use shield::{Classes, Election, Label, Seed, Votes, synthetic};
 use shield_bfv::{BfvBackend, ReleaseMode, published};
 
-use super::Output;
+use super::{Output, tfhe};
 use crate::console::{self, duration};
 use crate::failure::Failure;
 use crate::inputs::{MechanismArgs, on_threads};
@@ -19,16 +19,22 @@ use crate::inputs::{MechanismArgs, on_threads};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  shield bench\n\nThe published circuit takes a minute and a half \
-    with the defaults, on one thread. Times are of the aggregation, which is what the paper reports."
+    with the defaults, on one thread. Times are of the aggregation, which is what the paper reports.\n\n\
+    With --backend tfhe: the engines that answer one sample at once, on the paper's four polynomials, and the \
+    BFV engine at 1, 100 and 512 samples beside them."
 )]
 pub(super) struct BenchArgs {
     /// Number of teachers
     #[arg(long, value_name = "N", default_value_t = 250)]
     teachers: usize,
 
-    /// Number of samples
-    #[arg(long, value_name = "S", default_value_t = 100)]
-    samples: usize,
+    /// Number of samples [default: 100; with --backend tfhe 20 for each polynomial]
+    #[arg(long, value_name = "S")]
+    samples: Option<usize>,
+
+    /// Whose circuits
+    #[arg(long, value_enum, default_value_t)]
+    backend: BackendName,
 
     /// Number of classes
     #[arg(long, value_name = "K", default_value = "10")]
@@ -44,6 +50,41 @@ pub(super) struct BenchArgs {
     /// Leave out the published circuit and time only ours
     #[arg(long)]
     ours_only: bool,
+}
+
+/// The encrypted engines by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum BackendName {
+    /// Many samples a ciphertext
+    #[default]
+    Bfv,
+    /// One sample at once (built with --features tfhe)
+    Tfhe,
+}
+
+#[cfg(feature = "tfhe")]
+impl BenchArgs {
+    pub(super) fn teachers(&self) -> usize {
+        self.teachers
+    }
+
+    pub(super) fn classes(&self) -> Classes {
+        self.classes
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    pub(super) fn mechanism(&self) -> shield::Mechanism {
+        self.mechanism.mechanism()
+    }
+}
+
+impl BenchArgs {
+    pub(super) fn samples_or(&self, default: usize) -> usize {
+        self.samples.unwrap_or(default)
+    }
 }
 
 #[derive(Serialize)]
@@ -66,9 +107,13 @@ struct Comparison {
 const RUNS: usize = 3;
 
 pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
-    let (votes, _) = synthetic::votes(args.teachers, args.classes, args.samples, 1)?;
+    if args.backend == BackendName::Tfhe {
+        return tfhe::bench(args, output);
+    }
+    let samples = args.samples_or(100);
+    let (votes, _) = synthetic::votes(args.teachers, args.classes, samples, 1)?;
     let mechanism = args.mechanism.mechanism();
-    let election = Election::new(args.teachers, args.classes, args.samples, mechanism)?;
+    let election = Election::new(args.teachers, args.classes, samples, mechanism)?;
     let comparison = on_threads(Some(args.threads), |_| compare(args, &election, &votes))??;
     match output {
         Output::Json => console::print_json(&comparison),
@@ -90,21 +135,21 @@ fn compare(args: &BenchArgs, election: &Election, votes: &Votes) -> Result<Compa
     let published_seconds = published.as_ref().map(|run| run.aggregation.as_secs_f64());
     Ok(Comparison {
         teachers: args.teachers,
-        samples: args.samples,
+        samples: votes.samples(),
         classes: args.classes.count(),
         polynomial: election.mechanism().polynomial.to_string(),
         threads: args.threads,
         published_seconds,
         shield_seconds: best,
         shield_first_seconds: seconds[0],
-        seconds_per_sample: best / args.samples as f64,
+        seconds_per_sample: best / votes.samples() as f64,
         ratio: published_seconds.map(|seconds| seconds / best),
         labels_agree: published.is_none_or(|run| run.labels == labels),
     })
 }
 
 /// The labels, and the seconds of each run's aggregation.
-fn ours(
+pub(super) fn ours(
     election: &Election,
     votes: &Votes,
     seed: &Seed,

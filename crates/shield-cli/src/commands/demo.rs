@@ -74,13 +74,9 @@ fn label_some(
     let election = Election::new(teachers, classes, samples, mechanism.clone())?;
     let seed = Seed::random(&mut OsRng.unwrap_err());
     let engine = Engine::Bfv(ReleaseMode::Reveal);
-    let progress = console::progress(QUERIES as u64, "labelling");
-    let labelling = on_threads(args.threads, |threads| {
-        let done = |samples| progress.inc(samples);
-        label::label(engine, election, &votes, Some(&truth), &seed, threads, &done)
-    })?;
-    progress.finish_and_clear();
-    labelling
+    on_threads(args.threads, |threads| {
+        label::label(engine, election, &votes, Some(&truth), &seed, threads)
+    })?
 }
 
 /// What the mechanism gives and costs, over all the shipped votes.

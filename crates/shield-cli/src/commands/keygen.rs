@@ -39,9 +39,9 @@ pub(super) fn run(args: &KeygenArgs, output: Output) -> Result<(), Failure> {
         Output::Json => console::print_json(&json!({
             "election": file.name(),
             "key": made.id.to_string(),
-            "secret_key": made.files.secret,
-            "public_key": made.files.public,
-            "evaluation_key": made.files.evaluation,
+            "secret_key": made.files.secret.display().to_string(),
+            "public_key": made.files.public.display().to_string(),
+            "evaluation_key": made.files.evaluation.display().to_string(),
         })),
         Output::Tables => console::print(&console::properties(&[
             ("election", file.name().to_string()),

@@ -8,14 +8,16 @@ use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use rayon::prelude::*;
 use serde::Serialize;
+use shield::backend::noisy_argmax::ClearNoisyArgmax;
 use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
 use shield::{Election, Label, Labels, Seed, Votes, files};
 use shield_bfv::{BfvBackend, ReleaseMode};
 
-use super::Output;
+use super::upload::Upload;
+use super::{Output, tfhe};
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, VotesArgs, on_threads};
+use crate::inputs::{MechanismArgs, NoiseArgs, VotesArgs, on_threads};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
@@ -30,13 +32,24 @@ pub(super) struct LabelArgs {
     #[arg(long, value_enum, default_value_t = EngineName::Clear)]
     backend: EngineName,
 
-    /// What the server hands to the student, with an encrypted engine: reveal (the label alone) or
+    /// What the server hands to the student, with the engine bfv: reveal (the label alone) or
     /// composable (an encrypted one-hot label, to add up)
     #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
     release: ReleaseMode,
 
+    /// What a teacher sends, with the engine tfhe
+    #[arg(long, value_enum, default_value_t)]
+    upload: Upload,
+
+    /// SHIELD, or SPEED's exact argmax of counts with noise (engines clear and tfhe)
+    #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
+    name: MechanismName,
+
     #[command(flatten)]
     mechanism: MechanismArgs,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
 
     /// Makes the run repeatable. For tests only: whoever knows the number knows every draw
     #[arg(long, value_name = "NUMBER")]
@@ -58,6 +71,17 @@ enum EngineName {
     Clear,
     /// Votes stay encrypted, many samples a ciphertext
     Bfv,
+    /// Votes stay encrypted, one sample at once (built with --features tfhe)
+    Tfhe,
+}
+
+/// The mechanisms by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MechanismName {
+    /// SHIELD
+    Shield,
+    /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
+    NoisyArgmax,
 }
 
 /// The engines that can label.
@@ -65,6 +89,7 @@ enum EngineName {
 pub(super) enum Engine {
     Clear,
     Bfv(ReleaseMode),
+    Tfhe(Upload),
 }
 
 /// Seconds that each role took, over all teachers and batches.
@@ -72,6 +97,8 @@ pub(super) enum Engine {
 pub(super) struct Seconds {
     pub(super) keygen: f64,
     pub(super) encrypt: f64,
+    /// What the server did with ballots when they arrived.
+    pub(super) receive: f64,
     pub(super) aggregate: f64,
     pub(super) decrypt: f64,
 }
@@ -98,12 +125,16 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     let engine = match args.backend {
         EngineName::Clear => Engine::Clear,
         EngineName::Bfv => Engine::Bfv(args.release),
+        EngineName::Tfhe => Engine::Tfhe(args.upload),
     };
-    let progress = console::progress(votes.samples() as u64, "labelling");
-    let labelling = on_threads(args.threads, |threads| {
-        label(engine, election, &votes, truth.as_ref(), &seed, threads, &|done| progress.inc(done))
+    let ballots = args.seed.map_or(Ballots::Fresh, |_| Ballots::Seeded);
+    let labelling = on_threads(args.threads, |threads| match args.name {
+        MechanismName::Shield => label(engine, election, &votes, truth.as_ref(), &seed, threads),
+        MechanismName::NoisyArgmax => {
+            let run = Run { votes: &votes, truth: truth.as_ref(), seed: &seed, threads, ballots };
+            noisy_argmax(engine, election, &args.noise, &run)
+        }
     })??;
-    progress.finish_and_clear();
     let labels = Labels::new(labelling.labels.clone())?;
     if let Some(path) = &args.out {
         files::write_labels(path, &labels).map_err(Failure::failed)?;
@@ -130,7 +161,7 @@ fn seed(number: Option<u64>) -> Seed {
     Seed::random(&mut OsRng.unwrap_err())
 }
 
-/// Every role, with the engine that was asked for. `done` is told how many more samples are labelled.
+/// Every role, with the engine that was asked for.
 pub(super) fn label(
     engine: Engine,
     election: Election,
@@ -138,33 +169,73 @@ pub(super) fn label(
     truth: Option<&Labels>,
     seed: &Seed,
     threads: usize,
-    done: &(dyn Fn(u64) + Sync),
 ) -> Result<Labelling, Failure> {
     match engine {
-        Engine::Clear => {
-            label_with(&ClearBackend::new(election), votes, truth, seed, threads, done)
-        }
+        Engine::Clear => label_with(&ClearBackend::new(election), votes, truth, seed, threads),
         Engine::Bfv(release) => {
             let backend = BfvBackend::new(election, release).map_err(Failure::bad_input)?;
-            label_with(&backend, votes, truth, seed, threads, done)
+            label_with(&backend, votes, truth, seed, threads)
         }
+        Engine::Tfhe(upload) => tfhe::label(upload, election, votes, truth, seed, threads),
     }
 }
 
-fn label_with<B: Backend>(
+/// The same for the noisy argmax.
+fn noisy_argmax(
+    engine: Engine,
+    election: Election,
+    noise: &NoiseArgs,
+    run: &Run,
+) -> Result<Labelling, Failure> {
+    let noise = noise.shared(election.teachers())?;
+    match engine {
+        Engine::Clear => label_run(&ClearNoisyArgmax::new(election, noise), run),
+        Engine::Tfhe(_) => tfhe::noisy_argmax(election, noise, run),
+        Engine::Bfv(_) => Err(Failure::bad_input(
+            "the noisy argmax runs on one sample at once; use --backend tfhe, or clear for its reference",
+        )),
+    }
+}
+
+/// Where the randomness of ballots comes from. The draws of SHIELD are the server's; the noise of a noisy argmax is the teachers'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ballots {
+    /// Every teacher's own generator.
+    Fresh,
+    /// The seed of the run: for tests.
+    Seeded,
+}
+
+/// What is labelled, and how.
+pub(super) struct Run<'a> {
+    pub(super) votes: &'a Votes,
+    pub(super) truth: Option<&'a Labels>,
+    pub(super) seed: &'a Seed,
+    pub(super) threads: usize,
+    pub(super) ballots: Ballots,
+}
+
+/// Every role, with this engine.
+pub(super) fn label_with<B: Backend>(
     backend: &B,
     votes: &Votes,
     truth: Option<&Labels>,
     seed: &Seed,
     threads: usize,
-    done: &(dyn Fn(u64) + Sync),
 ) -> Result<Labelling, Failure> {
+    label_run(backend, &Run { votes, truth, seed, threads, ballots: Ballots::Fresh })
+}
+
+/// Every role, with this engine.
+pub(super) fn label_run<B: Backend>(backend: &B, run: &Run) -> Result<Labelling, Failure> {
+    let &Run { votes, truth, seed, threads, ballots: randomness } = run;
     let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
     let mut seconds = Seconds::default();
     let mut labels = Vec::with_capacity(votes.samples());
     let start = Instant::now();
     let keys = backend.generate_keys(&mut rng).map_err(Failure::failed)?;
     seconds.keygen = start.elapsed().as_secs_f64();
+    let progress = console::progress(votes.samples() as u64, "labelling");
     for batch in 0..backend.batches() {
         let samples = backend.batch(batch);
         let start = Instant::now();
@@ -172,14 +243,27 @@ fn label_with<B: Backend>(
         let ballots = (0..votes.teachers())
             .into_par_iter()
             .map(|teacher| {
-                let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
+                let mut rng = match randomness {
+                    Ballots::Fresh => StdRng::from_rng(&mut OsRng.unwrap_err()),
+                    Ballots::Seeded => {
+                        let index = (batch * votes.teachers() + teacher) as u64;
+                        StdRng::from_rng(
+                            &mut seed.stream("shield 2026 ballots of a seeded run", index),
+                        )
+                    }
+                };
                 let own = votes.teacher(teacher, samples.clone());
                 backend.encrypt(&keys.public, batch, &own, &mut rng).map(Some)
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(Failure::failed)?;
-        let ballots = MemoryBallotBox::new(samples.len(), ballots);
         seconds.encrypt += start.elapsed().as_secs_f64();
+
+        let start = Instant::now();
+        let key = &keys.evaluation;
+        ballots.par_iter().flatten().for_each(|ballot| backend.receive(key, ballot));
+        let ballots = MemoryBallotBox::new(samples.len(), ballots);
+        seconds.receive += start.elapsed().as_secs_f64();
 
         let start = Instant::now();
         let release =
@@ -189,8 +273,9 @@ fn label_with<B: Backend>(
         let start = Instant::now();
         labels.extend(backend.decrypt(&keys.secret, batch, &release).map_err(Failure::failed)?);
         seconds.decrypt += start.elapsed().as_secs_f64();
-        done(samples.len() as u64);
+        progress.inc(samples.len() as u64);
     }
+    progress.finish_and_clear();
     let found = Labels::new(labels)?;
     Ok(Labelling {
         correct: truth.map(|truth| truth.agreement(&found)),

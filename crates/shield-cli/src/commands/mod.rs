@@ -26,7 +26,10 @@ mod submit;
 mod synthesize;
 #[cfg(feature = "learn")]
 mod teach;
+#[cfg_attr(not(feature = "tfhe"), path = "without_tfhe.rs")]
+mod tfhe;
 mod tune;
+mod upload;
 mod vote;
 
 use clap::{Parser, Subcommand};

@@ -5,12 +5,14 @@ use serde::Serialize;
 use shield::{Classes, Election};
 use shield_bfv::{Plan, ReleaseMode};
 
-use super::Output;
+use super::bench::BackendName;
+use super::upload::Upload;
+use super::{Output, tfhe};
 use crate::console;
 use crate::failure::Failure;
 use crate::inputs::MechanismArgs;
 
-/// What the BFV engine will use: ring, security, layout, noise, sizes
+/// What an encrypted engine will use: ring, security, layout, noise, sizes
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield plan --teachers 250 --classes 10 --samples 100")]
 pub(super) struct PlanArgs {
@@ -29,7 +31,15 @@ pub(super) struct PlanArgs {
     #[command(flatten)]
     mechanism: MechanismArgs,
 
-    /// What the student gets: reveal (labels) or composable (encrypted one-hot labels)
+    /// The engine
+    #[arg(long, value_enum, default_value_t)]
+    backend: BackendName,
+
+    /// What a teacher sends, with the engine tfhe
+    #[arg(long, value_enum, default_value_t)]
+    upload: Upload,
+
+    /// What the student gets, with the engine bfv: reveal (labels) or composable (encrypted one-hot labels)
     #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
     release: ReleaseMode,
 }
@@ -68,6 +78,9 @@ struct Stage {
 pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
     let mechanism = args.mechanism.mechanism();
     let election = Election::new(args.teachers, args.classes, args.samples, mechanism)?;
+    if args.backend == BackendName::Tfhe {
+        return tfhe::plan(&election, args.upload, output);
+    }
     let plan = Plan::new(&election, args.release).map_err(Failure::bad_input)?;
     match output {
         Output::Json => console::print_json(&described(&plan)),

@@ -63,7 +63,7 @@ pub(super) fn run(args: &VoteArgs, output: Output) -> Result<(), Failure> {
             "key": made.key.to_string(),
             "samples": votes.len(),
             "abstentions": made.abstentions,
-            "ballot": out,
+            "ballot": out.display().to_string(),
         })),
         Output::Tables => console::print(&console::properties(&[
             ("election", file.name().to_string()),

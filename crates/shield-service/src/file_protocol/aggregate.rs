@@ -23,8 +23,10 @@ pub enum Progress {
         /// How many there are.
         of: usize,
     },
-    /// One more batch has been aggregated.
+    /// So many batches have been aggregated; told before the first, too.
     Aggregated {
+        /// How many.
+        done: usize,
         /// How many there are.
         of: usize,
     },
@@ -79,8 +81,8 @@ pub fn aggregate<R: RngCore + CryptoRng>(
     let settled = settle(&frozen, ballots, out, rng)?;
     let batches = backend.batches();
     write_bundle(out, Content::Results, file, batches, |batch| {
+        progress(Progress::Aggregated { done: batch, of: batches });
         let release = backend.aggregate(&key, batch, &folder.batch(batch), &settled.seed)?;
-        progress(Progress::Aggregated { of: batches });
         Ok(backend.encode_release(&release))
     })?;
     Ok(Aggregated { voted, missing, voters, seed: freeze::seed_path(out), again: settled.again })

@@ -53,8 +53,8 @@ pub fn make_keys<R: RngCore + CryptoRng>(
     let files = KeyFiles::in_folder(folder);
     let all = [&files.secret, &files.evaluation, &files.public];
     // Not `exists`: a link to nowhere is in the way, too.
-    let taken = all.iter().filter(|path| path.symlink_metadata().is_ok());
-    let taken: Vec<PathBuf> = taken.map(|path| (*path).clone()).collect();
+    let taken = all.into_iter().filter(|path| path.symlink_metadata().is_ok());
+    let taken: Vec<PathBuf> = taken.cloned().collect();
     if !taken.is_empty() {
         return Err(FileProtocolError::KeysExist { paths: taken });
     }

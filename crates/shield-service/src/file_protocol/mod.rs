@@ -4,8 +4,8 @@
 //! |---|---|---|---|
 //! | [`make_keys`] | student | the election file | `secret.key`, `public.key`, `evaluation.key` |
 //! | [`cast`] | teacher | the public key, its own votes | a ballot |
-//! | [`aggregate`] | server | the evaluation key, a folder of ballots | results, and the seed they came from |
-//! | [`reveal`] | student | the secret key, the results | labels |
+//! | [`aggregate()`] | server | the evaluation key, a folder of ballots | results, and the seed they came from |
+//! | [`reveal()`] | student | the secret key, the results | labels |
 //!
 //! Every file carries the digest of the election file, so that one of another election is named and refused. The
 //! server's work is frozen before it starts: see [`freeze`].

@@ -35,9 +35,10 @@ impl Held {
         let file = ElectionFile::parse(&text).unwrap();
         // Every teacher leans to a class of its own; the second abstains now and then.
         let vote = |teacher: usize, sample: usize| {
-            let class = if (sample + teacher) % 4 == 0 { sample + teacher } else { sample };
+            let class =
+                if (sample + teacher).is_multiple_of(4) { sample + teacher } else { sample };
             let class = Class(u16::try_from(class % 3).unwrap());
-            (teacher != 1 || sample % 5 != 0).then_some(class)
+            (teacher != 1 || !sample.is_multiple_of(5)).then_some(class)
         };
         let votes = (0..5).map(|t| (0..samples).map(|s| vote(t, s)).collect()).collect();
         fs::create_dir(folder.path().join("ballots")).unwrap();
@@ -207,7 +208,7 @@ fn a_ballot_that_changes_while_it_is_needed_is_noticed() {
 #[test]
 fn seeds_and_secret_keys_are_for_their_owner() {
     let held = Held::new(6, "X");
-    held.all_vote(3);
+    held.all_vote(4);
     held.aggregate("results", 7).unwrap();
     #[cfg(unix)]
     for secret in [&held.keys.secret, &held.path("results.seed")] {

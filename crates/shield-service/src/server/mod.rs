@@ -229,7 +229,6 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .router
         .merge(guarded)
         .method_not_allowed_fallback(not_allowed)
-        .layer(middleware::map_response(problem::uniform))
         .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))

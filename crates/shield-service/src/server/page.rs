@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Form;
-use axum::extract::State;
 use axum::extract::rejection::FormRejection;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -66,6 +66,7 @@ impl Default for Page {
 
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     if !service.is_signed_in(&headers).await? {
@@ -73,6 +74,9 @@ pub(super) async fn show(
     }
     let view = service.view().await;
     let body = view.body(service.page.started.elapsed(), Timestamp::now());
+    if query.as_deref() == Some("fragment") {
+        return Ok(send(StatusCode::OK, &nonce(), body));
+    }
     Ok(document(StatusCode::OK, "SHIELD server", body, Some(SCRIPT)))
 }
 
@@ -210,16 +214,14 @@ fn form(status: StatusCode, message: Option<&'static str>) -> Response {
     response
 }
 
-/// A whole page, with a policy that lets the browser run our script and style and load nothing at all.
+/// A whole page.
 fn document(
     status: StatusCode,
     title: &'static str,
     body: Markup,
     script: Option<&'static str>,
 ) -> Response {
-    let mut bytes = [0; 16];
-    OsRng.unwrap_err().try_fill_bytes(&mut bytes).unwrap_or_else(|never| match never {});
-    let nonce = hex(&bytes);
+    let nonce = nonce();
     let (head, script) = match script {
         Some(script) => {
             let text = "\n<script nonce=\"{{nonce}}\">{{script}}</script>";
@@ -240,6 +242,18 @@ fn document(
         .markup("head", head)
         .markup("body", Markup::join([body, script]))
         .fill();
+    send(status, &nonce, page)
+}
+
+/// What marks script and style as ours, in one answer.
+fn nonce() -> String {
+    let mut bytes = [0; 16];
+    OsRng.unwrap_err().try_fill_bytes(&mut bytes).unwrap_or_else(|never| match never {});
+    hex(&bytes)
+}
+
+/// HTML, with a policy that lets the browser run our script and style and load nothing at all.
+fn send(status: StatusCode, nonce: &str, page: Markup) -> Response {
     let policy = format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; \
          img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -99,24 +99,6 @@ impl Problem {
     }
 }
 
-/// Gives refusals of the framework, which come as plain text, the form that all others have.
-pub(super) async fn uniform(response: Response) -> Response {
-    let status = response.status();
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let plain = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
-    if !(plain && (status.is_client_error() || status.is_server_error())) {
-        return response;
-    }
-    let (mut parts, body) = response.into_parts();
-    let text = axum::body::to_bytes(body, 4096).await.unwrap_or_default();
-    let detail = String::from_utf8_lossy(&text);
-    let problem = Problem::new(status, "request", detail.trim());
-    let (shape, body) = problem.into_response().into_parts();
-    parts.headers.remove(header::CONTENT_LENGTH);
-    parts.headers.extend(shape.headers);
-    Response::from_parts(parts, body)
-}
-
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {

@@ -80,7 +80,7 @@ mod tests {
         let other = sessions.begin(token(), start);
         assert_ne!(name, other);
         assert_eq!(sessions.token("0", start), None);
-        let hours = |hours: u64| start + Duration::from_secs(hours * 3600);
+        let hours = |hours: u64| start + Duration::from_hours(hours);
         assert_eq!(sessions.token(&name, hours(11)), Some(token()));
         assert_eq!(sessions.token(&name, hours(22)), Some(token()));
         assert_eq!(sessions.token(&other, hours(22)), None);

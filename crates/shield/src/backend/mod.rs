@@ -12,6 +12,7 @@
 
 mod ballot_box;
 mod clear;
+pub mod noisy_argmax;
 mod presence;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
@@ -82,6 +83,10 @@ pub trait Backend: Sync {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<Self::Ballot, Self::Error>;
+
+    /// What the server does with a ballot when it arrives, while it waits for the others. Nothing, unless an engine
+    /// can do some of its work ahead; a ballot that was never received is aggregated just the same.
+    fn receive(&self, _key: &Self::EvaluationKey, _ballot: &Self::Ballot) {}
 
     /// What the student gets for one batch: a pure function of its arguments.
     fn aggregate<B: BallotBox<Self::Ballot>>(

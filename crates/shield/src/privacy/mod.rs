@@ -11,7 +11,7 @@
 //!
 //! The building blocks follow the theory: [`rounds`](self) (what a round does to an urn), [`neighbours`] (how one vote
 //! can change a histogram), [`moments`] of the privacy loss, their [`conversion`] to epsilon, and the
-//! [`loss_distribution`] for tight composition. [`argmax`] and [`noisy_argmax`] are what SHIELD is compared
+//! [`loss_distribution`] for tight composition. [`argmax`], [`noisy_argmax`] and [`distributed_argmax`] are what SHIELD is compared
 //! with; [`calibrate`] turns the question round.
 
 #![allow(
@@ -30,6 +30,7 @@ pub mod calibrate;
 pub mod conversion;
 pub mod data_dependent;
 pub mod data_independent;
+pub mod distributed_argmax;
 mod hockey_stick;
 pub mod loss_distribution;
 pub mod moments;

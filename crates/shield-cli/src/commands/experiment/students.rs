@@ -81,7 +81,8 @@ impl Class<'_> {
                     // Repeatable on purpose: these labels protect nobody, the images are public.
                     let mut draws = Seed::from_number(self.seed)
                         .stream("shield 2026 experiment", (place * 1_000_000 + student) as u64);
-                    self.label_one(&row.contender, split, &mut draws, threads)
+                    // A labelling has a bar of its own.
+                    bar.suspend(|| self.label_one(&row.contender, split, &mut draws, threads))
                 })?);
                 bar.inc(1);
             }
@@ -115,9 +116,8 @@ impl Class<'_> {
                 let seed = Seed::random(draws);
                 let engine = Engine::Bfv(ReleaseMode::Reveal);
                 let labelling =
-                    label::label(engine, election.clone(), &votes, None, &seed, threads, &|_| ())?;
-                let clear =
-                    label::label(Engine::Clear, election, &votes, None, &seed, threads, &|_| ())?;
+                    label::label(engine, election.clone(), &votes, None, &seed, threads)?;
+                let clear = label::label(Engine::Clear, election, &votes, None, &seed, threads)?;
                 let same = labelling.labels.iter().zip(&clear.labels).filter(|(a, b)| a == b);
                 let encrypted = Encrypted {
                     as_in_the_clear: same.count(),

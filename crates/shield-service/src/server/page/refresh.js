@@ -18,7 +18,7 @@
     if (document.hidden || busy) return;
     busy = true;
     try {
-      const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(10000) });
+      const answer = await fetch("/?fragment", { cache: "no-store", signal: AbortSignal.timeout(10000) });
       if (answer.status === 401) return location.reload();
       if (!answer.ok) throw new Error(String(answer.status));
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");

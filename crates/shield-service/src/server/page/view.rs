@@ -70,6 +70,15 @@ impl View {
             let missing = missing.map(ToString::to_string).collect();
             self.elections.push(Election { status, stage: election.stage, missing });
         }
+        // What may need somebody comes first; the newest first among its like.
+        self.elections.sort_by_key(|election| match election.stage {
+            Stage::Failed => 0,
+            Stage::Closing => 1,
+            Stage::Open => 2,
+            Stage::AwaitingKeys => 3,
+            Stage::Released => 4,
+            Stage::Withdrawn => 5,
+        });
         self.accounts = service.accounts().await?;
         Ok(())
     }
@@ -222,7 +231,7 @@ impl Election {
             part: 0.0,
             tick: None,
         };
-        let text = "<div class=\"wide\"><dt>Aggregated</dt><dd>{{bar}}<b>{{done}}</b> of {{batches}} {{unit}}</dd></div>\n    ";
+        let text = "<div class=\"wide\"><dt>Aggregated</dt><dd><b>{{done}}</b> of {{batches}} {{unit}}</dd>{{bar}}</div>\n    ";
         Template::new(text)
             .markup("bar", bar.draw())
             .text("done", done)
@@ -255,8 +264,9 @@ fn account(account: &Account) -> Markup {
 }
 
 fn entry(entry: &Entry) -> Markup {
-    let row = "<tr><th scope=\"row\">{{election}}</th><td class=\"number\">{{labels}}</td>\
-        <td class=\"number\">{{voters}}</td><td class=\"number\">{{epsilon}}</td><td>{{state}}</td></tr>\n";
+    let row = "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\">{{election}}</th>\
+        <td role=\"cell\" class=\"number\">{{labels}}</td><td role=\"cell\" class=\"number\">{{voters}}</td>\
+        <td role=\"cell\" class=\"number\">{{epsilon}}</td><td role=\"cell\" class=\"state\">{{state}}</td></tr>\n";
     Template::new(row)
         .text("election", &entry.election)
         .text("labels", entry.queries)
@@ -327,8 +337,11 @@ fn names(names: &[String]) -> Markup {
 fn time(moment: Timestamp, now: Timestamp) -> Markup {
     let distance = now.duration_since(moment);
     let apart = span(distance.unsigned_abs());
-    let distance =
-        if distance.is_negative() { format!("in {apart}") } else { format!("{apart} ago") };
+    let distance = match (distance.is_negative(), distance.as_secs().abs() < 60) {
+        (_, true) => "now".to_owned(),
+        (true, _) => format!("in {apart}"),
+        (false, _) => format!("{apart} ago"),
+    };
     Template::new(
         "<span><time datetime=\"{{moment}}\">{{date}}</time> <span class=\"quiet\">{{distance}}</span></span>",
     )
@@ -338,14 +351,16 @@ fn time(moment: Timestamp, now: Timestamp) -> Markup {
     .fill()
 }
 
-/// A duration in its two largest units.
+/// A duration, as exactly as it matters.
 fn span(duration: Duration) -> String {
     let minutes = duration.as_secs() / 60;
     match minutes {
         0 => "under a minute".to_owned(),
         1..60 => format!("{minutes} min"),
         60..1440 => format!("{} h {} min", minutes / 60, minutes % 60),
-        _ => format!("{} d {} h", minutes / 1440, minutes % 1440 / 60),
+        1440..14_400 => format!("{} d {} h", minutes / 1440, minutes % 1440 / 60),
+        14_400..1_051_200 => format!("{} d", minutes / 1440),
+        _ => format!("{} years", minutes / 525_600),
     }
 }
 
@@ -360,8 +375,11 @@ mod tests {
         assert_eq!(span(60), "1 min");
         assert_eq!(span(3 * 3600 + 61), "3 h 1 min");
         assert_eq!(span(9 * 86400 + 7200), "9 d 2 h");
+        assert_eq!(span(300 * 86400 + 7200), "300 d");
+        assert_eq!(span(3 * 366 * 86400), "3 years");
         let now: Timestamp = "2027-03-01T12:00:00Z".parse().unwrap();
         let time = |text: &str| time(text.parse().unwrap(), now).into_string();
+        assert!(time("2027-03-01T11:59:01Z").contains(">now<"));
         assert!(time("2027-03-01T11:58:00Z").contains("2 min ago"));
         assert!(time("2027-03-01T12:05:00Z").contains("in 5 min"));
     }

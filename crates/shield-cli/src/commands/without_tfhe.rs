@@ -1,0 +1,40 @@
+//! The commands of the TFHE engine in a program that was built without it: how to get one with it.
+
+use shield::polya::SharedNoise;
+use shield::{Election, Labels, Seed, Votes};
+
+use super::Output;
+use super::bench::BenchArgs;
+use super::label::{Labelling, Run};
+use super::upload::Upload;
+use crate::failure::Failure;
+
+fn missing() -> Failure {
+    Failure::bad_input(
+        "this program was built without the TFHE engine; build it with `cargo build --release --features tfhe` \
+         (it takes some minutes), or use --backend bfv",
+    )
+}
+
+pub(super) fn label(
+    _: Upload,
+    _: Election,
+    _: &Votes,
+    _: Option<&Labels>,
+    _: &Seed,
+    _: usize,
+) -> Result<Labelling, Failure> {
+    Err(missing())
+}
+
+pub(super) fn noisy_argmax(_: Election, _: SharedNoise, _: &Run) -> Result<Labelling, Failure> {
+    Err(missing())
+}
+
+pub(super) fn plan(_: &Election, _: Upload, _: Output) -> Result<(), Failure> {
+    Err(missing())
+}
+
+pub(super) fn bench(_: &BenchArgs, _: Output) -> Result<(), Failure> {
+    Err(missing())
+}

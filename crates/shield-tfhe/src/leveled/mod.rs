@@ -1,0 +1,38 @@
+//! Leveled SHIELD: a vote is a few encrypted bits, and a round is a chain of products by them.
+//!
+//! The paper's second implementation (section "Bitwise SHIELD with Cingulata") evaluates a circuit of gates, each a
+//! bootstrap: seconds a sample. Here nothing is ever bootstrapped. A bit is a GGSW ciphertext, which multiplies a GLWE
+//! ciphertext and only adds noise; the label of a sample comes out in milliseconds.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`plan`], [`noise`] | what is decided before any key is made: how finely ciphertexts cut, and what noise that leaves |
+//! | [`keys`], [`ballot`], [`compact`] | what the student makes, and what a teacher sends: rows, or one ciphertext that the server expands |
+//! | `rounds` | unanimity and first success, as products |
+//! | [`flooding`], [`release`] | that nothing but the label shows, and what the student reads |
+//! | [`backend`], `codec` | all of it behind the trait that the engines share, and as bytes |
+//! | `ring`, `sampling`, `switch` | polynomials and their products, random ones, key switching |
+
+pub mod backend;
+pub mod ballot;
+mod codec;
+pub mod compact;
+pub mod error;
+pub mod flooding;
+pub mod keys;
+pub mod noise;
+pub mod plan;
+pub mod release;
+mod ring;
+mod rounds;
+mod sampling;
+mod switch;
+
+pub use backend::LeveledBackend;
+pub use ballot::LeveledBallot;
+pub use error::LeveledError;
+pub use keys::{EvaluationKey, PublicKey, SecretKey};
+pub use plan::{Plan, PlanError, Upload};
+pub use release::Release;
+#[cfg(test)]
+mod tests;

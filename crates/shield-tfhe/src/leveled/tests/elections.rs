@@ -1,0 +1,66 @@
+//! Labels equal those of the operator in the clear, sample by sample.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use shield::backend::Backend;
+use shield::backend::suite::{self, Case, Shape};
+use shield::{Sampling, Seed};
+
+use super::shape;
+use crate::leveled::{LeveledBackend, Upload};
+
+fn check(case: &Case, upload: Upload, number: u64) {
+    let backend = LeveledBackend::new(case.election.clone(), upload).expect("a plan");
+    let mut rng = ChaCha20Rng::seed_from_u64(number);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let seed = Seed::from_number(number);
+    let found = suite::labels(&backend, &keys, &case.votes, &seed, &mut rng);
+    assert!(found == case.expected(&seed), "{:?}", case.election);
+}
+
+#[test]
+fn the_suite_of_all_engines() {
+    suite::run(&suite::small_elections(), |e| LeveledBackend::new(e.clone(), Upload::Plain));
+}
+
+#[test]
+fn the_suite_of_all_engines_with_compact_ballots() {
+    suite::run(&suite::small_elections(), |e| LeveledBackend::new(e.clone(), Upload::Compact));
+}
+
+#[test]
+fn the_papers_polynomial() {
+    for upload in [Upload::Plain, Upload::Compact] {
+        check(&Case::new(shape(30, 10, 2, "8X^4+6X^3+4X^2+X"), 1), upload, 1);
+    }
+}
+
+#[test]
+fn two_to_1024_classes() {
+    for (classes, upload) in
+        [(2, Upload::Plain), (16, Upload::Plain), (100, Upload::Compact), (1_024, Upload::Plain)]
+    {
+        check(&Case::new(shape(6, classes, 3, "2X^2+X"), 4), upload, 4);
+    }
+}
+
+#[test]
+#[ignore = "minutes: a thousand samples of each kind"]
+fn a_thousand_samples_of_each_kind() {
+    for upload in [Upload::Plain, Upload::Compact] {
+        for (i, classes) in [2, 10, 16, 100].into_iter().enumerate() {
+            for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
+                let polynomial = ["2X^3+3X^2+X", "2X^4+X^3+X^2"][i % 2];
+                let shape = Shape {
+                    offset: [1, 0, 5, 2][i],
+                    sampling,
+                    abstentions: [0, 20][i / 2],
+                    ..shape(12, classes, 500, polynomial)
+                };
+                let start = std::time::Instant::now();
+                check(&Case::new(shape, i as u64), upload, i as u64);
+                println!("{upload:?}, {classes} classes, {sampling}: {:?}", start.elapsed());
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The noise bound against the measured noise, stage by stage.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use shield::backend::suite::{Case, Shape};
+use shield::backend::{Backend, urns};
+use shield::draws::Draws;
+use shield::{Class, Seed};
+use tfhe::core_crypto::prelude::{DecompositionBaseLog, DecompositionLevelCount, SignedDecomposer};
+
+use super::{Fixture, shape};
+use crate::leveled::ballot::{self, Ready};
+use crate::leveled::compact;
+use crate::leveled::plan::Upload;
+use crate::leveled::ring::{DEGREE, Gadget, Glwe, Ring, glwe, zero};
+use crate::leveled::sampling;
+
+/// log2 of the root of the mean square.
+fn deviation(errors: &[u64]) -> f64 {
+    let squares = errors.iter().map(|&e| (e.cast_signed() as f64).powi(2));
+    (squares.sum::<f64>() / errors.len() as f64).log2() / 2.0
+}
+
+fn check(what: &str, found: f64, bound: f64, slack: f64) {
+    println!("{what:>30}: measured {found:5.1}, bound {bound:5.1}");
+    assert!(found <= bound, "{what}: {found} bits, bound {bound}");
+    assert!(found > bound - slack, "{what}: a bound of {bound} says nothing about {found}");
+}
+
+fn phases(fixture: &Fixture, c: &Glwe) -> Vec<u64> {
+    let (mask, body) = c.as_ref().split_at(DEGREE);
+    fixture.keys.secret.phases(mask, body)
+}
+
+/// What the rows of a vote should encrypt: the message's coefficients for each row.
+fn row_errors(fixture: &Fixture, class: Class) -> [Vec<u64>; 2] {
+    let Fixture { backend, keys, .. } = fixture;
+    let (plan, gadget) = (backend.plan(), backend.plan().gadget());
+    let mut ring = Ring::new();
+    let mut rng = ChaCha20Rng::seed_from_u64(11);
+    let rows = match plan.upload() {
+        Upload::Plain => ballot::encrypt(plan, &keys.public.zero, class, &mut ring, &mut rng),
+        Upload::Compact => {
+            let packed = compact::encrypt(plan, &keys.public.zero, class, &mut ring, &mut rng);
+            let key = keys.evaluation.expansion.as_ref().expect("a key");
+            key.expand(&mut ring, plan, &packed)
+        }
+    };
+    let mut errors = [Vec::new(), Vec::new()];
+    for (i, row) in rows.chunks_exact(2 * DEGREE).enumerate() {
+        let bit = i / (2 * gadget.levels);
+        let level = gadget.levels - i % (2 * gadget.levels) / 2;
+        let message = u64::from(class.0 >> bit & 1).wrapping_mul(gadget.weight(level));
+        let mut phase = phases(fixture, &glwe(row.to_vec()));
+        if i % 2 == 0 {
+            for (word, s) in phase.iter_mut().zip(keys.secret.secret.iter()) {
+                *word = word.wrapping_add(message.wrapping_mul(*s));
+            }
+        } else {
+            phase[0] = phase[0].wrapping_sub(message);
+        }
+        errors[i % 2].extend(phase);
+    }
+    errors
+}
+
+#[test]
+fn measured_noise_stays_below_the_bound() {
+    for (classes, polynomial, upload) in [
+        (10, "2X^4+2X^3+X", Upload::Plain),
+        (2, "X^3+X^2", Upload::Plain),
+        (100, "X^2+X", Upload::Plain),
+        (10, "X^3+X", Upload::Compact),
+    ] {
+        println!("{classes} classes, {polynomial}, {upload:?}");
+        // Without dummies, so that every round draws teachers.
+        let fixture =
+            Fixture::new(Shape { offset: 0, ..shape(25, classes, 2, polynomial) }, upload);
+        let Fixture { case, backend, keys, ballots } = &fixture;
+        let (plan, stages) = (backend.plan(), backend.plan().stages());
+        let bits = |variance: f64| variance.log2() / 2.0;
+        let [mask, body] = row_errors(&fixture, Class(1));
+        check("row of the mask", deviation(&mask), bits(stages.rows.mask), 0.5);
+        check("row of the body", deviation(&body), bits(stages.rows.body), 0.5);
+
+        // A product with an encrypted one, and with an encrypted zero.
+        let mut ring = Ring::new();
+        let mut rng = ChaCha20Rng::seed_from_u64(12);
+        for class in [0, 1] {
+            let ballot = backend.encrypt(&keys.public, 0, &[Some(Class(class))], &mut rng);
+            let ballot = ballot.expect("a ballot");
+            let vote: &Ready = ballot.ready(plan, &keys.evaluation, &mut ring);
+            let mut words = sampling::uniform(&mut rng);
+            words.extend(sampling::uniform(&mut rng));
+            let y = glwe(words);
+            let product = ring.times(&vote.bits[0], &y);
+            let before = phases(&fixture, &y);
+            let errors: Vec<u64> = phases(&fixture, &product)
+                .iter()
+                .zip(&before)
+                .map(|(after, before)| after.wrapping_sub(before.wrapping_mul(u64::from(class))))
+                .collect();
+            check("product", deviation(&errors), bits(stages.product), 1.0);
+        }
+
+        // What is released, before flooding: all coefficients but those of the label hold noise alone, and so do those
+        // once the label is taken off.
+        let mut errors = Vec::new();
+        for number in 0..6 {
+            let seed = Seed::from_number(number);
+            let urns = urns(&case.election, 1, ballots).expect("urns");
+            let draws = Draws::seeded(case.election.mechanism(), &urns[0], &seed, 0);
+            let out = backend.elect(&keys.evaluation, 0, ballots, &draws, &mut ring);
+            let mut phase = phases(&fixture, &out.expect("a result"));
+            for word in &mut phase[..plan.released()] {
+                *word = word.wrapping_sub(word.wrapping_add(1 << 62) & 1 << 63);
+            }
+            errors.extend(phase);
+        }
+        check("release", deviation(&errors), bits(stages.released), 4.0);
+    }
+}
+
+#[test]
+fn the_noise_of_a_product_has_mean_zero() {
+    // What the proof of the flooding stands on. Coefficients of one product are not independent (the secret's are bits, so
+    // neighbours are correlated): one coefficient, many ballots.
+    let fixture = Fixture::new(shape(1, 2, 1, "X^2+X"), Upload::Plain);
+    let Fixture { backend, keys, .. } = &fixture;
+    let mut ring = Ring::new();
+    let mut rng = ChaCha20Rng::seed_from_u64(13);
+    let y = glwe((0..2).flat_map(|_| sampling::uniform(&mut rng)).collect());
+    let message = phases(&fixture, &y)[0];
+    let errors: Vec<f64> = (0..400)
+        .map(|_| {
+            let ballot = backend.encrypt(&keys.public, 0, &[Some(Class(1))], &mut rng);
+            let ballot = ballot.expect("a ballot");
+            let vote = ballot.ready(backend.plan(), &keys.evaluation, &mut ring);
+            let product = ring.times(&vote.bits[0], &y);
+            let (mask, body) = product.as_ref().split_at(DEGREE);
+            let phase = keys.secret.phases(mask, &body[..1])[0];
+            phase.wrapping_sub(message).cast_signed() as f64
+        })
+        .collect();
+    let mean = errors.iter().sum::<f64>() / 400.0;
+    let square = errors.iter().map(|e| e * e).sum::<f64>() / 400.0;
+    // Four deviations.
+    assert!(mean.abs() < 4.0 * (square / 400.0).sqrt(), "mean {mean}, mean square {square}");
+}
+
+#[test]
+fn the_transform_is_as_exact_as_the_bound_says() {
+    for gadget in [Gadget { levels: 4, base_log: 9 }, Gadget { levels: 2, base_log: 16 }] {
+        let mut ring = Ring::new();
+        let mut rng = ChaCha20Rng::seed_from_u64(3);
+        let rows: Vec<u64> =
+            (0..gadget.words() / DEGREE).flat_map(|_| sampling::uniform(&mut rng)).collect();
+        let input: Vec<u64> = (0..2).flat_map(|_| sampling::uniform(&mut rng)).collect();
+        let bit = ring.transform(gadget, &rows);
+        let found = ring.times(&bit, &glwe(input.clone()));
+        // The same with integers: digits times rows.
+        let decomposer = SignedDecomposer::<u64>::new(
+            DecompositionBaseLog(gadget.base_log),
+            DecompositionLevelCount(gadget.levels),
+        );
+        let mut exact = zero();
+        for (i, word) in input.iter().enumerate() {
+            let (part, shift) = (i / DEGREE, i % DEGREE);
+            // Last level first, as the rows are.
+            for (level, term) in decomposer.decompose(*word).enumerate() {
+                let row = &rows[(2 * level + part) * 2 * DEGREE..][..2 * DEGREE];
+                for (out, poly) in
+                    exact.as_mut().chunks_exact_mut(DEGREE).zip(row.chunks_exact(DEGREE))
+                {
+                    for (j, r) in poly.iter().enumerate() {
+                        let product = r.wrapping_mul(term.value());
+                        if j + shift < DEGREE {
+                            out[j + shift] = out[j + shift].wrapping_add(product);
+                        } else {
+                            let place = j + shift - DEGREE;
+                            out[place] = out[place].wrapping_sub(product);
+                        }
+                    }
+                }
+            }
+        }
+        let errors: Vec<u64> =
+            found.as_ref().iter().zip(exact.as_ref()).map(|(a, b)| a.wrapping_sub(*b)).collect();
+        let base = 2_f64.powi(gadget.base_log.try_into().expect("small"));
+        let terms = (2 * gadget.levels * DEGREE) as f64 * (base * base + 2.0) / 144.0;
+        check("transform", deviation(&errors), 64.0 - 50.0 + terms.log2() / 2.0, 4.0);
+    }
+}
+
+#[test]
+fn flooding_is_wide_enough_and_hides_what_it_should() {
+    // The phases of many releases of one label: as wide as the flooding says, and never out of the label's half.
+    let fixture = Fixture::new(shape(9, 10, 1, "X^2+X"), Upload::Plain);
+    let Fixture { backend, keys, ballots, case } = &fixture;
+    let mut spread = Vec::new();
+    for number in 0..40 {
+        let seed = Seed::from_number(number);
+        let release = backend.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
+        let label = backend.decrypt(&keys.secret, 0, &release).expect("a label")[0];
+        assert_eq!(label, case.expected(&seed)[0]);
+        let class = label.expect("a class").0;
+        for (bit, phase) in release.phases(&keys.secret).iter().enumerate() {
+            let error = phase.wrapping_sub(u64::from(class >> bit & 1) << 63).cast_signed();
+            spread.push(error as f64 / 2_f64.powi(62));
+        }
+    }
+    assert!(spread.iter().all(|x| x.abs() < 1.0));
+    let variance = spread.iter().map(|x| x * x).sum::<f64>() / spread.len() as f64;
+    // A triangle's sixth: five deviations of 160 draws.
+    assert!((variance - 1.0 / 6.0).abs() < 5.0 * (0.039 / 160_f64).sqrt(), "{variance}");
+}
+
+#[test]
+fn a_case_of_each_kind_has_a_plan() {
+    for (classes, polynomial) in
+        [(2, "X"), (1_000, "8X^4+6X^3+4X^2+X"), (10, "30X^4+12X^3+6X^2+X"), (16, "20X^8")]
+    {
+        let case = Case::new(shape(3, classes, 1, polynomial), 1);
+        for upload in [Upload::Plain, Upload::Compact] {
+            let plan = match crate::leveled::Plan::new(&case.election, upload) {
+                Ok(plan) => plan,
+                Err(error) => {
+                    // Compact ballots are noisier: there are limits.
+                    assert!(upload == Upload::Compact && classes == 1_000, "{error}");
+                    continue;
+                }
+            };
+            println!(
+                "{classes} {polynomial} {upload:?}: {} levels of {} bits, distance 2^-{:.1}, failure 2^{:.0}",
+                plan.levels(),
+                plan.base_log(),
+                plan.statistical_bits(),
+                plan.failure_log2()
+            );
+            assert!(plan.statistical_bits() >= f64::from(plan.required_statistical_bits()));
+            assert!(plan.failure_log2() <= -64.0 && plan.noise_margin_bits() > 0.0);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! From a sum of ballots to digits.
+//!
+//! A count c (with its noise, and moved up so that it is not negative) is below 16^D and encrypted as c 2^-(4D+1) of a turn: D digits of four
+//! bits below an empty bit. Times 2^(4(D-1-j)), digit j stands on steps of 1/32; the bit above it on 1/2; what is above that has turned full circle; and
+//! the digits below it are a fraction of a step. From the lowest digit up:
+//!
+//! 1. Take digit j-1 off, which was found before. The rest below is less than 2^-9 of a turn; half of that is taken off, so that
+//!    at most 2^-10 is left on either side.
+//! 2. Look up the sign: the bit on 1/2. Take it off. (The highest digit has an empty bit there.)
+//! 3. Look up the digit, now on 16 steps of half the torus.
+//!
+//! Two lookups a digit, one for the highest; the margin of each is half a step less 2^-10, 1/64 - 1/1024. Digits come out on steps of 1/512: what step 1
+//! needs, and what leaves the tournament four doublings.
+
+use crate::bootstrapped::parameters::torus;
+use crate::bootstrapped::torus::{Lookup, Lwe, Table};
+
+/// Values of a digit.
+pub(crate) const BASE: usize = 16;
+/// The step that digits are stored on, in turns.
+pub(crate) const STORED: f64 = 1.0 / 512.0;
+/// The step that digits are looked up on.
+pub(crate) const STEP: f64 = 1.0 / 32.0;
+/// What moves 16 steps of half the torus to where tables are defined.
+pub(crate) const CENTRE: f64 = 1.0 / 64.0 - 0.25;
+
+/// The tables for digits.
+pub(crate) struct DigitTables {
+    sign: Table,
+    store: Table,
+}
+
+impl DigitTables {
+    pub(crate) fn new() -> Self {
+        Self { sign: Table::new(|_| 0.25), store: Table::new(|x| digit(x) * STORED) }
+    }
+
+    /// The digits of a count, lowest first, on steps of [`STORED`].
+    pub(crate) fn digits(&self, lookup: &mut Lookup, count: &Lwe, digits: usize) -> Vec<Lwe> {
+        let mut found: Vec<Lwe> = Vec::with_capacity(digits);
+        for j in 0..digits {
+            let mut rest = count.times(1 << (4 * (digits - 1 - j)));
+            if let Some(below) = found.last() {
+                rest.add_multiple(-1, below);
+            }
+            if j > 1 {
+                rest.shift(torus(-STORED / 2.0));
+            }
+            rest.shift(torus(CENTRE));
+            if j + 1 < digits {
+                // 1/4 where the bit is 0, -1/4 where it is 1.
+                let sign = lookup.look_up(&self.sign, &rest);
+                rest.add_multiple(1, &sign);
+                rest.shift(torus(-0.25));
+            }
+            found.push(lookup.look_up(&self.store, &rest));
+        }
+        found
+    }
+
+    /// A digit on steps of [`STEP`], stored anew.
+    pub(crate) fn refresh(&self, lookup: &mut Lookup, digit: &Lwe) -> Lwe {
+        let mut input = digit.clone();
+        input.shift(torus(CENTRE));
+        lookup.look_up(&self.store, &input)
+    }
+}
+
+/// The digit that stands at a place of a table.
+pub(crate) fn digit(x: f64) -> f64 {
+    ((x + 0.25) / STEP).floor().clamp(0.0, BASE as f64 - 1.0)
+}

@@ -1,0 +1,143 @@
+//! The encrypted argmax against the clear one.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
+use shield::backend::{Backend, KeysOf, MemoryBallotBox};
+use shield::polya::{Polya, SharedNoise};
+use shield::privacy::noisy_argmax::Noise;
+use shield::{Class, Classes, Election, Label, Mechanism, Seed};
+
+use super::NoisyArgmaxBackend;
+use crate::bootstrapped::BootstrappedError;
+
+fn backend(
+    teachers: u32,
+    classes: usize,
+    samples: usize,
+    scale: f64,
+    dropouts: u32,
+) -> NoisyArgmaxBackend {
+    let noise = SharedNoise::new(Noise::new(scale).unwrap(), teachers, dropouts).unwrap();
+    let classes = Classes::new(classes).unwrap();
+    let election = Election::new(teachers as usize, classes, samples, Mechanism::default());
+    NoisyArgmaxBackend::new(election.unwrap(), noise).expect("a plan")
+}
+
+/// The labels of ballots that hold given numbers, one vector a teacher.
+fn labels(
+    backend: &NoisyArgmaxBackend,
+    keys: &KeysOf<NoisyArgmaxBackend>,
+    numbers: &[Vec<i64>],
+    rng: &mut ChaCha20Rng,
+) -> Vec<Label> {
+    let ballot = |numbers: &Vec<i64>| Some(backend.encrypt_numbers(&keys.public, 0, numbers, rng));
+    let ballots: Vec<_> = numbers.iter().map(ballot).collect();
+    let ballots = MemoryBallotBox::new(backend.batch(0).len(), ballots);
+    let seed = Seed::from_number(1);
+    let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+    backend.decrypt(&keys.secret, 0, &release).expect("labels")
+}
+
+fn expected(numbers: &[Vec<i64>], classes: usize) -> Vec<Label> {
+    let sums: Vec<i64> =
+        (0..numbers[0].len()).map(|i| numbers.iter().map(|n| n[i]).sum()).collect();
+    sums.chunks(classes).map(|counts| Some(argmax(counts))).collect()
+}
+
+/// Gaps that are easily got wrong: none, one, a carry into the next digit, the largest there are.
+#[test]
+fn every_gap() {
+    let backend = backend(250, 3, 8, 40.0, 0);
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let reach = backend.plan().reach();
+    let counts = [
+        [7, 7, 7],
+        [7, 8, 8],
+        [16 - reach, 15 - reach, 15 - reach],
+        [255, 256, 255],
+        [-reach, -reach, 1 - reach],
+        [250 + reach, -reach, 249 + reach],
+        [-reach, 250 + reach, 250 + reach],
+        [-1, -17, 0],
+    ];
+    let numbers = vec![counts.concat()];
+    // One ballot holds all of it; the others of the 250 hold nothing.
+    let all: Vec<Vec<i64>> =
+        numbers.into_iter().chain(std::iter::repeat_n(vec![0; 24], 249)).collect();
+    assert_eq!(labels(&backend, &keys, &all, &mut rng), expected(&all, 3));
+}
+
+fn random_votes(classes: usize, samples: usize, rng: &mut ChaCha20Rng) -> Vec<Option<Class>> {
+    let vote = |_| rng.random_ratio(9, 10).then(|| rng.random_range(0..classes));
+    let votes: Vec<_> = (0..samples).map(vote).collect();
+    votes.into_iter().map(|vote| vote.map(|k| Class(u16::try_from(k).unwrap()))).collect()
+}
+
+fn same_as_in_the_clear(teachers: u32, classes: usize, samples: usize, scale: f64) -> usize {
+    let backend = backend(teachers, classes, samples, scale, teachers / 5);
+    let mut rng = ChaCha20Rng::seed_from_u64(classes as u64);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let noise = SharedNoise::new(Noise::new(scale).unwrap(), teachers, teachers / 5).unwrap();
+    let polya = Polya::new(&noise);
+    let all: Vec<Vec<i64>> = (0..teachers)
+        .map(|_| {
+            let votes = random_votes(classes, samples, &mut rng);
+            noisy_one_hot(Classes::new(classes).unwrap(), &votes, &polya, &mut rng)
+        })
+        .collect();
+    let start = std::time::Instant::now();
+    let found = labels(&backend, &keys, &all, &mut rng);
+    let seconds = start.elapsed().as_secs_f64() / samples as f64;
+    assert_eq!(found, expected(&all, classes));
+    println!(
+        "{classes} classes, {teachers} teachers, {} bootstrappings: {seconds:.2} s a sample, {samples} right",
+        backend.plan().bootstrappings()
+    );
+    found.len()
+}
+
+#[test]
+fn a_few_samples_as_in_the_clear() {
+    same_as_in_the_clear(20, 2, 2, 1.0);
+    same_as_in_the_clear(30, 5, 1, 4.0);
+}
+
+#[test]
+#[ignore = "minutes: twenty samples for each number of classes"]
+fn twenty_samples() {
+    for classes in [2, 10, 16, 100] {
+        same_as_in_the_clear(250, classes, 20, 10.0);
+    }
+}
+
+#[test]
+fn the_plan_is_what_is_done() {
+    let backend = backend(10, 3, 1, 0.5, 0);
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let mut lookup = crate::bootstrapped::torus::Lookup::new(&keys.evaluation);
+    let sum = keys.public.encrypt(&[0, 0, 0], 64, &mut rng);
+    backend.aggregate_sample(&mut lookup, &keys.evaluation, &sum, 0, 0, &Seed::from_number(1));
+    assert_eq!(lookup.lookups(), backend.plan().bootstrappings());
+}
+
+#[test]
+fn missing_shares_and_wide_noise_are_refused() {
+    let backend = backend(5, 3, 1, 2.0, 1);
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let vote = [Some(Class(2))];
+    let mut ballots: Vec<_> =
+        (0..5).map(|_| backend.encrypt(&keys.public, 0, &vote, &mut rng).ok()).collect();
+    ballots[1] = None;
+    ballots[2] = None;
+    let ballots = MemoryBallotBox::new(1, ballots);
+    let result = backend.aggregate(&keys.evaluation, 0, &ballots, &Seed::from_number(1));
+    assert!(matches!(result, Err(BootstrappedError::Shares(_))));
+    let noise = SharedNoise::new(Noise::new(2_000.0).unwrap(), 5, 0).unwrap();
+    let election = Election::new(5, Classes::new(3).unwrap(), 1, Mechanism::default()).unwrap();
+    let wide = NoisyArgmaxBackend::new(election, noise);
+    assert!(matches!(wide, Err(BootstrappedError::TooWide { .. })));
+}

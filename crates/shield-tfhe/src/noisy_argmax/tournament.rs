@@ -1,0 +1,142 @@
+//! From digits to the class that has the largest.
+//!
+//! Classes meet in pairs, neighbours first, and the winner goes on; of equals the lower class does. A match of a against b, a the lower class:
+//!
+//! 1. For each digit, the sign of a_i - b_i, which is in -15..=15 steps of 1/32: -1, 0 or 1. (The sign is odd, as a table of the whole torus must be.)
+//! 2. a wins if the sum of 2^i sign_i is not negative: one more lookup, `w = 1/4` if so and -1/4 if not. Up to four digits the
+//!    sum is at most 15 steps of 1/32 away from 0.
+//! 3. Every digit of the winner, of count and of class: a digit d looked up at d + 1/4 - w is d or -d (see
+//!    `bootstrapped::circuit`), so with u for a and u' for b, looked up at b + 1/4 + w, `u + a + u' + b` is twice the winner's.
+//!
+//! So a digit of the winner costs two lookups and stands on steps twice as far apart. Digits start on 1/512; after four matches
+//! they stand on 1/32 and are looked up once more, to start again. Who has no opponent is doubled. The last match chooses the class alone.
+//! All margins are half a step, 1/64.
+
+use super::digits::{BASE, CENTRE, DigitTables, STEP, STORED, digit};
+use crate::bootstrapped::parameters::torus;
+use crate::bootstrapped::torus::{Lookup, Lwe, Table};
+
+/// Doublings from [`STORED`] to [`STEP`].
+pub(crate) const DOUBLINGS: usize = 4;
+
+/// Who is still in: its count and its class, in digits.
+struct Candidate {
+    count: Vec<Lwe>,
+    class: Vec<Lwe>,
+}
+
+/// The tables of a match.
+pub(crate) struct Tournament {
+    digits: DigitTables,
+    sign: Table,
+    wins: Table,
+    /// How a digit is chosen after so many doublings.
+    choose: [Table; DOUBLINGS],
+}
+
+impl Tournament {
+    pub(crate) fn new() -> Self {
+        let sign = |x: f64| {
+            if x.abs() < STEP / 2.0 { 0.0 } else { STEP.copysign(x) }
+        };
+        let choose = |doubled: i32| {
+            let step = STORED * libm::exp2(f64::from(doubled));
+            Table::new(move |x| digit(x) * step)
+        };
+        Self {
+            digits: DigitTables::new(),
+            sign: Table::new(sign),
+            wins: Table::new(|_| 0.25),
+            choose: [choose(0), choose(1), choose(2), choose(3)],
+        }
+    }
+
+    /// The class with the largest count, the lowest of several: its digits on steps of [`STEP`], lowest first.
+    ///
+    /// `digits` is how many a count has, `names` how many a class has.
+    pub(crate) fn winner(
+        &self,
+        lookup: &mut Lookup,
+        counts: &[Lwe],
+        digits: usize,
+        names: usize,
+    ) -> Vec<Lwe> {
+        let name = |class: usize| {
+            let digit = move |i: usize| class / BASE.pow(u32::try_from(i).expect("a few")) % BASE;
+            (0..names).map(|i| Lwe::known(torus(digit(i) as f64 * STORED))).collect()
+        };
+        let mut left: Vec<Candidate> = counts
+            .iter()
+            .enumerate()
+            .map(|(class, count)| Candidate {
+                count: self.digits.digits(lookup, count, digits),
+                class: name(class),
+            })
+            .collect();
+        let mut doubled = 0;
+        while left.len() > 1 {
+            if doubled == DOUBLINGS {
+                left.iter_mut().for_each(|candidate| self.refresh(lookup, candidate));
+                doubled = 0;
+            }
+            let last = left.len() == 2;
+            let mut waiting = left.into_iter();
+            left = Vec::new();
+            while let Some(a) = waiting.next() {
+                left.push(match waiting.next() {
+                    Some(b) => self.play(lookup, &a, &b, doubled, last),
+                    None => a.doubled(),
+                });
+            }
+            doubled += 1;
+        }
+        let winner = left.pop().expect("at least two classes");
+        winner.class.iter().map(|digit| digit.times(1 << (DOUBLINGS - doubled))).collect()
+    }
+
+    fn play(
+        &self,
+        lookup: &mut Lookup,
+        a: &Candidate,
+        b: &Candidate,
+        doubled: usize,
+        last: bool,
+    ) -> Candidate {
+        let to_step = 1 << (DOUBLINGS - doubled);
+        // Sums from 0 to 15 steps are read where the table answers 1/4, half a step inside; negative ones half a step outside.
+        let mut sum = Lwe::known(torus(CENTRE));
+        for (i, (a, b)) in a.count.iter().zip(&b.count).enumerate() {
+            let sign = lookup.look_up(&self.sign, &a.minus(b).times(to_step));
+            sum.add_multiple(1 << i, &sign);
+        }
+        let wins = lookup.look_up(&self.wins, &sum);
+        let mut choose = |a: &Lwe, b: &Lwe| {
+            let mut chosen = a.clone();
+            chosen.add_multiple(1, b);
+            for (digit, side) in [(a, -1), (b, 1)] {
+                let mut input = digit.times(to_step);
+                input.shift(torus(CENTRE + 0.25));
+                input.add_multiple(side, &wins);
+                chosen.add_multiple(1, &lookup.look_up(&self.choose[doubled], &input));
+            }
+            chosen
+        };
+        let mut all = |a: &[Lwe], b: &[Lwe]| a.iter().zip(b).map(|(a, b)| choose(a, b)).collect();
+        let class = all(&a.class, &b.class);
+        let count = if last { Vec::new() } else { all(&a.count, &b.count) };
+        Candidate { count, class }
+    }
+
+    fn refresh(&self, lookup: &mut Lookup, candidate: &mut Candidate) {
+        for digit in candidate.count.iter_mut().chain(&mut candidate.class) {
+            *digit = self.digits.refresh(lookup, digit);
+        }
+    }
+}
+
+impl Candidate {
+    fn doubled(self) -> Self {
+        let double = |digits: Vec<Lwe>| digits.iter().map(|digit| digit.times(2)).collect();
+        Self { count: double(self.count), class: double(self.class) }
+    }
+}

@@ -1,0 +1,348 @@
+//! Keys, ballots and releases as bytes: the frame that all engines share.
+//!
+//! ```text
+//! magic "SHLD" | version u16 | kind u8 | holder u8 | setting 32 | key 32 | batch u64 | length u64 | payload | checksum 32
+//! ```
+//!
+//! The *setting* is a digest of the election, of the engine and of its plan; the *key* the name of the key set. Integers are
+//! little-endian. An engine gives the one length that a kind can have under its plan, and that is checked before anything is
+//! allocated; the checksum is checked before anything is parsed. What a payload holds is the engine's matter. What fails
+//! is refused with a reason, never a panic.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::backend::Presence;
+
+/// Version of the format. Others are refused.
+pub const VERSION: u16 = 1;
+
+const MAGIC: [u8; 4] = *b"SHLD";
+/// Bytes before the payload.
+pub const HEADER: usize = 4 + 2 + 1 + 1 + 32 + 32 + 8 + 8;
+const CHECKSUM: usize = 32;
+
+/// The name of a set of keys: a digest of the public one. Ballots and releases carry it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyId([u8; 32]);
+
+impl KeyId {
+    /// The name that these bytes are.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes of the name.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyId({self})")
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What some bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The student's key.
+    SecretKey,
+    /// The teachers' key.
+    PublicKey,
+    /// The server's key.
+    EvaluationKey,
+    /// One teacher's votes on one batch.
+    Ballot,
+    /// What the student gets for one batch.
+    Release,
+}
+
+/// Who may hold some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The student, and nobody else. The server least of all.
+    StudentOnly,
+    /// Anybody.
+    Anyone,
+}
+
+impl Kind {
+    const ALL: [Self; 5] =
+        [Self::SecretKey, Self::PublicKey, Self::EvaluationKey, Self::Ballot, Self::Release];
+
+    fn byte(self) -> u8 {
+        match self {
+            Self::SecretKey => 1,
+            Self::PublicKey => 2,
+            Self::EvaluationKey => 3,
+            Self::Ballot => 4,
+            Self::Release => 5,
+        }
+    }
+
+    /// Who may hold it.
+    pub fn holder(self) -> Holder {
+        match self {
+            Self::SecretKey => Holder::StudentOnly,
+            _ => Holder::Anyone,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SecretKey => "secret key",
+            Self::PublicKey => "public key",
+            Self::EvaluationKey => "evaluation key",
+            Self::Ballot => "ballot",
+            Self::Release => "release",
+        })
+    }
+}
+
+/// Why some bytes were refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    /// It does not start like anything of ours.
+    #[error("this is not a file of SHIELD's; give a key, ballot or release that it wrote")]
+    NotOurs,
+    /// It was written by another version.
+    #[error(
+        "format version {found}; this program reads version {VERSION}: use the same release on all sides"
+    )]
+    Version {
+        /// The version found.
+        found: u16,
+    },
+    /// It is something else.
+    #[error("this is a {found}, not a {expected}; give the {expected}")]
+    Kind {
+        /// What it is.
+        found: Kind,
+        /// What was needed.
+        expected: Kind,
+    },
+    /// It belongs to another election, or to another plan for this one.
+    #[error(
+        "this {kind} belongs to another election, engine or release mode; check that all parties have the same election file"
+    )]
+    Setting {
+        /// What it is.
+        kind: Kind,
+    },
+    /// It belongs to another set of keys.
+    #[error(
+        "this {kind} belongs to the keys {found}, not {expected}; make it again with the election's public key"
+    )]
+    Key {
+        /// What it is.
+        kind: Kind,
+        /// Whose it is.
+        found: KeyId,
+        /// Whose it should be.
+        expected: KeyId,
+    },
+    /// It belongs to another batch.
+    #[error("this {kind} is for batch {found}, not {expected}")]
+    Batch {
+        /// What it is.
+        kind: Kind,
+        /// The batch it is for.
+        found: u64,
+        /// The batch that was needed.
+        expected: u64,
+    },
+    /// It is cut off, or something was appended.
+    #[error(
+        "{found} bytes where there must be {expected}; the file is cut off or has something appended: fetch it again"
+    )]
+    Length {
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        expected: usize,
+    },
+    /// Some bit is wrong.
+    #[error("the checksum does not match; the file was damaged on the way: fetch it again")]
+    Checksum,
+    /// The bytes are whole but cannot be what they say.
+    #[error("the {kind} has values out of range; whoever wrote it did not follow the format")]
+    Range {
+        /// What it is.
+        kind: Kind,
+    },
+}
+
+/// The start of some bytes: enough to file them away without opening them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What it is.
+    pub kind: Kind,
+    /// The election and plan it belongs to.
+    pub setting: [u8; 32],
+    /// The keys it belongs to.
+    pub key: KeyId,
+    /// The batch it is for; 0 for keys.
+    pub batch: u64,
+    /// Bytes of the payload.
+    pub length: u64,
+}
+
+impl Header {
+    /// Reads the start of some bytes. Says nothing about the rest.
+    pub fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let magic: [u8; 4] = reader.array().ok_or(DecodeError::NotOurs)?;
+        if magic != MAGIC {
+            return Err(DecodeError::NotOurs);
+        }
+        let short = DecodeError::Length { found: bytes.len(), expected: HEADER + CHECKSUM };
+        let found = u16::from_le_bytes(reader.array().ok_or(short.clone())?);
+        if found != VERSION {
+            return Err(DecodeError::Version { found });
+        }
+        let [kind, holder] = reader.array().ok_or(short.clone())?;
+        let kind = Kind::ALL.into_iter().find(|k| k.byte() == kind).ok_or(DecodeError::NotOurs)?;
+        if holder != holder_byte(kind) {
+            return Err(DecodeError::NotOurs);
+        }
+        let setting = reader.array().ok_or(short.clone())?;
+        let key = KeyId(reader.array().ok_or(short.clone())?);
+        let batch = u64::from_le_bytes(reader.array().ok_or(short.clone())?);
+        let length = u64::from_le_bytes(reader.array().ok_or(short)?);
+        Ok(Self { kind, setting, key, batch, length })
+    }
+}
+
+fn holder_byte(kind: Kind) -> u8 {
+    match kind.holder() {
+        Holder::StudentOnly => 1,
+        Holder::Anyone => 2,
+    }
+}
+
+/// Wraps a payload.
+pub fn seal(kind: Kind, setting: &[u8; 32], key: KeyId, batch: usize, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + payload.len() + CHECKSUM);
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend([kind.byte(), holder_byte(kind)]);
+    bytes.extend(setting);
+    bytes.extend(key.0);
+    bytes.extend((batch as u64).to_le_bytes());
+    bytes.extend((payload.len() as u64).to_le_bytes());
+    bytes.extend(payload);
+    let checksum = blake3::hash(&bytes);
+    bytes.extend(checksum.as_bytes());
+    bytes
+}
+
+/// Unwraps a payload of exactly `length` bytes, after every check that needs no parsing.
+pub fn open<'a>(
+    bytes: &'a [u8],
+    kind: Kind,
+    setting: &[u8; 32],
+    length: usize,
+) -> Result<(Header, &'a [u8]), DecodeError> {
+    let header = Header::read(bytes)?;
+    if header.kind != kind {
+        return Err(DecodeError::Kind { found: header.kind, expected: kind });
+    }
+    if header.setting != *setting {
+        return Err(DecodeError::Setting { kind });
+    }
+    let expected = HEADER + length + CHECKSUM;
+    if bytes.len() != expected || header.length != length as u64 {
+        return Err(DecodeError::Length { found: bytes.len(), expected });
+    }
+    let (content, checksum) = bytes.split_at(HEADER + length);
+    if blake3::hash(content)
+        != *<&[u8; 32]>::try_from(checksum).map_err(|_| DecodeError::Checksum)?
+    {
+        return Err(DecodeError::Checksum);
+    }
+    Ok((header, &content[HEADER..]))
+}
+
+/// A cursor that ends instead of panicking.
+#[derive(Clone, Debug)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// A cursor at the start of some bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The next `count` bytes.
+    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    /// On which samples a teacher voted, as [`write_presence`] wrote it.
+    pub fn presence(&mut self, samples: usize) -> Option<Presence> {
+        let words = (0..samples.div_ceil(64)).map(|_| Some(u64::from_le_bytes(self.array()?)));
+        Presence::from_words(samples, words.collect::<Option<_>>()?)
+    }
+}
+
+/// Appends on which samples a teacher voted.
+pub fn write_presence(out: &mut Vec<u8>, presence: &Presence) {
+    out.extend(presence.words().iter().flat_map(|word| word.to_le_bytes()));
+}
+
+/// Bytes of [`write_presence`].
+pub fn presence_bytes(samples: usize) -> usize {
+    samples.div_ceil(64) * 8
+}
+
+/// Bytes of a payload with everything round it.
+pub fn framed_bytes(payload: usize) -> usize {
+    HEADER + payload + CHECKSUM
+}
+
+/// Refuses what belongs to another set of keys.
+pub fn check_key(kind: Kind, found: KeyId, expected: KeyId) -> Result<(), DecodeError> {
+    if found == expected { Ok(()) } else { Err(DecodeError::Key { kind, found, expected }) }
+}
+
+/// Names what is wrong before anything is read: kind, election, keys, batch.
+pub fn check_place(
+    kind: Kind,
+    bytes: &[u8],
+    setting: &[u8; 32],
+    batch: usize,
+    key: KeyId,
+) -> Result<(), DecodeError> {
+    let header = Header::read(bytes)?;
+    if header.kind != kind {
+        return Err(DecodeError::Kind { found: header.kind, expected: kind });
+    }
+    if header.setting != *setting {
+        return Err(DecodeError::Setting { kind });
+    }
+    check_key(kind, header.key, key)?;
+    let expected = batch as u64;
+    if header.batch == expected {
+        Ok(())
+    } else {
+        Err(DecodeError::Batch { kind, found: header.batch, expected })
+    }
+}

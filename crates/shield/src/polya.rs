@@ -1,0 +1,379 @@
+//! Laplace noise that nobody knows: every teacher adds a share, and the shares sum up to it.
+//!
+//! # The law
+//!
+//! The discrete Laplace law of scale b is P(z) = (1-a)/(1+a) a^|z| with a = e^(-1/b) (Ghosh, Roughgarden and Sundararajan, 2009: the
+//! geometric mechanism). It is the law of G - G', with G and G' geometric, P(g) = (1-a) a^g. A geometric variable is a negative
+//! binomial one, NB(1, a), and negative binomial variables add up: NB(r, a) + NB(s, a) has the law NB(r+s, a), because the generating
+//! function of NB(r, a) is ((1-a)/(1-az))^r. So if each of m teachers draws a **Polya share** X - X', with X and X' from NB(1/m, a), the
+//! sum of the m shares is discrete Laplace noise of scale b (Goryczka and Xiong, 2015).
+//!
+//! # Dropouts
+//!
+//! Of n teachers up to D may be missing, so shares are sized for m = n - D. **If v >= m teachers take part, the sum of their shares is discrete Laplace
+//! noise plus independent noise.** Proof: split off any m of them. Their shares sum to the discrete Laplace law; those
+//! of the other v - m are independent of these and of all votes. [] What is computed from counts with that sum is a function
+//! of the counts with discrete Laplace noise and of data-independent noise: post-processing, so no less private. With fewer than m teachers there is
+//! less noise than was promised, and the server must not answer. A teacher knows its own share: c teachers who
+//! pool what they know are like c who are missing, so D must cover those, too.
+//!
+//! # Discrete and continuous Laplace noise
+//!
+//! Moving a count by one changes the probability of each noisy count by a factor of at most e^(1/b), for the discrete law as for the
+//! continuous one of the same scale. One vote moves two counts by one, so the noisy counts, and all that follows from them,
+//! are (2/b)-differentially private: exactly LNMax's guarantee. What differs is where counts tie or come close: see
+//! [`crate::privacy::distributed_argmax`].
+//!
+//! # Precision
+//!
+//! Shares are integers, drawn by inverting a table of integer weights with as many random bits as the table has: no floating point
+//! is involved in a draw. The weights come from the exact ratios P(k+1)/P(k) = a (1/m + k)/(k+1), with a rounded up (more noise, not
+//! less), multiplied up in floats: the weight of k is off by a factor of at most 1 + 2^-51 k + 2^-40. The table ends where less than
+//! 2^-75 is left. [`SharedNoise::imprecision`] turns both into what they may cost in privacy, and the accounting adds it.
+
+use rand::{CryptoRng, RngCore};
+
+use crate::parameters::ParameterError;
+use crate::privacy::noisy_argmax::Noise;
+
+/// Discrete Laplace noise in shares, one a teacher.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedNoise {
+    scale: Noise,
+    teachers: u32,
+    shares: u32,
+}
+
+/// What drawing with finite precision may cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Imprecision {
+    /// Added to the epsilon of one query.
+    pub epsilon: f64,
+    /// Added to the delta of one query.
+    pub delta: f64,
+}
+
+/// log2 of what is left behind the end of a table.
+const LEFT: f64 = -75.0;
+
+impl SharedNoise {
+    /// The largest scale: tables grow with it.
+    pub const MAX_SCALE: f64 = 10_000.0;
+
+    /// Noise of some scale among that many teachers, of whom so many may be missing: fewer than all.
+    pub fn new(scale: Noise, teachers: u32, dropouts: u32) -> Result<Self, ParameterError> {
+        if scale.get() > Self::MAX_SCALE {
+            return Err(ParameterError {
+                parameter: "the noise",
+                value: scale.get().to_string(),
+                allowed: "noise in shares must be at most 10,000 votes",
+            });
+        }
+        match teachers.checked_sub(dropouts) {
+            Some(shares @ 1..) => Ok(Self { scale, teachers, shares }),
+            _ => Err(ParameterError {
+                parameter: "the number of dropouts",
+                value: dropouts.to_string(),
+                allowed: "it must be below the number of teachers",
+            }),
+        }
+    }
+
+    /// b: the scale of the noise.
+    pub fn scale(&self) -> Noise {
+        self.scale
+    }
+
+    /// n: how many teachers there are.
+    pub fn teachers(&self) -> u32 {
+        self.teachers
+    }
+
+    /// m: how many shares make up the noise that was promised.
+    pub fn shares(&self) -> u32 {
+        self.shares
+    }
+
+    /// D: how many teachers may be missing.
+    pub fn dropouts(&self) -> u32 {
+        self.teachers - self.shares
+    }
+
+    /// a = e^(-1/b), rounded up.
+    fn ratio(&self) -> f64 {
+        (-1.0 / self.scale.get()).exp().next_up().next_up()
+    }
+
+    /// The law of the sum of that many shares.
+    pub fn law(&self, voters: u32) -> NoiseLaw {
+        NoiseLaw::new(self.ratio(), self.scale.get(), f64::from(voters) / f64::from(self.shares))
+    }
+
+    /// The law of the difference of two such sums.
+    pub(crate) fn difference_law(&self, voters: u32) -> NoiseLaw {
+        let both = 2.0 * f64::from(voters) / f64::from(self.shares);
+        NoiseLaw::new(self.ratio(), self.scale.get(), both)
+    }
+
+    /// What finite precision may cost one query, if that many classes have noise of their own.
+    ///
+    /// Each of the 2n draws behind a noisy count has its probability off by a factor of at most 1 + eta, and is normalised by a
+    /// sum that is off by no more; the probabilities of two counts stand in a privacy loss, each once above and once below.
+    pub fn imprecision(&self, classes: usize) -> Imprecision {
+        let draws = 2.0 * f64::from(self.teachers);
+        let eta = libm::exp2(-51.0) * Polya::new(self).len() as f64 + libm::exp2(-40.0);
+        Imprecision {
+            epsilon: 8.0 * draws * eta,
+            delta: 2.0 * draws * classes as f64 * libm::exp2(LEFT),
+        }
+    }
+}
+
+/// Draws shares.
+#[derive(Clone, Debug)]
+pub struct Polya {
+    /// Entry k: the weight of all numbers up to k.
+    cumulative: Vec<u128>,
+}
+
+impl Polya {
+    /// The table of NB(1/m, a).
+    pub fn new(noise: &SharedNoise) -> Self {
+        let (a, m) = (noise.ratio(), f64::from(noise.shares));
+        let mut weights = vec![1.0];
+        let mut sum = 1.0;
+        let mut last = 1.0;
+        // Ratios are below a, so what is left behind k is at most P(k) a/(1-a).
+        while last * a / (1.0 - a) > sum * libm::exp2(LEFT) {
+            let k = weights.len() as f64 - 1.0;
+            last *= a * (1.0 + m * k) / (m * (k + 1.0));
+            weights.push(last);
+            sum += last;
+        }
+        let unit = libm::exp2(126.0 - sum.log2().ceil());
+        let mut total = 0;
+        let cumulative = weights
+            .into_iter()
+            .map(|weight| {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "the sum of all is below 2^127"
+                )]
+                let weight = (weight * unit) as u128;
+                total += weight;
+                total
+            })
+            .collect();
+        Self { cumulative }
+    }
+
+    fn len(&self) -> usize {
+        self.cumulative.len()
+    }
+
+    /// One share of the noise of one count.
+    pub fn share<R: RngCore + CryptoRng>(&self, rng: &mut R) -> i64 {
+        self.negative_binomial(rng) - self.negative_binomial(rng)
+    }
+
+    fn negative_binomial<R: RngCore + CryptoRng>(&self, rng: &mut R) -> i64 {
+        let total = *self.cumulative.last().expect("a table holds 0 at least");
+        let mask = u128::MAX >> total.leading_zeros();
+        loop {
+            let (high, low) = (u128::from(rng.next_u64()), u128::from(rng.next_u64()));
+            let uniform = (high << 64 | low) & mask;
+            if uniform < total {
+                let number = self.cumulative.partition_point(|&weight| weight <= uniform);
+                return i64::try_from(number).expect("tables are short");
+            }
+        }
+    }
+}
+
+/// The law of noise: the difference of two variables from NB(r, a).
+#[derive(Clone, Debug)]
+pub struct NoiseLaw {
+    /// P(z) for z = 0, 1, ...; P(-z) is the same.
+    probabilities: Vec<f64>,
+    /// Entry z: P(Z >= z).
+    tails: Vec<f64>,
+}
+
+impl NoiseLaw {
+    /// From the generating function C ((1-az)(1-a/z))^-r: its logarithmic derivative gives
+    /// `(1+a^2) k P(k) = a (k+1-r) P(k+1) + a (k-1+r) P(k-1)`, of which the wanted solution is the one that falls; computed
+    /// downwards from far out it grows over every other (Miller's algorithm).
+    fn new(a: f64, scale: f64, r: f64) -> Self {
+        // Twenty deviations for a bell, eighty scales for its tails: less than 1e-30 is left.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+        let reach = (scale.max(1.0) * (80.0 + 20.0 * (2.0 * r).sqrt())).ceil() as usize;
+        let mut probabilities = vec![0.0; reach + 1];
+        let (mut above, mut here) = (0.0, 1e-280);
+        probabilities[reach] = here;
+        for k in (1..=reach).rev() {
+            let order = k as f64;
+            let below = ((1.0 + a * a) * order * here - a * (order + 1.0 - r) * above)
+                / (a * (order - 1.0 + r));
+            (above, here) = (here, below);
+            probabilities[k - 1] = here;
+            if here > 1e200 {
+                for p in &mut probabilities[k - 1..] {
+                    *p *= 1e-300;
+                }
+                (above, here) = (above * 1e-300, here * 1e-300);
+            }
+        }
+        let total = probabilities[0] + 2.0 * probabilities[1..].iter().sum::<f64>();
+        for p in &mut probabilities {
+            *p /= total;
+        }
+        let mut tails = probabilities.clone();
+        for z in (0..reach).rev() {
+            tails[z] += tails[z + 1];
+        }
+        Self { probabilities, tails }
+    }
+
+    /// The largest noise that is worth a number.
+    pub fn reach(&self) -> i64 {
+        i64::try_from(self.probabilities.len() - 1).expect("tables are short")
+    }
+
+    /// P(Z = z).
+    pub fn probability(&self, z: i64) -> f64 {
+        let z = usize::try_from(z.unsigned_abs()).unwrap_or(usize::MAX);
+        self.probabilities.get(z).copied().unwrap_or(0.0)
+    }
+
+    /// P(Z >= z).
+    pub fn at_least(&self, z: i64) -> f64 {
+        let tail = |z: i64| {
+            let z = usize::try_from(z).unwrap_or(usize::MAX);
+            self.tails.get(z).copied().unwrap_or(0.0)
+        };
+        if z > 0 { tail(z) } else { 1.0 - tail(1 - z) }
+    }
+
+    /// The smallest number that |Z| passes with at most some probability.
+    pub fn bound(&self, probability: f64) -> i64 {
+        let far = self.tails.iter().position(|tail| 2.0 * tail <= probability);
+        i64::try_from(far.unwrap_or(self.tails.len())).expect("tables are short")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+    use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+    fn noise(scale: f64, teachers: u32, dropouts: u32) -> SharedNoise {
+        SharedNoise::new(Noise::new(scale).unwrap(), teachers, dropouts).unwrap()
+    }
+
+    /// The p-value of a chi-square test that sums of `voters` shares follow a law.
+    fn p_value(noise: SharedNoise, voters: u32, law: impl Fn(i64) -> f64, runs: u32) -> f64 {
+        let polya = Polya::new(&noise);
+        let mut rng = ChaCha20Rng::seed_from_u64(u64::from(voters));
+        let edge = 3 * noise.scale().get() as i64;
+        let mut seen = vec![0.0; 2 * edge as usize + 1];
+        for _ in 0..runs {
+            let sum: i64 = (0..voters).map(|_| polya.share(&mut rng)).sum();
+            seen[(sum.clamp(-edge, edge) + edge) as usize] += 1.0;
+        }
+        let mut expected: Vec<f64> = (-edge..=edge).map(&law).collect();
+        let rest = (1.0 - expected.iter().sum::<f64>()) / 2.0;
+        expected[0] += rest;
+        *expected.last_mut().unwrap() += rest;
+        let total = f64::from(runs);
+        let cells = seen.iter().zip(&expected);
+        let chi: f64 = cells.map(|(s, p)| (s - total * p).powi(2) / (total * p)).sum();
+        ChiSquared::new(seen.len() as f64 - 1.0).unwrap().sf(chi)
+    }
+
+    fn laplace(b: f64) -> impl Fn(i64) -> f64 {
+        let a = (-1.0 / b).exp();
+        move |z| (1.0 - a) / (1.0 + a) * a.powi(z.abs() as i32)
+    }
+
+    #[test]
+    fn shares_sum_up_to_laplace_noise() {
+        for (scale, teachers, dropouts) in [(4.0, 1, 0), (4.0, 20, 0), (7.0, 60, 20)] {
+            let noise = noise(scale, teachers, dropouts);
+            let p = p_value(noise, noise.shares(), laplace(scale), 30_000);
+            assert!(p > 1e-3, "{noise:?}: p = {p}");
+        }
+    }
+
+    #[test]
+    fn a_share_too_few_is_noticed() {
+        // The test above can fail: a third of the noise missing, or a scale that is off by a sixth.
+        assert!(p_value(noise(4.0, 20, 0), 14, laplace(4.0), 30_000) < 1e-6);
+        assert!(p_value(noise(4.0, 20, 0), 20, laplace(3.4), 30_000) < 1e-6);
+    }
+
+    #[test]
+    fn more_voters_than_shares_only_add_noise() {
+        let noise = noise(4.0, 30, 15);
+        let law = noise.law(30);
+        assert!(p_value(noise, 30, |z| law.probability(z), 30_000) > 1e-3);
+        let laplace = laplace(4.0);
+        // Every interval around 0 holds less of it.
+        let (mut more, mut less) = (0.0, 0.0);
+        for z in 0..40 {
+            let both = if z == 0 { 1.0 } else { 2.0 };
+            more += both * law.probability(z);
+            less += both * laplace(z);
+            assert!(more < less);
+        }
+    }
+
+    #[test]
+    fn the_law_of_whole_numbers_of_geometric_variables() {
+        // r = 1 is the discrete Laplace law; r = 2 its convolution with itself.
+        for scale in [0.3, 2.0, 40.0, 700.0] {
+            let one = noise(scale, 9, 0).law(9);
+            let expected = laplace(scale);
+            let near = |z: i64| one.probability(z) / expected(z) - 1.0;
+            assert!([0, 1, 2, 5, 20].iter().all(|&z| near(z).abs() < 1e-10), "{scale}");
+        }
+        let (one, two) = (noise(2.0, 9, 0).law(9), noise(2.0, 9, 0).difference_law(9));
+        for z in [0, 1, 7, 30] {
+            let sum: f64 = (-200..=200).map(|i| one.probability(i) * one.probability(z - i)).sum();
+            assert!((two.probability(z) / sum - 1.0).abs() < 1e-9, "{z}");
+            let tail: f64 = (z..400).map(|i| two.probability(i)).sum();
+            assert!((two.at_least(z) / tail - 1.0).abs() < 1e-9);
+            assert!((two.at_least(-z) + two.at_least(z + 1) - 1.0).abs() < 1e-12);
+        }
+        let bound = one.bound(1e-6);
+        assert!(2.0 * one.at_least(bound) <= 1e-6 && 2.0 * one.at_least(bound - 1) > 1e-6);
+    }
+
+    #[test]
+    fn weights_are_the_negative_binomial_law() {
+        let noise = noise(3.0, 4, 0);
+        let polya = Polya::new(&noise);
+        let total = *polya.cumulative.last().unwrap() as f64;
+        let (a, r) = (noise.ratio(), 0.25);
+        for k in [0_usize, 1, 2, 10, 60] {
+            let below = if k == 0 { 0 } else { polya.cumulative[k - 1] };
+            let found = (polya.cumulative[k] - below) as f64 / total;
+            let log = libm::lgamma(k as f64 + r) - libm::lgamma(r) - libm::lgamma(k as f64 + 1.0);
+            let expected = (log + k as f64 * a.ln() + r * (1.0 - a).ln()).exp();
+            assert!((found / expected - 1.0).abs() < 1e-11, "{k}: {found} {expected}");
+        }
+        let cost = noise.imprecision(10);
+        assert!(cost.epsilon < 1e-9 && cost.delta < 1e-18, "{cost:?}");
+    }
+
+    #[test]
+    fn nobody_left_is_refused() {
+        let scale = Noise::new(1.0).unwrap();
+        assert!(SharedNoise::new(scale, 5, 5).is_err());
+        assert!(SharedNoise::new(scale, 5, 9).is_err());
+        assert!(SharedNoise::new(Noise::new(10_001.0).unwrap(), 5, 0).is_err());
+        assert_eq!(SharedNoise::new(scale, 5, 2).unwrap().shares(), 3);
+    }
+}
