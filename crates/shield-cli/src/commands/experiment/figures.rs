@@ -330,7 +330,7 @@ fn level<B: DrawingBackend>(
     chart
         .draw_series(DashedLineSeries::new(ends, 8, 6, DARK.stroke_width(2)))?
         .label(name)
-        .legend(|(x, y)| DashedPathElement::new([(x, y), (x + 24, y)], 6, 4, DARK.stroke_width(2)));
+        .legend(|(x, y)| PathElement::new([(x, y), (x + 24, y)], DARK.stroke_width(2)));
     Ok(())
 }
 
