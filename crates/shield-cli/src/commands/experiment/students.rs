@@ -14,7 +14,7 @@ use super::folder::Folder;
 use super::rows::{self, Contender, Row};
 use super::study::Study;
 use super::{right, variant_name};
-use crate::commands::label::{self, Engine};
+use crate::commands::label::{self, Engine, Run};
 use crate::console;
 use crate::failure::Failure;
 
@@ -81,8 +81,7 @@ impl Class<'_> {
                     // Repeatable on purpose: these labels protect nobody, the images are public.
                     let mut draws = Seed::from_number(self.seed)
                         .stream("shield 2026 experiment", (place * 1_000_000 + student) as u64);
-                    // A labelling has a bar of its own.
-                    bar.suspend(|| self.label_one(&row.contender, split, &mut draws, threads))
+                    self.label_one(&row.contender, split, &mut draws, threads)
                 })?);
                 bar.inc(1);
             }
@@ -115,9 +114,9 @@ impl Class<'_> {
                 )?;
                 let seed = Seed::random(draws);
                 let engine = Engine::Bfv(ReleaseMode::Reveal);
-                let labelling =
-                    label::label(engine, election.clone(), &votes, None, &seed, threads)?;
-                let clear = label::label(Engine::Clear, election, &votes, None, &seed, threads)?;
+                let run = Run::new(&votes, &seed, threads, &|_| ());
+                let labelling = label::label(engine, election.clone(), &run)?;
+                let clear = label::label(Engine::Clear, election, &run)?;
                 let same = labelling.labels.iter().zip(&clear.labels).filter(|(a, b)| a == b);
                 let encrypted = Encrypted {
                     as_in_the_clear: same.count(),
