@@ -130,7 +130,8 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     let ballots = args.seed.map_or(Ballots::Fresh, |_| Ballots::Seeded);
     let progress = console::progress(votes.samples() as u64, "labelling");
     let labelling = on_threads(args.threads, |threads| {
-        let run = Run { ballots, ..Run::new(&votes, &seed, threads, &|done| progress.inc(done)) };
+        let done = |samples| progress.inc(samples);
+        let run = Run { ballots, ..Run::new(&votes, &seed, threads, &done) };
         let run = Run { truth: truth.as_ref(), ..run };
         match args.name {
             MechanismName::Shield => {

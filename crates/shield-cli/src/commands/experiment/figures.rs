@@ -76,6 +76,7 @@ fn chart<'a, B: DrawingBackend>(
     (x, x_name): (std::ops::Range<f64>, &str),
     (y, y_name): (std::ops::Range<f64>, &str),
 ) -> Result<Chart<'a, B>, DrawingAreaErrorKind<B::ErrorType>> {
+    let (x_span, y_span) = (x.end - x.start, y.end - y.start);
     let mut chart = ChartBuilder::on(area)
         .caption(title, (LETTERS, 24))
         .margin(18)
@@ -90,10 +91,21 @@ fn chart<'a, B: DrawingBackend>(
         .y_desc(y_name)
         .label_style((LETTERS, 20))
         .axis_desc_style((LETTERS, 22))
-        .x_label_formatter(&|value| format!("{value:.1}"))
-        .y_label_formatter(&|value| format!("{value:.1}"))
+        .x_labels(7)
+        .y_labels(9)
+        .x_label_formatter(&|value| tick(*value, x_span))
+        .y_label_formatter(&|value| tick(*value, y_span))
         .draw()?;
     Ok(chart)
+}
+
+/// A number at an axis, with as many digits as the axis needs to tell its numbers apart.
+fn tick(value: f64, span: f64) -> String {
+    match span {
+        span if span > 2.0 => format!("{value:.1}"),
+        span if span > 0.2 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 /// A range around some values, with a margin on each side.
@@ -151,7 +163,7 @@ fn paint_fronts<B: DrawingBackend>(
             let place = percent(*place);
             chart.draw_series([diamond(place)])?;
             let style = (LETTERS, 19).into_font().color(&RED);
-            let label = EmptyElement::at(place) + Text::new(name.clone(), (-60, 14), style);
+            let label = EmptyElement::at(place) + Text::new(name.clone(), (-130, 14), style);
             chart.draw_series([label])?;
         }
     }
