@@ -226,7 +226,7 @@ fn trained(study: &Study, seed: u64, folder: &Folder) -> Result<Votes, Failure> 
     let bar = console::progress(study.teachers as u64, "teaching");
     let votes =
         teach(&study.profile, &study.training, &study.public.images, study.teachers, seed, || {
-            bar.inc(1)
+            bar.inc(1);
         })
         .map_err(Failure::bad_input)?;
     bar.finish_and_clear();

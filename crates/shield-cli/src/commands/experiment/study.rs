@@ -15,6 +15,9 @@ use super::rows::TuningSpace;
 use crate::commands::teach::ProfileName;
 use crate::failure::Failure;
 
+/// How many classes there are: every study is about digits.
+const DIGITS: usize = 10;
+
 /// What is studied, and how large everything is.
 #[derive(Debug)]
 pub(super) struct Study {
@@ -101,7 +104,7 @@ impl Study {
 
     /// Reads votes on the public images.
     pub(super) fn read_votes(&self, path: &Path) -> Result<Votes, Failure> {
-        let votes = files::read_votes(path, Some(self.classes()?))?;
+        let votes = files::read_votes(path, Some(Classes::new(DIGITS)?))?;
         if votes.samples() != self.public.images.len() {
             return Err(Failure::bad_input(format!(
                 "{}: {} samples, but there are {} public images; give votes on those, or leave --votes out to \
@@ -118,10 +121,6 @@ impl Study {
     pub(super) fn truth(&self) -> Result<Labels, Failure> {
         let digits = self.public.classes.iter().map(|&digit| Some(Class(u16::from(digit))));
         Ok(Labels::new(digits.collect())?)
-    }
-
-    pub(super) fn classes(&self) -> Result<Classes, Failure> {
-        Ok(Classes::new(10)?)
     }
 
     /// One student's split.
