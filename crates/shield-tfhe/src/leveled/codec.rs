@@ -15,13 +15,14 @@ use zeroize::Zeroizing;
 use super::backend::LeveledBackend;
 use super::ballot::{LeveledBallot, TRUNCATED_BITS};
 use super::compact::ExpansionKey;
-use super::keys::{EvaluationKey, MOST_ONES, PublicKey, SecretKey, ZeroKey};
+use super::keys::{self, EvaluationKey, PublicKey, SecretKey, ZeroKey};
 use super::plan::Plan;
 use super::release::{self, Release};
 use super::ring::{DEGREE, Ring};
 use super::switch::{self, SwitchKey};
 
-const SECRET_PAYLOAD: usize = DEGREE / 8;
+/// Two bits a coefficient, which is -1, 0 or 1.
+const SECRET_PAYLOAD: usize = DEGREE / 4;
 const PUBLIC_PAYLOAD: usize = 32 + 8 * DEGREE;
 /// Bytes of a ballot's coefficient.
 const WORD: usize = (64 - TRUNCATED_BITS as usize) / 8;
@@ -98,12 +99,13 @@ fn read_switch_key(reader: &mut Reader, ring: &mut Ring) -> Option<Arc<SwitchKey
 /// Writing and reading, each kind by name.
 impl LeveledBackend {
     /// The student's key as bytes: keep them where only the student reads.
+    #[expect(clippy::cast_possible_truncation, reason = "two bits")]
     pub fn encode_secret_key(&self, key: &SecretKey) -> Zeroizing<Vec<u8>> {
-        let byte = |bits: &[u64]| {
-            bits.iter().rev().fold(0_u8, |byte, &bit| byte << 1 | u8::from(bit == 1))
+        let byte = |four: &[u64]| {
+            four.iter().rev().fold(0, |byte, s| byte << 2 | (s.wrapping_add(1) & 3) as u8)
         };
         let payload: Zeroizing<Vec<u8>> =
-            Zeroizing::new(key.secret.chunks_exact(8).map(byte).collect());
+            Zeroizing::new(key.secret.chunks_exact(4).map(byte).collect());
         Zeroizing::new(seal(Kind::SecretKey, self.setting(), key.id, 0, &payload))
     }
 
@@ -113,9 +115,9 @@ impl LeveledBackend {
         let (header, payload) = open(bytes, kind, self.setting(), SECRET_PAYLOAD)?;
         // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
         let mut secret = Zeroizing::new(Vec::with_capacity(DEGREE));
-        secret
-            .extend(payload.iter().flat_map(|byte| (0..8).map(move |i| u64::from(byte >> i & 1))));
-        if secret.iter().sum::<u64>() > MOST_ONES as u64 {
+        let trits = payload.iter().flat_map(|byte| (0..4).map(move |i| byte >> (2 * i) & 3));
+        secret.extend(trits.map(|trit| u64::from(trit).wrapping_sub(1)));
+        if secret.contains(&2) || !keys::is_usual(&secret) {
             return Err(DecodeError::Range { kind });
         }
         Ok(SecretKey { secret, id: header.key })

@@ -17,10 +17,13 @@
 //! *Assumption.* The evaluation key encrypts s^2 and images of s under s itself. That this does no harm (circular
 //! security) is assumed here, as in the BFV engine. The plain upload needs no such key.
 //!
-//! *Noise.* A key switch adds `S = l' N (B'^2 + 2) / 12 v + h (2^64 / B'^l')^2 / 12`. Separating multiplies variances, in the mean over the coefficients, by M (those
-//! that remain have M^2), so a row of the body has `D = M R + (M - 1) S`; a row of the mask is a row of the body times s and one
-//! more switch, `h D + S`. These stand for 2 R in the variance of a product. The class comes from rows of the body,
-//! at coefficients where the noise is M D.
+//! *Noise.* It is of two kinds: errors of bodies, which count once, and errors of masks, which count times s. Let x be the
+//! variance of the second kind before it is multiplied by s, and y that of the first. A packed vote has `x = v + 2^32 / 12`
+//! and `y = v (m N / 2 + 1) + 2^32 / 12`; a key switch adds `x' = (2^64 / B'^l')^2 / 12 + F'` and `y' = l' N (B'^2 + 2) / 12 v + F'`. Separating
+//! multiplies variances, in the mean over the coefficients, by M (those that remain have M^2): `X = M x + (M - 1) x'`, `Y = M y + (M - 1) y'`.
+//! So a row of the body has h X + Y, and a row of the mask, that times s and one more switch, `2 h^2 X + h Y + h x' + y'`: the
+//! squares of the coefficients of s^2 add up to 2 h^2 in the mean (each product of two different ones occurs twice). These stand for 2 R in the variance
+//! of a product. The class comes from rows of the body, at coefficients where the noise is M times as much.
 //!
 //! That is some ten bits more than a plain ballot has, and with 64 bits of modulus it cannot be hidden as well: the plan states the
 //! statistical distance, at most 2^-20 a sample instead of 2^-40. It adds to delta: for 100 samples at 2^-24, 6e-6.
@@ -30,9 +33,9 @@ use std::sync::Arc;
 use rand::{CryptoRng, RngCore};
 use shield::Class;
 
-use super::ballot::truncated;
-use super::keys::{MOST_ONES, ZeroKey};
-use super::noise::Rows;
+use super::ballot::{TRUNCATED_BITS, truncated};
+use super::keys::{MOST_ERROR, MOST_ONES, ZeroKey};
+use super::noise::{self, Rows};
 use super::plan::Plan;
 use super::ring::{DEGREE, Factor, Gadget, Glwe, Ring, add, glwe, subtract};
 use super::sampling::ERROR_VARIANCE;
@@ -167,15 +170,23 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     packed.as_ref().iter().map(|&word| truncated(word)).collect()
 }
 
-/// Variances of the rows that expansion makes of a ciphertext whose noise has variance `packed`.
-pub(crate) fn rows(packed: f64, bits: usize, gadget: Gadget) -> Rows {
-    let base = 2_f64.powi(i32::try_from(switch::GADGET.base_log).unwrap_or(i32::MAX));
+/// Variances of the rows that expansion makes of a packed vote.
+pub(crate) fn rows(bits: usize, gadget: Gadget) -> Rows {
+    let power = |exponent: usize| 2_f64.powi(i32::try_from(exponent).unwrap_or(i32::MAX));
+    let base = power(switch::GADGET.base_log);
     let digits = (switch::GADGET.levels * DEGREE) as f64 * (base * base + 2.0) / 12.0;
-    let left_out = 64 - switch::GADGET.levels * switch::GADGET.base_log;
-    let transform = 4_f64.powi(64 - 50) * digits / 12.0;
+    let left_out = power(64 - switch::GADGET.levels * switch::GADGET.base_log);
+    let transform = noise::transform(digits);
     let ones = MOST_ONES as f64;
-    let switch = digits * ERROR_VARIANCE + ones * 4_f64.powf(left_out as f64) / 12.0 + transform;
-    let copies = 2_f64.powi(i32::try_from(steps(bits, gadget)).unwrap_or(i32::MAX));
-    let body = copies * packed + (copies - 1.0) * switch;
-    Rows { mask: ones * body + switch, body, class: copies * body }
+    let truncation = 4_f64.powf(f64::from(TRUNCATED_BITS)) / 12.0;
+    let packed_x = ERROR_VARIANCE + truncation;
+    let packed_y = ERROR_VARIANCE * (MOST_ERROR * DEGREE as f64 / 2.0 + 1.0) + truncation;
+    let switch_x = left_out * left_out / 12.0 + transform;
+    let switch_y = digits * ERROR_VARIANCE + transform;
+    let copies = power(steps(bits, gadget));
+    let x = copies * packed_x + (copies - 1.0) * switch_x;
+    let y = copies * packed_y + (copies - 1.0) * switch_y;
+    let body = ones * x + y;
+    let mask = 2.0 * ones * ones * x + ones * y + ones * switch_x + switch_y;
+    Rows { mask, body, class: copies * body }
 }

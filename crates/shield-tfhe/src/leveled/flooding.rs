@@ -34,7 +34,7 @@
 //! **The mean is what makes this cheap.** Hiding a *known* error of that size takes flooding 2^40 times as wide; an error of
 //! mean zero takes only 2^20 times. 64 bits have room for the second and none for the first. Mean zero
 //! holds in the model of [`super::noise`]: every term of e is a digit or a rounding residue times something, or a fresh
-//! error; all are centred. It is why the encryption randomness is ternary and not binary. The student must not see a ballot (its key would read
+//! error; all are centred. It is why secrets and encryption randomness are ternary and not bits. The student must not see a ballot (its key would read
 //! it anyway): the rows' errors are part of what has mean zero.
 //!
 //! # Right labels

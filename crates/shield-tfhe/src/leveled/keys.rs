@@ -21,7 +21,7 @@ use super::plan::Plan;
 use super::ring::{DEGREE, Factor, Glwe, Ring, glwe};
 use super::sampling;
 
-/// Most coefficients of a secret that are one. Half of them are, give or take 2.25 standard deviations: one secret in a
+/// Most coefficients of a secret that are not zero. Half of them are, give or take 2.25 standard deviations: one secret in a
 /// hundred has more and is drawn again, which costs a fiftieth of a bit of security. Likewise [`MOST_ERROR`].
 pub(crate) const MOST_ONES: usize = DEGREE / 2 + DEGREE / 40;
 
@@ -113,6 +113,11 @@ impl ZeroKey {
     }
 }
 
+/// Whether a secret has as few coefficients other than zero as the noise bound takes for granted.
+pub(crate) fn is_usual(secret: &[u64]) -> bool {
+    secret.iter().map(|s| s & 1).sum::<u64>() <= MOST_ONES as u64
+}
+
 /// Fresh keys.
 pub(crate) fn generate<R: RngCore + CryptoRng>(
     plan: &Plan,
@@ -120,8 +125,8 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
     rng: &mut R,
 ) -> (SecretKey, PublicKey, EvaluationKey) {
     let secret = loop {
-        let secret = sampling::binary(rng);
-        if secret.iter().filter(|&&bit| bit == 1).count() <= MOST_ONES {
+        let secret = sampling::ternary(rng);
+        if is_usual(&secret) {
             break secret;
         }
     };

@@ -9,7 +9,7 @@
 //!
 //! # The terms
 //!
-//! With N = 2048 coefficients, errors of variance v, a secret with h ones, a public key whose errors' squares add up to
+//! With N = 2048 coefficients, errors of variance v, a secret with h coefficients that are not zero, a public key whose errors' squares add up to
 //! m N v at most, l levels of base B:
 //!
 //! | what | variance of a coefficient |
@@ -17,13 +17,13 @@
 //! | row: `e u + e2 - e1 s` | R = v (m N / 2 + 1 + h) + (1 + h) 2^32 / 12: the second part is truncation |
 //! | product: digits times rows | 2 l N (B^2 + 2) / 12 R |
 //! | product: what the digits leave out, times (1, -s) and the bit | (1 + h) (2^64 / B^l)^2 / 12 |
-//! | product: the transform | F = (2^64 2^-50)^2 2 l N (B^2 + 2) / 144 |
+//! | product: the transform, of mask and body | (1 + h) F, F = (2^64 2^-50.5)^2 2 l N (B^2 + 2) / 144 |
 //! | class: B / 2 times a row for each of k bits | k B^2 / 4 R |
 //! | re-randomisation | v (m N / 2 + 1 + h) |
 //!
 //! The transform's error: a product's coefficients, before they are reduced modulo 1, have a mean square of
-//! `2 l N (B^2 + 2) / 144`, and floating point with its 53 bits was measured to be off by less than 2^-51 of its root. The bound takes
-//! 2^-50; it is a thousand times below the other noise in any case.
+//! `2 l N (B^2 + 2) / 144`, and floating point with its 53 bits was measured to be off by less than 2^-51 of its root. The bound
+//! takes 2^-50.5. Like every error of a mask it counts h times.
 //!
 //! # Adding up
 //!
@@ -72,7 +72,7 @@ fn rounding(bits: f64) -> f64 {
 }
 
 /// What a teacher sends: fresh, and truncated.
-pub(crate) fn sent() -> f64 {
+fn sent() -> f64 {
     fresh() + rounding(f64::from(TRUNCATED_BITS))
 }
 
@@ -86,8 +86,12 @@ fn product(gadget: Gadget, rows: Rows) -> f64 {
     let base = 2_f64.powi(i32::try_from(gadget.base_log).unwrap_or(i32::MAX));
     let digits = gadget.levels as f64 * N * (base * base + 2.0) / 12.0;
     let left_out = rounding(64.0 - (gadget.levels * gadget.base_log) as f64);
-    let transform = 4_f64.powi(64 - 50) * 2.0 * digits / 12.0;
-    digits * (rows.mask + rows.body) + left_out + transform
+    digits * (rows.mask + rows.body) + left_out + (1.0 + MOST_ONES as f64) * transform(2.0 * digits)
+}
+
+/// The error of a transform, of a mask or of a body: F, for the sum of the squares of the digits.
+pub(crate) fn transform(digits: f64) -> f64 {
+    4_f64.powf(64.0 - 50.5) * digits / 12.0
 }
 
 /// All stages of a sample whose rounds of degree two and more draw `draws` votes, with classes of `bits` bits.

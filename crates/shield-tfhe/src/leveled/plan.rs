@@ -1,6 +1,6 @@
 //! The plan: from an election to a gadget, a noise bound, flooding and sizes.
 //!
-//! The ring is always the same: N = 2048, q = 2^64, binary secret, errors `TUniform(17)`, which the parameter sets of the
+//! The ring is always the same: N = 2048, q = 2^64, ternary secret, errors `TUniform(17)`, which the parameter sets of the
 //! `tfhe` crate take for 128 bits. What the plan chooses is how finely GGSW ciphertexts cut: more levels mean less noise, larger
 //! ballots and longer products. It takes the fewest levels whose noise the flooding hides: see [`super::flooding`].
 
@@ -86,7 +86,7 @@ impl Plan {
         let plan = |gadget| {
             let rows = match upload {
                 Upload::Plain => noise::plain_rows(),
-                Upload::Compact => compact::rows(noise::sent(), bits, gadget),
+                Upload::Compact => compact::rows(bits, gadget),
             };
             let stages = noise::stages(gadget, rows, bits, draws);
             Self { upload, gadget, bits, may_fail, stages, products, samples }

@@ -29,18 +29,9 @@ pub(crate) fn uniform<R: RngCore>(rng: &mut R) -> Vec<u64> {
     (0..DEGREE).map(|_| rng.next_u64()).collect()
 }
 
-/// A polynomial of bits.
-pub(crate) fn binary<R: RngCore + CryptoRng>(rng: &mut R) -> Zeroizing<Vec<u64>> {
-    let mut out = Zeroizing::new(Vec::with_capacity(DEGREE));
-    for _ in 0..DEGREE / 64 {
-        let word = rng.next_u64();
-        out.extend((0..64).map(|i| word >> i & 1));
-    }
-    out
-}
-
-/// A polynomial with coefficients -1, 0, 1 (1/4, 1/2, 1/4), as integers modulo 2^64. Centred, unlike bits: the noise of
-/// an encryption must have mean zero ([`super::flooding`]).
+/// A polynomial with coefficients -1, 0, 1 (1/4, 1/2, 1/4), as integers modulo 2^64: secrets, and the randomness of an
+/// encryption. Centred, unlike the bits that the `tfhe` crate takes: noise must have mean zero ([`super::flooding`]), and a
+/// centred secret times itself stays small ([`super::compact`]). It has as many ones as a secret of bits, and more entropy.
 pub(crate) fn ternary<R: RngCore + CryptoRng>(rng: &mut R) -> Zeroizing<Vec<u64>> {
     let mut out = Zeroizing::new(Vec::with_capacity(DEGREE));
     for _ in 0..DEGREE / 32 {
@@ -87,7 +78,5 @@ mod tests {
         assert!(errors.iter().all(|x| x.cast_signed().abs() <= 1 << ERROR_BITS));
         let (mean, square) = moments(&many(&mut |rng| ternary(rng)));
         assert!(mean.abs() < 5.0 * 0.71 / 320.0 && (square - 0.5).abs() < 5.0 * 0.5 / 320.0);
-        let (mean, _) = moments(&many(&mut |rng| binary(rng)));
-        assert!((mean - 0.5).abs() < 5.0 * 0.5 / 320.0, "{mean}");
     }
 }

@@ -176,11 +176,13 @@ fn whole_bytes_that_cannot_be_right_are_refused() {
     let Fixture { backend, keys, .. } = &files.fixture;
     let id = keys.public.id();
     let range = |kind| DecodeError::Range { kind };
-    // A secret of ones: more than any that is drawn.
-    let mut bytes = files.secret.clone();
-    bytes[HEADER..HEADER + 256].fill(255);
-    let found = backend.decode_secret_key(&resealed(bytes)).map(|_| ());
-    assert_eq!(found, Err(range(Kind::SecretKey)));
+    // A secret of ones, more than any that is drawn has; and one with a coefficient of 2.
+    for stray in [vec![0b1010_1010; 512], vec![0b0101_0111]] {
+        let mut bytes = files.secret.clone();
+        bytes[HEADER..HEADER + stray.len()].copy_from_slice(&stray);
+        let found = backend.decode_secret_key(&resealed(bytes)).map(|_| ());
+        assert_eq!(found, Err(range(Kind::SecretKey)));
+    }
     // A vote that says it abstained, and an abstention that says it voted.
     let mut bytes = files.ballot.clone();
     bytes[HEADER] = 0;
