@@ -15,9 +15,6 @@ use super::rows::TuningSpace;
 use crate::commands::teach::ProfileName;
 use crate::failure::Failure;
 
-/// How many classes there are: every study is about digits.
-const DIGITS: usize = 10;
-
 /// What is studied, and how large everything is.
 #[derive(Debug)]
 pub(super) struct Study {
@@ -104,7 +101,7 @@ impl Study {
 
     /// Reads votes on the public images.
     pub(super) fn read_votes(&self, path: &Path) -> Result<Votes, Failure> {
-        let votes = files::read_votes(path, Some(Classes::new(DIGITS)?))?;
+        let votes = files::read_votes(path, Some(Classes::new(10)?))?;
         if votes.samples() != self.public.images.len() {
             return Err(Failure::bad_input(format!(
                 "{}: {} samples, but there are {} public images; give votes on those, or leave --votes out to \
