@@ -82,7 +82,10 @@ mod tests {
                 assert!(cost(noise) <= budget && cost(0.9999 * noise) > budget, "{noise}");
             }
         }
-        assert!(noise_within(Epsilon::ZERO, usage, NoisyArgmax::Gaussian).is_none());
+        // With delta to spare, enough noise costs nothing at all.
+        let free = noise_within(Epsilon::ZERO, usage, NoisyArgmax::Gaussian).unwrap();
+        let cost = NoisyArgmax::Gaussian(free).data_independent(usage, Conversion::Renyi);
+        assert_eq!(cost, Epsilon::ZERO);
     }
 
     #[test]
