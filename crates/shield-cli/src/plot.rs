@@ -36,14 +36,18 @@ fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// Draws a figure.
-pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
-    // Bitmaps need letters of their own; what draws an SVG later has some.
+/// Bitmaps need letters of their own; what draws an SVG later has some.
+pub(crate) fn register_letters() {
     static FONT: Once = Once::new();
     FONT.call_once(|| {
         // It fails only on bytes that are no font.
         let _ = register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
     });
+}
+
+/// Draws a figure.
+pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
+    register_letters();
     let drawn = if extension(path) == "svg" {
         paint(&SVGBackend::new(path, SIZE).into_drawing_area(), figure).map_err(|e| e.to_string())
     } else {
@@ -56,7 +60,7 @@ pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
 }
 
 /// One colour for each offset, readable by those who see few colours (Okabe and Ito's palette).
-const COLOURS: [RGBColor; 7] = [
+pub(crate) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

@@ -8,9 +8,11 @@
 //! | [`network`], [`training`] | one small convolutional network for everybody, and how it is trained |
 //! | [`teachers`] | n models on n shards, and their votes |
 //! | [`student`] | from few labels and many images to a model |
+//! | [`experiment`] | what the students of the paper's experiment share |
 //! | [`model_file`] | a trained model in a file |
 
 pub mod data;
+pub mod experiment;
 pub mod model_file;
 pub mod network;
 pub mod shards;

@@ -113,10 +113,15 @@ impl Network {
 
     /// What the network says of some images, before the softmax.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        self.linear.forward(self.features(images))
+    }
+
+    /// What reaches the linear layer.
+    pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
         let centred = (images - MEAN) / SPREAD;
         let features = relu(self.pool.forward(self.first.forward(centred)));
         let features = relu(self.pool.forward(self.second.forward(features)));
-        self.linear.forward(features.flatten(1, 3))
+        features.flatten(1, 3)
     }
 }
 

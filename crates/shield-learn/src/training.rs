@@ -10,6 +10,7 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::data::Images;
 use crate::network::{Network, Shape};
+use crate::student::neighbours::Points;
 use crate::transform::jitter;
 
 /// The settings of one training.
@@ -73,19 +74,39 @@ impl Model {
 
     /// The class it finds most likely for each image.
     pub fn predict(&self, images: &Images) -> Vec<u8> {
+        let scores = self.ask(images, Network::forward);
+        scores.chunks_exact(self.shape.classes).map(largest).collect()
+    }
+
+    /// What it makes of each image before it decides, to unit length: images that it finds alike are near each
+    /// other.
+    pub fn features(&self, images: &Images) -> Points {
+        let mut features = self.ask(images, Network::features);
+        let width = features.len() / images.len().max(1);
+        for point in features.chunks_exact_mut(width.max(1)) {
+            let length = point.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-9);
+            for value in point {
+                *value /= length;
+            }
+        }
+        Points::new(width.max(1), features)
+    }
+
+    /// Some layer's numbers for every image, one image after another.
+    fn ask(&self, images: &Images, layer: fn(&Network, Tensor<4>) -> Tensor<2>) -> Vec<f32> {
         const AT_ONCE: usize = 500;
         let device = Device::flex();
         let network = Network::from_weights(self.shape, &self.weights, &device);
         let size = images.side() * images.side();
-        let mut classes = Vec::with_capacity(images.len());
+        let mut numbers = Vec::new();
         for pixels in images.pixels().chunks(AT_ONCE * size) {
             let shape = [pixels.len() / size, 1, images.side(), images.side()];
             let input = Tensor::from_data(TensorData::new(pixels.to_vec(), shape), &device);
-            let scores: Vec<f32> =
-                network.forward(input).into_data().try_to_vec().expect("scores are 32-bit floats");
-            classes.extend(scores.chunks_exact(self.shape.classes).map(largest));
+            let found: Vec<f32> =
+                layer(&network, input).into_data().try_to_vec().expect("numbers are 32-bit floats");
+            numbers.extend(found);
         }
-        classes
+        numbers
     }
 }
 

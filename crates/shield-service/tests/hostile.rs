@@ -20,7 +20,7 @@ struct Answer {
 }
 
 /// What a caller does once it has sent everything.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Wait,
     HangUp,
@@ -64,6 +64,7 @@ fn request(method: &str, path: &str, token: &str, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of requests, one after the other")]
 fn two_thousand_hostile_requests_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let server = Running::start_plain(settings(&folder.path().join("data")));

@@ -114,6 +114,9 @@ fn the_same_again_is_fine_and_anything_else_a_conflict() {
     assert_eq!(refused(late), (409, "stage".to_owned()));
 }
 
+/// What somebody tries to do.
+type Attempt<'a> = Box<dyn Fn(&Client) -> Result<(), ClientError> + 'a>;
+
 #[test]
 fn roles_can_do_only_what_is_theirs() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +135,6 @@ fn roles_can_do_only_what_is_theirs() {
     ];
     let read = |client: &Client, path: &str| client.get_bytes(path, 1 << 26).map(drop);
     // (what, who is let through, the attempt)
-    type Attempt<'a> = Box<dyn Fn(&Client) -> Result<(), ClientError> + 'a>;
     let attempts: Vec<(&str, &[&str], Attempt)> = vec![
         ("status", &["operator", "student", "teacher", "other teacher"], {
             Box::new(|c| read(c, "/v1/elections/roles"))
@@ -184,8 +186,7 @@ fn roles_can_do_only_what_is_theirs() {
     for (what, allowed, attempt) in &attempts {
         for (who, client) in &clients {
             match (attempt(client), allowed.contains(who)) {
-                (Ok(()), true) => {}
-                (Err(ClientError::Refused { status: 403, .. }), false) => {}
+                (Ok(()), true) | (Err(ClientError::Refused { status: 403, .. }), false) => {}
                 (outcome, allowed) => panic!("{who}, {what}: {outcome:?}, allowed: {allowed}"),
             }
         }
@@ -270,7 +271,7 @@ fn a_missing_quorum_keeps_an_election_open() {
     sparse[3] = None;
     parties.submit(&server, 1, &sparse);
     assert_eq!(refused(client::close(&student, name)), (409, "quorum".to_owned()));
-    parties.submit(&server, 2, &vec![Some(Class(0)); 20]);
+    parties.submit(&server, 2, &[Some(Class(0)); 20]);
     let status = client::close(&student, name).unwrap();
     assert_eq!(status.stage, "closing");
     parties.wait(&server);

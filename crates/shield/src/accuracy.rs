@@ -1,7 +1,7 @@
 //! How good the output is before anyone trains on it: the paper's a-priori accuracies.
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
@@ -9,7 +9,7 @@ use crate::mechanism::Mechanism;
 use crate::votes::{Label, Labels};
 
 /// Accuracy over all samples.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
     /// Ground-truth accuracy, the paper's GTA: sum over classes of (share of votes) times
     /// (probability of the output), averaged over samples.

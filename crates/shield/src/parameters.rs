@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
 /// A parameter out of its range: which, what it was, and what it may be.
@@ -271,6 +271,28 @@ impl Serialize for Epsilon {
     }
 }
 
+impl<'de> Deserialize<'de> for Epsilon {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Word(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Number(cost) => Self::new(cost).map_err(de::Error::custom),
+            Written::Word(word) if word == "inf" => Ok(Self::INFINITE),
+            Written::Word(word) => Err(de::Error::custom(format!("`{word}` is not a cost"))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Offset {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(u32::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
 macro_rules! from_text {
     ($type:ident, $number:ty, $name:literal, $allowed:literal) => {
         impl FromStr for $type {
@@ -335,6 +357,19 @@ mod tests {
             assert!(bad.parse::<Delta>().is_err(), "{bad}");
         }
         assert!(Epsilon::new(f64::NAN).is_err() && Epsilon::new(-0.1).is_err());
+    }
+
+    #[test]
+    fn what_json_says_comes_back() {
+        for epsilon in [Epsilon::ZERO, Epsilon::new(1.25).unwrap(), Epsilon::INFINITE] {
+            let text = serde_json::to_string(&epsilon).unwrap();
+            assert_eq!(serde_json::from_str::<Epsilon>(&text).unwrap(), epsilon);
+        }
+        for bad in ["-1.0", "\"much\"", "null"] {
+            assert!(serde_json::from_str::<Epsilon>(bad).is_err(), "{bad}");
+        }
+        assert_eq!(serde_json::from_str::<Offset>("5").unwrap().dummies(), 5);
+        assert!(serde_json::from_str::<Offset>("100001").is_err());
     }
 
     #[test]

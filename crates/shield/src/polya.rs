@@ -263,6 +263,11 @@ impl NoiseLaw {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small whole numbers in floats"
+)]
 mod tests {
     use super::*;
     use rand::SeedableRng;

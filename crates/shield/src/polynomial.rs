@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// One term `rounds * X^degree`: that many rounds, each of which draws `degree` votes.
@@ -270,6 +270,12 @@ impl Parser {
             }
         }
         Polynomial::new(terms).map_err(|problem| (0, problem))
+    }
+}
+
+impl<'de> Deserialize<'de> for Polynomial {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `analyze`: how accurate a mechanism is on given votes, and what it costs in privacy.
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::{self, DataIndependent};
 use shield::privacy::distributed_argmax::DistributedArgmax;
@@ -19,8 +19,8 @@ use crate::inputs::{MechanismArgs, NoiseArgs, UsageArgs, VotesArgs};
 
 /// Accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  shield analyze --votes examples/synthetic/votes.npy \
-    --labels examples/synthetic/labels.npy --polynomial 2X^3+3X^2+X --offset 5\n\n\
+#[command(after_help = "Example:\n  shield analyze --votes examples/mnist/paper-votes.npy.gz \
+    --labels examples/mnist/digits.npy.gz --classes 10 --polynomial 2X^3+3X^2+X --offset 5\n\n\
     Only the data-independent figures may be published: the others depend on the votes, and so say \
     something about them.")]
 pub(super) struct AnalyzeArgs {
@@ -79,20 +79,20 @@ struct Described<'a> {
 }
 
 /// The cost by every accounting.
-#[derive(Serialize)]
-struct Costs {
-    published: Epsilon,
-    renyi: Epsilon,
-    teacher_wise: Epsilon,
-    data_independent: Epsilon,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Costs {
+    pub(super) published: Epsilon,
+    pub(super) renyi: Epsilon,
+    pub(super) teacher_wise: Epsilon,
+    pub(super) data_independent: Epsilon,
     /// By tight composition, where that is available.
-    exact: Option<ExactCosts>,
+    pub(super) exact: Option<ExactCosts>,
 }
 
-#[derive(Serialize)]
-struct ExactCosts {
-    teacher_wise: Epsilon,
-    data_independent: Epsilon,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ExactCosts {
+    pub(super) teacher_wise: Epsilon,
+    pub(super) data_independent: Epsilon,
 }
 
 #[derive(Serialize)]
@@ -157,7 +157,7 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-fn shield(
+pub(super) fn shield(
     mechanism: &Mechanism,
     votes: &Votes,
     histograms: &[Histogram],
@@ -190,7 +190,7 @@ fn larger(a: Epsilon, b: Epsilon) -> Epsilon {
 }
 
 /// All or nothing: one figure serves for every data-dependent accounting.
-fn exact(histograms: &[Histogram], labels: Option<&Labels>) -> (Accuracy, Costs) {
+pub(super) fn exact(histograms: &[Histogram], labels: Option<&Labels>) -> (Accuracy, Costs) {
     let cost = argmax::data_dependent(histograms);
     let costs = Costs {
         published: cost,
@@ -203,7 +203,7 @@ fn exact(histograms: &[Histogram], labels: Option<&Labels>) -> (Accuracy, Costs)
 }
 
 /// PATE's own accounting. It has no analysis by teacher; the figure over all teachers holds for each.
-fn noisy(
+pub(super) fn noisy(
     mechanism: NoisyArgmax,
     histograms: &[Histogram],
     labels: Option<&Labels>,

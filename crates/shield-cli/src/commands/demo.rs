@@ -14,7 +14,7 @@ use shield::{
 use shield_bfv::ReleaseMode;
 
 use super::Output;
-use super::label::{self, Engine, Labelling};
+use super::label::{self, Engine, Labelling, Run};
 use crate::console::{self, percent};
 use crate::failure::Failure;
 use crate::inputs::on_threads;
@@ -74,9 +74,14 @@ fn label_some(
     let election = Election::new(teachers, classes, samples, mechanism.clone())?;
     let seed = Seed::random(&mut OsRng.unwrap_err());
     let engine = Engine::Bfv(ReleaseMode::Reveal);
-    on_threads(args.threads, |threads| {
-        label::label(engine, election, &votes, Some(&truth), &seed, threads)
-    })?
+    let progress = console::progress(QUERIES as u64, "labelling");
+    let labelling = on_threads(args.threads, |threads| {
+        let done = |samples| progress.inc(samples);
+        let run = Run { truth: Some(&truth), ..Run::new(&votes, &seed, threads, &done) };
+        label::label(engine, election, &run)
+    })?;
+    progress.finish_and_clear();
+    labelling
 }
 
 /// What the mechanism gives and costs, over all the shipped votes.

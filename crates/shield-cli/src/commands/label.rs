@@ -21,8 +21,8 @@ use crate::inputs::{MechanismArgs, NoiseArgs, VotesArgs, on_threads};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  shield label --votes examples/synthetic/votes.npy \
-    --labels examples/synthetic/labels.npy --backend bfv --out labels.csv\n\n\
+#[command(after_help = "Example:\n  shield label --votes examples/mnist/paper-votes.npy.gz \
+    --labels examples/mnist/digits.npy.gz --classes 10 --backend bfv --out labels.csv\n\n\
     Without --out the labels go to stdout, one a line.")]
 pub(super) struct LabelArgs {
     #[command(flatten)]
@@ -128,13 +128,19 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
         EngineName::Tfhe => Engine::Tfhe(args.upload),
     };
     let ballots = args.seed.map_or(Ballots::Fresh, |_| Ballots::Seeded);
-    let labelling = on_threads(args.threads, |threads| match args.name {
-        MechanismName::Shield => label(engine, election, &votes, truth.as_ref(), &seed, threads),
-        MechanismName::NoisyArgmax => {
-            let run = Run { votes: &votes, truth: truth.as_ref(), seed: &seed, threads, ballots };
-            noisy_argmax(engine, election, &args.noise, &run)
+    let progress = console::progress(votes.samples() as u64, "labelling");
+    let labelling = on_threads(args.threads, |threads| {
+        let done = |samples| progress.inc(samples);
+        let run = Run { ballots, ..Run::new(&votes, &seed, threads, &done) };
+        let run = Run { truth: truth.as_ref(), ..run };
+        match args.name {
+            MechanismName::Shield => {
+                label(engine, election, &Run { ballots: Ballots::Fresh, ..run })
+            }
+            MechanismName::NoisyArgmax => noisy_argmax(engine, election, &args.noise, &run),
         }
     })??;
+    progress.finish_and_clear();
     let labels = Labels::new(labelling.labels.clone())?;
     if let Some(path) = &args.out {
         files::write_labels(path, &labels).map_err(Failure::failed)?;
@@ -162,21 +168,14 @@ fn seed(number: Option<u64>) -> Seed {
 }
 
 /// Every role, with the engine that was asked for.
-pub(super) fn label(
-    engine: Engine,
-    election: Election,
-    votes: &Votes,
-    truth: Option<&Labels>,
-    seed: &Seed,
-    threads: usize,
-) -> Result<Labelling, Failure> {
+pub(super) fn label(engine: Engine, election: Election, run: &Run) -> Result<Labelling, Failure> {
     match engine {
-        Engine::Clear => label_with(&ClearBackend::new(election), votes, truth, seed, threads),
+        Engine::Clear => label_with(&ClearBackend::new(election), run),
         Engine::Bfv(release) => {
             let backend = BfvBackend::new(election, release).map_err(Failure::bad_input)?;
-            label_with(&backend, votes, truth, seed, threads)
+            label_with(&backend, run)
         }
-        Engine::Tfhe(upload) => tfhe::label(upload, election, votes, truth, seed, threads),
+        Engine::Tfhe(upload) => tfhe::label(upload, election, run),
     }
 }
 
@@ -189,7 +188,7 @@ fn noisy_argmax(
 ) -> Result<Labelling, Failure> {
     let noise = noise.shared(election.teachers())?;
     match engine {
-        Engine::Clear => label_run(&ClearNoisyArgmax::new(election, noise), run),
+        Engine::Clear => label_with(&ClearNoisyArgmax::new(election, noise), run),
         Engine::Tfhe(_) => tfhe::noisy_argmax(election, noise, run),
         Engine::Bfv(_) => Err(Failure::bad_input(
             "the noisy argmax runs on one sample at once; use --backend tfhe, or clear for its reference",
@@ -207,35 +206,38 @@ pub(super) enum Ballots {
 }
 
 /// What is labelled, and how.
+#[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) votes: &'a Votes,
     pub(super) truth: Option<&'a Labels>,
     pub(super) seed: &'a Seed,
     pub(super) threads: usize,
     pub(super) ballots: Ballots,
+    /// Told how many more samples are labelled.
+    pub(super) done: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<'a> Run<'a> {
+    /// A run whose labels are compared with nothing, with ballots of the teachers' own randomness.
+    pub(super) fn new(
+        votes: &'a Votes,
+        seed: &'a Seed,
+        threads: usize,
+        done: &'a (dyn Fn(u64) + Sync),
+    ) -> Self {
+        Self { votes, truth: None, seed, threads, ballots: Ballots::Fresh, done }
+    }
 }
 
 /// Every role, with this engine.
-pub(super) fn label_with<B: Backend>(
-    backend: &B,
-    votes: &Votes,
-    truth: Option<&Labels>,
-    seed: &Seed,
-    threads: usize,
-) -> Result<Labelling, Failure> {
-    label_run(backend, &Run { votes, truth, seed, threads, ballots: Ballots::Fresh })
-}
-
-/// Every role, with this engine.
-pub(super) fn label_run<B: Backend>(backend: &B, run: &Run) -> Result<Labelling, Failure> {
-    let &Run { votes, truth, seed, threads, ballots: randomness } = run;
+pub(super) fn label_with<B: Backend>(backend: &B, run: &Run) -> Result<Labelling, Failure> {
+    let &Run { votes, truth, seed, threads, ballots: randomness, done } = run;
     let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
     let mut seconds = Seconds::default();
     let mut labels = Vec::with_capacity(votes.samples());
     let start = Instant::now();
     let keys = backend.generate_keys(&mut rng).map_err(Failure::failed)?;
     seconds.keygen = start.elapsed().as_secs_f64();
-    let progress = console::progress(votes.samples() as u64, "labelling");
     for batch in 0..backend.batches() {
         let samples = backend.batch(batch);
         let start = Instant::now();
@@ -273,9 +275,8 @@ pub(super) fn label_run<B: Backend>(backend: &B, run: &Run) -> Result<Labelling,
         let start = Instant::now();
         labels.extend(backend.decrypt(&keys.secret, batch, &release).map_err(Failure::failed)?);
         seconds.decrypt += start.elapsed().as_secs_f64();
-        progress.inc(samples.len() as u64);
+        done(samples.len() as u64);
     }
-    progress.finish_and_clear();
     let found = Labels::new(labels)?;
     Ok(Labelling {
         correct: truth.map(|truth| truth.agreement(&found)),

@@ -56,7 +56,7 @@ pub(super) struct LearnArgs {
 
 /// The variants by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum VariantName {
+pub(super) enum VariantName {
     /// Semi-supervised, on upright images
     Strong,
     /// Semi-supervised, on images as they are

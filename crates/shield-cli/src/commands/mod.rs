@@ -7,6 +7,8 @@ mod bound;
 mod close;
 mod completions;
 mod demo;
+#[cfg(feature = "learn")]
+mod experiment;
 mod fetch;
 mod keygen;
 mod label;
@@ -74,6 +76,8 @@ enum Command {
     Learn(learn::LearnArgs),
     #[cfg(feature = "learn")]
     Predict(predict::PredictArgs),
+    #[cfg(feature = "learn")]
+    Experiment(experiment::ExperimentArgs),
     Serve(serve::ServeArgs),
     Submit(submit::SubmitArgs),
     Status(status::StatusArgs),
@@ -115,6 +119,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Learn(args) => learn::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Predict(args) => predict::run(&args, output),
+        #[cfg(feature = "learn")]
+        Command::Experiment(args) => experiment::run(&args, output),
         Command::Serve(args) => serve::run(&args),
         Command::Submit(args) => submit::run(&args, output),
         Command::Status(args) => status::run(&args, output),

@@ -50,21 +50,27 @@ pub(super) struct TeachArgs {
 
 /// The profiles by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ProfileName {
+pub(super) enum ProfileName {
     /// Like the paper's votes: teachers about 71% right, each seeing a part of an upright image
     Paper,
     /// Like PATE's votes: teachers about 82% right, each seeing a larger part of a raw image
     Pate,
 }
 
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Paper => Self::paper(),
+            ProfileName::Pate => Self::pate(),
+        }
+    }
+}
+
 pub(super) fn run(args: &TeachArgs, output: Output) -> Result<(), Failure> {
     files::check_target(&args.votes)?;
     args.labels.as_deref().map(files::check_target).transpose()?;
     let mnist = Mnist::load(&args.data).map_err(Failure::bad_input)?;
-    let profile = match args.profile {
-        ProfileName::Paper => Profile::paper(),
-        ProfileName::Pate => Profile::pate(),
-    };
+    let profile = Profile::from(args.profile);
     let progress = console::progress(args.teachers as u64, "teaching");
     let votes = on_threads(args.threads, |_| {
         let public = &mnist.test.images;

@@ -6,26 +6,19 @@ mod bootstrapped;
 pub(super) use bench::bench;
 pub(super) use bootstrapped::noisy_argmax;
 use serde::Serialize;
-use shield::{Election, Labels, Seed, Votes};
+use shield::Election;
 use shield_tfhe::leveled::{self, LeveledBackend, Plan};
 
 use super::Output;
-use super::label::{Labelling, label_with};
+use super::label::{Labelling, Run, label_with};
 use super::upload::Upload;
 use crate::console;
 use crate::failure::Failure;
 
 /// `label --backend tfhe`.
-pub(super) fn label(
-    upload: Upload,
-    election: Election,
-    votes: &Votes,
-    truth: Option<&Labels>,
-    seed: &Seed,
-    threads: usize,
-) -> Result<Labelling, Failure> {
+pub(super) fn label(upload: Upload, election: Election, run: &Run) -> Result<Labelling, Failure> {
     if upload == Upload::Smallest {
-        return bootstrapped::label(election, votes, truth, seed, threads);
+        return bootstrapped::label(&election, run);
     }
     let backend = backend(election, upload)?;
     if upload == Upload::Compact {
@@ -35,7 +28,7 @@ pub(super) fn label(
             backend.plan().statistical_bits()
         ));
     }
-    label_with(&backend, votes, truth, seed, threads)
+    label_with(&backend, run)
 }
 
 fn backend(election: Election, upload: Upload) -> Result<LeveledBackend, Failure> {

@@ -17,9 +17,9 @@ use crate::plot::{self, Figure};
 /// The Pareto front of privacy and accuracy over polynomials and offsets
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    shield tune --votes examples/synthetic/votes.npy --max-degree 4 --max-terms 20 \
+    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --max-degree 4 --max-terms 20 \
     --offsets 1,2,5 --plot front.svg\n  \
-    shield tune --votes examples/synthetic/votes.npy --max-degree 4 --max-terms 20 \
+    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --max-degree 4 --max-terms 20 \
     --offsets 2,5,10 --target-epsilon 2")]
 pub(super) struct TuneArgs {
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The commands of the TFHE engine in a program that was built without it: how to get one with it.
 
+use shield::Election;
 use shield::polya::SharedNoise;
-use shield::{Election, Labels, Seed, Votes};
 
 use super::Output;
 use super::bench::BenchArgs;
@@ -16,14 +16,7 @@ fn missing() -> Failure {
     )
 }
 
-pub(super) fn label(
-    _: Upload,
-    _: Election,
-    _: &Votes,
-    _: Option<&Labels>,
-    _: &Seed,
-    _: usize,
-) -> Result<Labelling, Failure> {
+pub(super) fn label(_: Upload, _: Election, _: &Run) -> Result<Labelling, Failure> {
     Err(missing())
 }
 

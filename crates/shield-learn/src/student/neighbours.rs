@@ -12,6 +12,46 @@ use crate::data::Images;
 /// How many neighbours each image has.
 const NEIGHBOURS: usize = 6;
 
+/// What is compared: points of one width, one after another.
+#[derive(Clone, Debug)]
+pub struct Points {
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl Points {
+    /// Points of `width` numbers each.
+    ///
+    /// # Panics
+    /// If the numbers are not a whole number of points.
+    pub fn new(width: usize, values: Vec<f32>) -> Self {
+        assert!(width > 0 && values.len().is_multiple_of(width), "whole points");
+        Self { width, values }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// One of them.
+    pub fn point(&self, index: usize) -> &[f32] {
+        &self.values[index * self.width..(index + 1) * self.width]
+    }
+}
+
+/// Images compared pixel by pixel.
+impl From<&Images> for Points {
+    fn from(images: &Images) -> Self {
+        Self::new(images.side() * images.side(), images.pixels().to_vec())
+    }
+}
+
 /// A symmetric, normalised graph: for each image, the others it is joined to and the weights.
 #[derive(Clone, Debug)]
 pub struct Neighbours {
@@ -20,14 +60,14 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The graph of some images.
-    pub fn of(images: &Images) -> Self {
-        let nearest = nearest(images);
+    /// The graph of some images, each given as a point.
+    pub fn of(points: &Points) -> Self {
+        let nearest = nearest(points);
         let scale: Vec<f32> = nearest
             .iter()
             .map(|near| near.last().map_or(1.0, |&(_, d)| d.max(1e-12).sqrt()))
             .collect();
-        let mut edges: Vec<Vec<(usize, f32)>> = vec![Vec::new(); images.len()];
+        let mut edges: Vec<Vec<(usize, f32)>> = vec![Vec::new(); points.len()];
         for (from, near) in nearest.iter().enumerate() {
             for &(to, squared) in near {
                 let weight = (-squared / (scale[from] * scale[to])).exp();
@@ -68,15 +108,15 @@ impl Neighbours {
 }
 
 /// For each image, its nearest others and the squared distances, nearest first.
-fn nearest(images: &Images) -> Vec<Vec<(usize, f32)>> {
+fn nearest(points: &Points) -> Vec<Vec<(usize, f32)>> {
     const AT_ONCE: usize = 128;
-    let (count, size) = (images.len(), images.side() * images.side());
+    let (count, size) = (points.len(), points.width);
     let device = Device::flex();
     let all =
-        Tensor::<2>::from_data(TensorData::new(images.pixels().to_vec(), [count, size]), &device);
+        Tensor::<2>::from_data(TensorData::new(points.values.clone(), [count, size]), &device);
     let turned = all.clone().transpose();
     let norms: Vec<f32> =
-        (0..count).map(|i| images.image(i).iter().map(|pixel| pixel * pixel).sum()).collect();
+        (0..count).map(|i| points.point(i).iter().map(|value| value * value).sum()).collect();
     let starts: Vec<usize> = (0..count).step_by(AT_ONCE).collect();
     let blocks: Vec<Vec<Vec<(usize, f32)>>> = starts
         .into_par_iter()
@@ -118,7 +158,7 @@ mod tests {
         let distance = |a: usize, b: usize| -> f32 {
             images.image(a).iter().zip(images.image(b)).map(|(x, y)| (x - y).powi(2)).sum()
         };
-        for (from, found) in nearest(&images).iter().enumerate() {
+        for (from, found) in nearest(&Points::from(&images)).iter().enumerate() {
             let mut expected: Vec<f32> =
                 (0..40).filter(|&to| to != from).map(|to| distance(from, to)).collect();
             expected.sort_by(f32::total_cmp);
@@ -133,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_graph_is_symmetric() {
-        let graph = Neighbours::of(&drawn_digits(50, 4).images);
+        let graph = Neighbours::of(&Points::from(&drawn_digits(50, 4).images));
         for from in 0..graph.len() {
             for &(to, weight) in graph.row(from) {
                 let back =

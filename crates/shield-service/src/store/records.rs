@@ -141,7 +141,7 @@ pub struct StoredBallot {
     pub batch: u32,
     /// The hash of its bytes.
     pub hash: String,
-    /// On which samples the teacher voted, as [`presence_text`] writes it.
+    /// On which samples the teacher voted, as [`presence_text`](super::presence_text) writes it.
     pub presence: String,
 }
 

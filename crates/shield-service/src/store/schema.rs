@@ -69,9 +69,11 @@ pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::
     let made = sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)")
         .execute(&mut *connection)
         .await;
-    // Two at the same moment: PostgreSQL lets one of them make the table and gives the other this error.
+    // Two at the same moment: PostgreSQL lets one of them make the table and tells the other that its name, its type or
+    // the table itself is there already, by how far the first one is.
     let lost_the_race = |error: &sqlx::Error| {
-        error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
+        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+        code.is_some_and(|code| ["23505", "42710", "42P07"].contains(&&*code))
     };
     if let Err(error) = made
         && !lost_the_race(&error)

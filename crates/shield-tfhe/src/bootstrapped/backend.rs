@@ -263,7 +263,9 @@ pub(crate) fn release_words(
 ) -> Vec<u16> {
     let words = (place..).zip(label).flat_map(|(place, digit)| {
         let washed = washing.wash(lookup, public, digit, seed, place);
-        washed.0.into_iter().map(|word| (word >> (u64::BITS - RELEASE_BITS)) as u16)
+        washed.0.into_iter().map(|word| {
+            u16::try_from(word >> (u64::BITS - RELEASE_BITS)).expect("the highest 16 bits")
+        })
     });
     words.collect()
 }
@@ -273,7 +275,6 @@ pub(crate) fn read_code(key: &SecretKey, words: &[u16], base: usize) -> usize {
     let words = words.iter().map(|&word| u64::from(word) << (u64::BITS - RELEASE_BITS));
     let phase = u128::from(key.phase(&Lwe(words.collect())));
     let steps = 2 * base as u128;
-    #[expect(clippy::cast_possible_truncation, reason = "below the number of steps")]
     let code = ((phase * steps + (1 << 63)) >> 64) % steps;
-    code as usize
+    usize::try_from(code).expect("below the number of steps")
 }

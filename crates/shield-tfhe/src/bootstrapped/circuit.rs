@@ -143,7 +143,9 @@ impl Tables {
                     return one.clone();
                 }
                 let mut missing = Lwe::known(torus(-(some.len() as f64) * FLAG));
-                some.iter().for_each(|flag| missing.add_multiple(1, flag));
+                for flag in some {
+                    missing.add_multiple(1, flag);
+                }
                 lookup.look_up(&self.join, &missing)
             };
             flags = flags.chunks(JOINED).map(all).collect();
@@ -209,4 +211,104 @@ pub(crate) fn digits(class: Class, base: usize, count: usize) -> impl Iterator<I
         rest /= base;
         digit
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bootstrapped::Plan;
+    use shield::backend::suite::{Case, Shape};
+    use shield::{Sampling, Seed};
+
+    fn tables(circuit: Circuit, classes: usize) -> Tables {
+        let sampling = Sampling::WithReplacement;
+        let shape = Shape {
+            teachers: 5,
+            classes,
+            samples: 1,
+            polynomial: "X^2+X",
+            offset: 1,
+            sampling,
+            abstentions: 0,
+        };
+        let case = Case::new(shape, 1);
+        assert_eq!(case.expected(&Seed::from_number(1)).len(), 1);
+        Tables::new(&Plan::new(&case.election, circuit).expect("a plan"))
+    }
+
+    /// Calls `check` with noise up to just inside of a margin.
+    fn within(margin: f64, check: impl Fn(f64)) {
+        let inside = margin - 1.0 / 4096.0;
+        for noise in [-inside, 0.0, inside] {
+            check(noise);
+        }
+    }
+
+    fn equal(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-12, "{a} {b}");
+    }
+
+    #[test]
+    fn every_pair_of_digits_and_flags_without_noise_and_with_the_most() {
+        for classes in 2..=16 {
+            let tables = tables(Circuit::Plain, classes);
+            assert_eq!(tables.base, classes, "one digit");
+            let beta = classes as f64;
+            for d in 0..classes {
+                for e in 0..classes {
+                    let x = 2.0 * (d as f64 - e as f64) / (4.0 * beta);
+                    let flag = if d == e { FLAG } else { 0.0 };
+                    within(1.0 / (4.0 * beta), |noise| equal(tables.equal.read(x + noise), flag));
+                }
+                for chosen in [false, true] {
+                    let place = 2.0 * d as f64 / (4.0 * beta) - (beta - 1.0) / (4.0 * beta);
+                    let half = if chosen { 0.0 } else { 0.5 };
+                    let says = (d as f64 - beta) / (4.0 * beta) * if chosen { 1.0 } else { -1.0 };
+                    within(1.0 / (4.0 * beta), |noise| {
+                        equal(tables.choose.read(place + half + noise), says);
+                    });
+                }
+            }
+        }
+        let tables = tables(Circuit::Plain, 10);
+        for count in 1..=JOINED {
+            for up in 0..=count {
+                let x = (up as f64 - count as f64) * FLAG;
+                let all = if up == count { FLAG } else { 0.0 };
+                within(FLAG / 2.0, |noise| equal(tables.join.read(x + noise), all));
+            }
+        }
+    }
+
+    #[test]
+    fn every_pair_of_digits_folded() {
+        for classes in 2..=10 {
+            let tables = tables(Circuit::Folded, classes);
+            assert_eq!(tables.base, classes, "one digit");
+            let beta = classes as f64;
+            let halves = half_turn(classes) as f64;
+            let flag = 0.5 / halves;
+            let margin = 1.0 / (8.0 * beta);
+            for d in 0..classes {
+                for e in 0..classes {
+                    let x = 2.0 * (d as f64 - e as f64) / (4.0 * beta);
+                    for waiting in [true, false] {
+                        let aside = if waiting { 0.0 } else { flag };
+                        let says = if waiting && d == e { flag } else { 0.0 };
+                        within(margin, |noise| {
+                            equal(tables.equal.read(x + aside + noise), says);
+                        });
+                    }
+                }
+                // The label otherwise may be a digit or, one further, the code of "no label".
+                for otherwise in 0..=classes {
+                    let x = (d as f64 - otherwise as f64) / (4.0 * beta);
+                    within(margin, |noise| {
+                        equal(tables.choose.read(x + noise), x);
+                        equal(tables.choose.read(x + halves * flag + noise), -x);
+                    });
+                }
+            }
+        }
+    }
 }

@@ -124,6 +124,7 @@ pub(crate) fn torus(x: f64) -> u64 {
 }
 
 /// An integer as a number of the torus, in [-1/2, 1/2).
+#[cfg(test)]
 pub(crate) fn turns(x: u64) -> f64 {
     x.cast_signed() as f64 * libm::exp2(-64.0)
 }

@@ -30,7 +30,7 @@
 //! student knows s and e, so from the phase it could learn about the number h = e r + e2 - e1 s, a **hint** of deviation 2^-43 under a flood of width 2^-7. Ring-LWE whose
 //! secret and error are known up to one such hint is as hard as ring-LWE for Gaussian secrets and errors of slightly less width (Kim, Lee, Seo and Song, 2023,
 //! "Hint-MLWE"; here less by a factor of 1 - 2^-70); the crate's binary r is not Gaussian, so for it this is an assumption. Without it, drowning the hint alone bounds each cycle by
-//! 2^-34. One cycle after the other, the real mask is replaced by the ideal one. []
+//! 2^-33. One cycle after the other, the real mask is replaced by the ideal one. []
 //!
 //! E is ten deviations (passed with a probability of 2^-75), f and F are what the margin of the lookup and of the decryption leave
 //! (with ten deviations of their noise), and c is the smallest number for which the bound is at most [`STATISTICAL_BITS`] for all ciphertexts of a batch
@@ -149,9 +149,8 @@ pub(crate) fn rerandomise<R: RngCore + CryptoRng>(
 ) {
     ciphertext.add_multiple(1, &public.zeros(1, rng).number(0));
     let width = u128::from(torus(2.0 * flood));
-    // The high word of a product with a uniform word: as good as uniform, 2^-64 of a step apart.
-    #[expect(clippy::cast_possible_truncation, reason = "the width is below 2^64")]
-    let uniform = (width * u128::from(rng.next_u64()) >> 64) as u64;
+    // The high word of a product with a uniform word: uniform but for less than 2^-50.
+    let uniform = u64::try_from((width * u128::from(rng.next_u64())) >> 64).expect("a high word");
     ciphertext.shift(uniform.wrapping_sub(torus(flood)));
 }
 

@@ -1,5 +1,11 @@
 //! Tests of the engine as a whole.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small whole numbers, and the highest bits of words"
+)]
+
 use std::sync::OnceLock;
 
 use rand::SeedableRng;

@@ -11,7 +11,7 @@
 //! A compact ballot is one GLWE ciphertext instead, of which the server makes the rows: [`super::compact`].
 //!
 //! The server needs rows transformed; that takes longer than a product, so it is done once, when a ballot arrives or
-//! is first used ([`LeveledBallot::ready`]).
+//! is first used (`LeveledBallot::ready`).
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -99,7 +99,6 @@ fn read_switch_key(reader: &mut Reader, ring: &mut Ring) -> Option<Arc<SwitchKey
 /// Writing and reading, each kind by name.
 impl LeveledBackend {
     /// The student's key as bytes: keep them where only the student reads.
-    #[expect(clippy::cast_possible_truncation, reason = "two bits")]
     pub fn encode_secret_key(&self, key: &SecretKey) -> Zeroizing<Vec<u8>> {
         let byte = |four: &[u64]| {
             four.iter().rev().fold(0, |byte, s| byte << 2 | (s.wrapping_add(1) & 3) as u8)

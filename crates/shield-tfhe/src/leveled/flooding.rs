@@ -25,7 +25,7 @@
 //! difference for each earlier step (and one more if the step is downwards). Hence `p(x - e) - p(x)` is minus the sum of `e_i` times
 //! the first difference of p in coordinate i at x, up to n (n + 1) / 2 second differences. Take the mean over e: the first
 //! sum vanishes because e has mean zero. What is left has sum of absolute values at most E[n (n + 1) / 2] 4 / W^2, and the statistical distance is half
-//! of it, E[n^2 + n] / W^2. By Cauchy and Schwarz E[n^2] <= d sum of E[e_i^2] <= d^2 V, and E[n] <= d sqrt V.
+//! of it, E[n^2 + n] / W^2. By Cauchy and Schwarz E[n^2] <= d sum of E[e_i^2] <= d^2 V, and E\[n\] <= d sqrt V.
 //!
 //! *Ciphertexts.* Once the phases are `2^63 b + f`, the released coefficients of the body follow from the mask and the secret, and the
 //! mask has `a u + e1` added to it, with u and e1 in nothing else: a ring-LWE sample, replace it by uniform. Rounding is done to the

@@ -39,7 +39,7 @@ impl ArgmaxPlan {
         let wide = BootstrappedError::TooWide { teachers, noise: noise.scale().get() };
         let values = i64::from(teachers) + 2 * reach + 1;
         let digits = (1..=MAX_DIGITS).find(|&digits| values <= 1 << (4 * digits)).ok_or(wide)?;
-        let names = (1..).find(|&names| classes <= 1 << (4 * names)).expect("few classes");
+        let names = (1..=8).find(|&names| classes <= 1 << (4 * names)).expect("few classes");
         let code_base = classes.min(BASE);
         let released = (RING / classes).min(election.samples()) * names;
         let own = bootstrap_variance();

@@ -76,7 +76,9 @@ impl Tournament {
         let mut doubled = 0;
         while left.len() > 1 {
             if doubled == DOUBLINGS {
-                left.iter_mut().for_each(|candidate| self.refresh(lookup, candidate));
+                for candidate in &mut left {
+                    self.refresh(lookup, candidate);
+                }
                 doubled = 0;
             }
             let last = left.len() == 2;
@@ -138,5 +140,51 @@ impl Candidate {
     fn doubled(self) -> Self {
         let double = |digits: Vec<Lwe>| digits.iter().map(|digit| digit.times(2)).collect();
         Self { count: double(self.count), class: double(self.class) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn equal(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-12, "{a} {b}");
+    }
+
+    /// Noise up to just inside of half a step.
+    const NOISE: [f64; 3] = [-1.0 / 64.0 + 1.0 / 4096.0, 0.0, 1.0 / 64.0 - 1.0 / 4096.0];
+
+    #[test]
+    fn every_pair_of_digits() {
+        let tables = Tournament::new();
+        for noise in NOISE {
+            for a in 0..16_i32 {
+                for b in 0..16 {
+                    let sign = f64::from((a - b).signum());
+                    equal(tables.sign.read(f64::from(a - b) * STEP + noise), sign * STEP);
+                }
+                for (doubled, choose) in (0..).zip(&tables.choose) {
+                    let says = f64::from(a) * STORED * libm::exp2(f64::from(doubled));
+                    let x = f64::from(a) * STEP + CENTRE + noise;
+                    equal(choose.read(x), says);
+                    equal(choose.read(x + 0.5), -says);
+                }
+            }
+        }
+    }
+
+    /// With digits of one, two, three and four signs, the sum decides as the highest sign that is not 0 does; a tie is won.
+    #[test]
+    fn every_combination_of_signs() {
+        let tables = Tournament::new();
+        for code in 0..81 {
+            let signs: Vec<i32> = (0..4).map(|i| code / 3_i32.pow(i) % 3 - 1).collect();
+            let decides = signs.iter().rev().find(|&&sign| sign != 0).copied().unwrap_or(0);
+            let sum: i32 = signs.iter().zip(0..).map(|(sign, i)| sign << i).sum();
+            let says = if decides >= 0 { 0.25 } else { -0.25 };
+            for noise in NOISE {
+                equal(tables.wins.read(f64::from(sum) * STEP + CENTRE + noise), says);
+            }
+        }
     }
 }

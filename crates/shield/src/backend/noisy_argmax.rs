@@ -189,7 +189,9 @@ impl Backend for ClearNoisyArgmax {
         let mut counts = vec![0_i64; self.batch(batch).len() * classes];
         for teacher in contributors(&self.noise, ballots)?? {
             let ballot = ballots.open(teacher)?;
-            counts.iter_mut().zip(&ballot.numbers).for_each(|(count, number)| *count += number);
+            for (count, number) in counts.iter_mut().zip(&ballot.numbers) {
+                *count += number;
+            }
         }
         Ok(counts.chunks(classes).map(|counts| Some(argmax(counts))).collect())
     }
@@ -246,7 +248,9 @@ mod tests {
                 .collect();
             let ballots = MemoryBallotBox::new(samples, ballots);
             let labels = backend.aggregate(&NoKey, 0, &ballots, &Seed::from_number(0)).unwrap();
-            labels.iter().flatten().for_each(|class| seen[class.index()] += 1.0);
+            for class in labels.iter().flatten() {
+                seen[class.index()] += 1.0;
+            }
         }
         let histogram = crate::Histogram::new(vec![5, 3, 0]).unwrap();
         let law = DistributedArgmax::new(&backend.noise, 3).law(&histogram);

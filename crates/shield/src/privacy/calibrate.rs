@@ -1,6 +1,8 @@
-//! Calibration: how many queries fit a budget. Never more than do.
+//! Calibration: how many queries fit a budget, and how little noise. Never more queries, never less noise than do.
 
 use super::Usage;
+use super::conversion::Conversion;
+use super::noisy_argmax::{Noise, NoisyArgmax};
 use crate::parameters::{Delta, Epsilon, Queries};
 
 /// The most queries whose cost is at most `budget`; `None` if not even one fits.
@@ -32,9 +34,59 @@ pub fn queries_within(
     Some(known)
 }
 
+/// The least noise with which a noisy argmax costs at most `budget`, to a millionth of itself, by its data-independent
+/// accounting; `None` if no amount is enough.
+pub fn noise_within(
+    budget: Epsilon,
+    usage: Usage,
+    mechanism: impl Fn(Noise) -> NoisyArgmax,
+) -> Option<Noise> {
+    let fits = |amount: f64| {
+        let noise = Noise::new(amount).ok()?;
+        let cost = mechanism(noise).data_independent(usage, Conversion::Renyi);
+        (cost <= budget).then_some(noise)
+    };
+    let (mut too_little, mut enough) = (0.0, fits(1e9)?);
+    while enough.get() - too_little > 1e-6 * enough.get() {
+        // By ratios until a scale is found, then by halves.
+        let next = if too_little > 0.0 {
+            f64::midpoint(too_little, enough.get())
+        } else {
+            enough.get() / 16.0
+        };
+        match fits(next) {
+            Some(noise) => enough = noise,
+            None => too_little = next,
+        }
+        if enough.get() < 1e-9 {
+            break;
+        }
+    }
+    Some(enough)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_noise_that_fits() {
+        let usage = Usage::default();
+        for kind in [NoisyArgmax::Laplace as fn(Noise) -> NoisyArgmax, NoisyArgmax::Gaussian] {
+            for budget in [0.3, 2.0, 8.0] {
+                let budget = Epsilon::new(budget).unwrap();
+                let cost = |amount: f64| {
+                    kind(Noise::new(amount).unwrap()).data_independent(usage, Conversion::Renyi)
+                };
+                let noise = noise_within(budget, usage, kind).unwrap().get();
+                assert!(cost(noise) <= budget && cost(0.9999 * noise) > budget, "{noise}");
+            }
+        }
+        // With delta to spare, enough noise costs nothing at all.
+        let free = noise_within(Epsilon::ZERO, usage, NoisyArgmax::Gaussian).unwrap();
+        let cost = NoisyArgmax::Gaussian(free).data_independent(usage, Conversion::Renyi);
+        assert_eq!(cost, Epsilon::ZERO);
+    }
 
     #[test]
     fn the_last_query_that_fits() {

@@ -1,12 +1,12 @@
 //! The Pareto front: nothing else is both more private and more accurate.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Epsilon, Offset};
 use crate::polynomial::Polynomial;
 
 /// A setting, what it costs and how accurate it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The rounds.
     pub polynomial: Polynomial,

@@ -5,6 +5,7 @@ mod bootstrapped;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Instant;
 
 use rand::rngs::OsRng;
@@ -279,7 +280,7 @@ fn describe(report: &Report) -> String {
             "evaluation key",
         ];
         let table = console::table(&header, rows);
-        text += &format!("\n{}{paper}\n{table}", comparison.polynomial);
+        let _ = write!(text, "\n{}{paper}\n{table}", comparison.polynomial);
     }
     text
 }

@@ -1,14 +1,14 @@
 //! `label` and `plan` with the engines that bootstrap.
 
 use serde::Serialize;
+use shield::Election;
 use shield::backend::Backend;
 use shield::polya::SharedNoise;
-use shield::{Election, Labels, Seed, Votes};
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, sanitise};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
 
 use crate::commands::Output;
-use crate::commands::label::{Labelling, Run, label_run, label_with};
+use crate::commands::label::{Labelling, Run, label_with};
 use crate::commands::upload::Upload;
 use crate::console;
 use crate::failure::Failure;
@@ -28,14 +28,8 @@ fn backend(election: &Election) -> Result<BootstrappedBackend, Failure> {
 }
 
 /// `label --backend tfhe --upload smallest`.
-pub(super) fn label(
-    election: Election,
-    votes: &Votes,
-    truth: Option<&Labels>,
-    seed: &Seed,
-    threads: usize,
-) -> Result<Labelling, Failure> {
-    label_with(&backend(&election)?, votes, truth, seed, threads)
+pub(super) fn label(election: &Election, run: &Run) -> Result<Labelling, Failure> {
+    label_with(&backend(election)?, run)
 }
 
 /// `label --mechanism noisy-argmax --backend tfhe`.
@@ -45,7 +39,7 @@ pub(in crate::commands) fn noisy_argmax(
     run: &Run,
 ) -> Result<Labelling, Failure> {
     let backend = NoisyArgmaxBackend::new(election, noise).map_err(Failure::bad_input)?;
-    label_run(&backend, run)
+    label_with(&backend, run)
 }
 
 /// The plan for machines: the keys of the other engines' plans where they mean something, and its own.

