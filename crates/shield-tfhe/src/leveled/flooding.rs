@@ -124,6 +124,29 @@ mod tests {
     }
 
     #[test]
+    fn mask_and_body_change_with_the_seed_and_with_the_result() {
+        let mut ring = Ring::new();
+        let mut rng = ChaCha20Rng::seed_from_u64(2);
+        let shape = crate::leveled::tests::shape(3, 10, 1, "X^2+X");
+        let fixture = crate::leveled::tests::Fixture::new(shape, crate::leveled::Upload::Plain);
+        let key = &fixture.keys.evaluation;
+        let result = key.zero.encrypt_zero(&mut ring, &mut rng);
+        let mut near = result.clone();
+        near.as_mut()[2 * DEGREE - 1] ^= 1;
+        let mut release = |result: &Glwe, seed| {
+            sanitise(&mut ring, key, result.clone(), 4, 0, &Seed::from_number(seed)).words
+        };
+        let first = release(&result, 1);
+        assert!(first == release(&result, 1));
+        for other in [release(&result, 2), release(&near, 1)] {
+            let same = |range: std::ops::Range<usize>| {
+                first[range.clone()].iter().zip(&other[range]).filter(|(a, b)| a == b).count()
+            };
+            assert!(same(0..DEGREE) < 5 && same(DEGREE..DEGREE + 4) < 2);
+        }
+    }
+
+    #[test]
     fn the_distance_is_what_small_triangles_show() {
         // The theorem with d = 1 and a small W, by adding everything up: e = -3 or 3.
         let width = 64_i64;
