@@ -1,6 +1,6 @@
 //! Bootstrapped SHIELD: a class id in one or two numbers, a bootstrapping a comparison.
 //!
-//! For elections where uploads count most: a ballot takes 8 bytes a vote, where [`crate::leveled`] takes kilobytes, and the server pays for it with
+//! For elections where uploads count most: a ballot takes 8 kB and 4 to 8 bytes a vote, where [`crate::leveled`] takes kilobytes, and the server pays for it with
 //! about a second a sample.
 //!
 //! | module | subject |
@@ -23,7 +23,7 @@ pub(crate) mod parameters;
 pub mod plan;
 pub mod sanitise;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod torus;
 
 pub use backend::BootstrappedBackend;

@@ -4,8 +4,8 @@
 //!
 //! | module | what it does | for whom |
 //! |---|---|---|
-//! | [`leveled`] | SHIELD without bootstrapping or a server key | an answer in milliseconds |
-//! | [`bootstrapped`] | SHIELD on class ids, a bootstrapping a comparison | the smallest ballots: 8 bytes a vote |
+//! | [`leveled`] | SHIELD without bootstrapping | an answer in milliseconds |
+//! | [`bootstrapped`] | SHIELD on class ids, a bootstrapping a comparison | the smallest ballots: 8 kB, and 8 bytes a vote in a full batch |
 //! | [`gates`] | the paper's circuit, a bootstrapping a gate | the baseline of `bench` |
 //! | [`noisy_argmax`] | SPEED's exact noisy argmax, with noise in shares | what SHIELD replaces |
 
@@ -13,3 +13,4 @@ pub mod bootstrapped;
 pub mod gates;
 pub mod leveled;
 pub mod noisy_argmax;
+mod transform;

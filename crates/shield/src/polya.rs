@@ -60,14 +60,28 @@ impl SharedNoise {
     /// The largest scale: tables grow with it.
     pub const MAX_SCALE: f64 = 10_000.0;
 
+    /// The smallest scale: noise of 0 is nearly certain already, and what is left is too little to compute with.
+    pub const MIN_SCALE: f64 = 0.01;
+
+    /// Most entries of a table, each the probability of a number.
+    const MAX_REACH: f64 = 1e7;
+
     /// Noise of some scale among that many teachers, of whom so many may be missing: fewer than all.
     pub fn new(scale: Noise, teachers: u32, dropouts: u32) -> Result<Self, ParameterError> {
-        if scale.get() > Self::MAX_SCALE {
-            return Err(ParameterError {
-                parameter: "the noise",
-                value: scale.get().to_string(),
-                allowed: "noise in shares must be at most 10,000 votes",
-            });
+        let noise = |allowed| ParameterError {
+            parameter: "the noise",
+            value: scale.get().to_string(),
+            allowed,
+        };
+        if !(Self::MIN_SCALE..=Self::MAX_SCALE).contains(&scale.get()) {
+            return Err(noise("noise in shares must be from 0.01 to 10,000 votes"));
+        }
+        let shares = teachers.saturating_sub(dropouts).max(1);
+        let both = 2.0 * f64::from(teachers) / f64::from(shares);
+        if NoiseLaw::furthest(scale.get(), both) > Self::MAX_REACH {
+            return Err(noise(
+                "with so many dropouts it must be less: all shares together spread too far",
+            ));
         }
         match teachers.checked_sub(dropouts) {
             Some(shares @ 1..) => Ok(Self { scale, teachers, shares }),
@@ -205,9 +219,8 @@ impl NoiseLaw {
     /// `(1+a^2) k P(k) = a (k+1-r) P(k+1) + a (k-1+r) P(k-1)`, of which the wanted solution is the one that falls; computed
     /// downwards from far out it grows over every other (Miller's algorithm).
     fn new(a: f64, scale: f64, r: f64) -> Self {
-        // Twenty deviations for a bell, eighty scales for its tails: less than 1e-30 is left.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-        let reach = (scale.max(1.0) * (80.0 + 20.0 * (2.0 * r).sqrt())).ceil() as usize;
+        let reach = Self::furthest(scale, r) as usize;
         let mut probabilities = vec![0.0; reach + 1];
         let (mut above, mut here) = (0.0, 1e-280);
         probabilities[reach] = here;
@@ -233,6 +246,11 @@ impl NoiseLaw {
             tails[z] += tails[z + 1];
         }
         Self { probabilities, tails }
+    }
+
+    /// Where tables end. Twenty deviations for a bell, eighty scales for its tails: less than 1e-30 is left.
+    fn furthest(scale: f64, r: f64) -> f64 {
+        (scale.max(1.0) * (80.0 + 20.0 * (2.0 * r).sqrt())).ceil()
     }
 
     /// The largest noise that is worth a number.

@@ -54,7 +54,13 @@ impl BootstrappedBackend {
 
     pub(crate) fn format(&self) -> Format<'_> {
         let digits = self.plan.digits();
-        Format { setting: &self.setting, ballot_bits: BALLOT_BITS, numbers: digits, digits }
+        Format {
+            setting: &self.setting,
+            ballot_bits: BALLOT_BITS,
+            all_present: false,
+            numbers: digits,
+            digits,
+        }
     }
 
     fn check_batch(&self, batch: usize) -> Result<(), BootstrappedError> {

@@ -32,6 +32,8 @@ pub(crate) struct Format<'a> {
     pub(crate) setting: &'a [u8; 32],
     /// Bits of a ballot's words: whole bytes.
     pub(crate) ballot_bits: u32,
+    /// Whether a ballot speaks of every sample: who abstains sends a vote for nobody.
+    pub(crate) all_present: bool,
     /// Numbers a vote is encrypted in.
     pub(crate) numbers: usize,
     /// Ciphertexts a label is released in.
@@ -127,6 +129,12 @@ impl Format<'_> {
         seal(Kind::Ballot, self.setting, ballot.key, ballot.batch, &payload)
     }
 
+    fn presence(&self, reader: &mut Reader, samples: usize) -> Option<Presence> {
+        let presence = reader.presence(samples)?;
+        let whole = (0..samples).all(|sample| presence.contains(sample));
+        (whole || !self.all_present).then_some(presence)
+    }
+
     fn decode_ballot(
         &self,
         bytes: &[u8],
@@ -139,7 +147,7 @@ impl Format<'_> {
         let (_, payload) = open(bytes, kind, self.setting, self.ballot_payload(samples))?;
         let mut reader = Reader::new(payload);
         let mut read = || {
-            let presence = reader.presence(samples)?;
+            let presence = self.presence(&mut reader, samples)?;
             let mut words = |count: usize| -> Option<Vec<u64>> {
                 let word = |_| {
                     let mut word = [0; 8];
@@ -165,7 +173,7 @@ impl Format<'_> {
         let header = shield::framing::Header::read(bytes)?;
         check_place(kind, bytes, self.setting, batch, header.key)?;
         let (_, payload) = open(bytes, kind, self.setting, self.ballot_payload(samples))?;
-        Reader::new(payload).presence(samples).ok_or(DecodeError::Range { kind })
+        self.presence(&mut Reader::new(payload), samples).ok_or(DecodeError::Range { kind })
     }
 
     fn encode_release(&self, release: &BootstrappedRelease) -> Vec<u8> {

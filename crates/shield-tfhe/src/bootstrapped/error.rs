@@ -19,6 +19,22 @@ pub enum BootstrappedError {
         /// -log2 of the probability.
         bits: f64,
     },
+    /// One sample's counts do not fit into a ciphertext.
+    #[error("{classes} classes; the noisy argmax takes at most {largest}")]
+    TooManyClasses {
+        /// How many there are.
+        classes: usize,
+        /// How many are possible.
+        largest: usize,
+    },
+    /// Ballots add up to too much noise.
+    #[error(
+        "a label would be wrong with probability 2^-{bits:.0}, more than 2^-64: take fewer teachers or classes"
+    )]
+    TooUnsure {
+        /// -log2 of the probability.
+        bits: f64,
+    },
     /// Counts and noise do not fit into the digits that are compared.
     #[error(
         "{teachers} teachers with noise of scale {noise} count further than 65,535; take less noise or fewer teachers"

@@ -37,6 +37,7 @@ use super::parameters::{
     SWITCH_BASE, SWITCH_LEVELS, native, ring_noise, small_noise,
 };
 use super::torus::Lwe;
+use crate::transform::fft;
 
 /// The student's key: it opens every ballot. Wiped from memory when it goes.
 #[derive(Clone)]
@@ -205,6 +206,8 @@ impl EvaluationKey {
             BOOTSTRAP_BASE,
             BOOTSTRAP_LEVELS,
         );
+        // Before the crate transforms anything on its own.
+        let _ = fft();
         convert_standard_lwe_bootstrap_key_to_fourier(&standard, &mut bootstrap);
         let switch = SeededLweKeyswitchKey::from_container(
             switch_bodies.clone(),

@@ -9,6 +9,7 @@
 //! | noise | variance |
 //! |---|---|
 //! | encryption under the public key | N s^2, with s the deviation of the ring's noise |
+//! | the sum of m of them | m N s^2 + m^2 N s^2 / 4 |
 //! | rounding the words of an encryption to b bits | (N/2 + 1)/12 4^-b |
 //! | key switching, rounding to 2N parts, bootstrapping | the crate's own formulas, `core_crypto::commons::noise_formulas` |
 //!
@@ -24,7 +25,7 @@ use tfhe::core_crypto::prelude::{
 };
 
 /// N: the degree of the ring, and how many bits the student's key has.
-pub(crate) const RING: usize = 2_048;
+pub(crate) const RING: usize = crate::transform::DEGREE;
 /// n: how many bits the key has under which tables are looked up.
 pub(crate) const SMALL: usize = 866;
 /// Deviation of the noise under the ring's key.
@@ -63,6 +64,15 @@ pub(crate) fn small_noise() -> Gaussian<f64> {
 /// Variance of a fresh encryption under the public key.
 pub(crate) fn encryption_variance() -> f64 {
     RING as f64 * RING_DEVIATION * RING_DEVIATION
+}
+
+/// Variance of the sum of that many fresh encryptions under one public key.
+///
+/// They are not independent: an encryption's noise is the key's error times a mixer of bits, and the mean 1/2 of every bit
+/// takes half the key's error along, always the same half.
+pub(crate) fn sum_variance(encryptions: u32) -> f64 {
+    let count = f64::from(encryptions);
+    count * encryption_variance() + count * count * encryption_variance() / 4.0
 }
 
 /// Variance that rounding every word of an encryption to `bits` bits adds.

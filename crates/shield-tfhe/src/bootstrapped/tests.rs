@@ -25,7 +25,7 @@ use super::torus::{Lookup, Lwe, Table};
 use super::{BootstrappedBackend, BootstrappedBallot, Circuit};
 
 /// Keys take seconds to make; no test but the suite needs its own.
-fn shared_keys() -> &'static (SecretKey, PublicKey, EvaluationKey) {
+pub(crate) fn shared_keys() -> &'static (SecretKey, PublicKey, EvaluationKey) {
     static KEYS: OnceLock<(SecretKey, PublicKey, EvaluationKey)> = OnceLock::new();
     KEYS.get_or_init(|| keys::generate(&mut ChaCha20Rng::seed_from_u64(1)))
 }
@@ -58,6 +58,10 @@ fn the_suite_of_all_engines_on_a_few() {
     let cases = suite::small_elections();
     suite::run(&cases[..1], |e| BootstrappedBackend::new(e.clone(), Circuit::Folded));
     suite::run(&cases[1..2], |e| BootstrappedBackend::new(e.clone(), Circuit::Plain));
+    // Five teachers of whom some abstain, ten classes, rounds of three kinds.
+    for circuit in [Circuit::Plain, Circuit::Folded] {
+        suite::run(&cases[3..4], |e| BootstrappedBackend::new(e.clone(), circuit));
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use tfhe::core_crypto::prelude::{
 
 use super::keys::EvaluationKey;
 use super::parameters::{GLWE_DIMENSION, PARTS, POLYNOMIAL, RING, SMALL_DIMENSION, native, torus};
+use crate::transform::fft;
 
 /// An encryption of a number of the torus under the student's key: N words of mask, then the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub(crate) struct Lookup<'k> {
 
 impl<'k> Lookup<'k> {
     pub(crate) fn new(key: &'k EvaluationKey) -> Self {
-        let fft = Fft::new(POLYNOMIAL);
+        let fft = fft();
         let glwe_size = GLWE_DIMENSION.to_glwe_size();
         let mut buffers = ComputationBuffers::new();
         let needed = blind_rotate_assign_mem_optimized_requirement::<u64>(

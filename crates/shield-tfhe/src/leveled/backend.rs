@@ -224,6 +224,7 @@ impl Backend for LeveledBackend {
         if release.words.len() != DEGREE + self.plan.released() {
             return foreign("election");
         }
-        Ok(vec![release::label(&self.plan, &release.phases(key))])
+        let label = release::label(&self.plan, self.election.classes(), &release.phases(key));
+        Ok(vec![label.ok_or(LeveledError::NotALabel)?])
     }
 }

@@ -22,8 +22,8 @@
 //! and `y = v (m N / 2 + 1) + 2^32 / 12`; a key switch adds `x' = (2^64 / B'^l')^2 / 12 + F'` and `y' = l' N (B'^2 + 2) / 12 v + F'`. Separating
 //! multiplies variances, in the mean over the coefficients, by M (those that remain have M^2): `X = M x + (M - 1) x'`, `Y = M y + (M - 1) y'`.
 //! So a row of the body has h X + Y, and a row of the mask, that times s and one more switch, `2 h^2 X + h Y + h x' + y'`: the
-//! squares of the coefficients of s^2 add up to 2 h^2 in the mean (each product of two different ones occurs twice). These stand for 2 R in the variance
-//! of a product. The class comes from rows of the body, at coefficients where the noise is M times as much.
+//! squares of the coefficients of s^2 add up to 2 h^2 in the mean (each product of two different ones occurs twice), and to no more than a tenth
+//! above it: secrets that pass that are drawn again. These stand for 2 R in the variance of a product. The class comes from rows of the body, at coefficients where the noise is M times as much.
 //!
 //! That is some ten bits more than a plain ballot has, and with 64 bits of modulus it cannot be hidden as well: the plan states the
 //! statistical distance, at most 2^-20 a sample instead of 2^-40. It adds to delta: for 100 samples at 2^-24, 6e-6.
@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use rand::{CryptoRng, RngCore};
 use shield::Class;
+use zeroize::Zeroizing;
 
 use super::ballot::{TRUNCATED_BITS, truncated};
 use super::keys::{MOST_ERROR, MOST_ONES, ZeroKey};
@@ -44,6 +45,10 @@ use super::switch::{self, SwitchKey};
 /// Statistical distance, in bits, that a plan with compact ballots must reach for a sample.
 pub const STATISTICAL_BITS: u32 = 20;
 
+/// Most that the squares of the coefficients of s^2 add up to, relative to what they do in the mean for the most ones: three
+/// deviations, so hardly a secret is drawn again.
+const MOST_SQUARE: f64 = 1.1;
+
 /// Levels of the GGSW ciphertexts that the server makes.
 pub(crate) const LEVELS: usize = 4;
 
@@ -54,6 +59,19 @@ pub(crate) struct ExpansionKey {
     pub(crate) steps: Vec<Arc<SwitchKey>>,
     /// s^2.
     pub(crate) square: Arc<SwitchKey>,
+}
+
+/// s^2.
+fn square(ring: &mut Ring, secret: &[u64]) -> Zeroizing<Vec<u64>> {
+    let transformed = ring.transform_small(secret);
+    Zeroizing::new(Factor::new(ring, secret).times(ring, &transformed))
+}
+
+/// Whether the square of a secret is as small as the noise bound takes for granted.
+pub(crate) fn is_usual(ring: &mut Ring, secret: &[u64]) -> bool {
+    let squares: f64 =
+        square(ring, secret).iter().map(|&word| (word.cast_signed() as f64).powi(2)).sum();
+    squares <= MOST_SQUARE * 2.0 * (MOST_ONES as f64).powi(2)
 }
 
 /// log2 M: steps of the separation.
@@ -95,11 +113,10 @@ impl ExpansionKey {
         secret: &[u64],
         rng: &mut R,
     ) -> Self {
-        let images = (0..steps).map(|step| automorphism(secret, exponent(step)));
+        let images = (0..steps).map(|step| Zeroizing::new(automorphism(secret, exponent(step))));
         let steps = images.map(|image| Arc::new(SwitchKey::generate(ring, secret, &image, rng)));
         let steps = steps.collect();
-        let transformed = ring.transform_small(secret);
-        let square = Factor::new(ring, secret).times(ring, &transformed);
+        let square = square(ring, secret);
         let square = Arc::new(SwitchKey::generate(ring, secret, &square, rng));
         Self { steps, square }
     }
@@ -187,6 +204,6 @@ pub(crate) fn rows(bits: usize, gadget: Gadget) -> Rows {
     let x = copies * packed_x + (copies - 1.0) * switch_x;
     let y = copies * packed_y + (copies - 1.0) * switch_y;
     let body = ones * x + y;
-    let mask = 2.0 * ones * ones * x + ones * y + ones * switch_x + switch_y;
+    let mask = MOST_SQUARE * 2.0 * ones * ones * x + ones * y + ones * switch_x + switch_y;
     Rows { mask, body, class: copies * body }
 }

@@ -57,6 +57,12 @@ pub enum LeveledError {
         /// What it was made for.
         of: &'static str,
     },
+    /// A release that decrypts to something that is no label.
+    #[error(
+        "the release decrypts to no class: some teacher's ballot is no vote, or the server's key is not the student's; \
+         ask the server for the release again, with the evaluation key of these keys"
+    )]
+    NotALabel,
     /// A ballot could not be had.
     #[error(transparent)]
     Ballot(#[from] BallotBoxError),

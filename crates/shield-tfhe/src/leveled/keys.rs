@@ -16,7 +16,7 @@ use rand_chacha::ChaCha20Rng;
 use shield::framing::KeyId;
 use zeroize::Zeroizing;
 
-use super::compact::ExpansionKey;
+use super::compact::{self, ExpansionKey};
 use super::plan::Plan;
 use super::ring::{DEGREE, Factor, Glwe, Ring, glwe};
 use super::sampling;
@@ -126,7 +126,8 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
 ) -> (SecretKey, PublicKey, EvaluationKey) {
     let secret = loop {
         let secret = sampling::ternary(rng);
-        if is_usual(&secret) {
+        let squared = plan.separation_steps().is_some();
+        if is_usual(&secret) && (!squared || compact::is_usual(ring, &secret)) {
             break secret;
         }
     };

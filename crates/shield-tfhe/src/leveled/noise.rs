@@ -3,8 +3,8 @@
 //! # What is modelled
 //!
 //! As in the BFV engine: ciphertexts are uniform to anyone without the key, and that is how their digits, what rounding
-//! discards and what truncation discards enter here, independent of everything else. Errors are what they are: fresh,
-//! centred and independent. So noise is a sum of centred terms of which no two are correlated, and variances add up.
+//! discards and what truncation discards enter here, independent of everything else. (Rounding favours no side even where
+//! coefficients are multiples of a power of two: `ring::even`.) Errors are what they are: fresh, centred and independent. So noise is a sum of centred terms of which no two are correlated, and variances add up.
 //! The tests compare every stage's variance with a measured one.
 //!
 //! # The terms

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use shield::framing::KeyId;
-use shield::{Class, Label};
+use shield::{Class, Classes, Label};
 
 use super::keys::SecretKey;
 use super::plan::Plan;
@@ -48,11 +48,14 @@ impl Release {
     }
 }
 
-/// The label: each coefficient's phase is near 0 or near 2^63.
-pub(crate) fn label(plan: &Plan, phases: &[u64]) -> Label {
+/// The label: each coefficient's phase is near 0 or near 2^63. `None` if that is no label of an election.
+pub(crate) fn label(plan: &Plan, classes: Classes, phases: &[u64]) -> Option<Label> {
     let bit = |phase: &u64| phase.wrapping_add(1 << 62) >> 63;
     let (class, flag) = phases.split_at(plan.bits());
     let class = class.iter().rev().fold(0, |class, phase| class << 1 | bit(phase));
-    let absent = flag.iter().any(|phase| bit(phase) == 1);
-    (!absent).then(|| Class(u16::try_from(class).expect("at most 10 bits")))
+    let class = Class(u16::try_from(class).expect("at most 10 bits"));
+    match flag.iter().any(|phase| bit(phase) == 1) {
+        true => (class.0 == 0).then_some(None),
+        false => classes.contains(class).then_some(Some(class)),
+    }
 }

@@ -2,17 +2,11 @@
 //!
 //! Two products, both by floating-point Fourier transforms of the `tfhe` crate:
 //!
-//! - [`Ring::external_product`]: a GGSW ciphertext times a GLWE ciphertext. Its floating-point error is part of the
-//!   noise bound ([`super::noise`]).
+//! - [`Ring::external_product`]: a GGSW ciphertext times a GLWE ciphertext, which is rounded first (`even`). Its
+//!   floating-point error is part of the noise bound ([`super::noise`]).
 //! - [`Factor::times`]: a polynomial times one with coefficients -1, 0 and 1, for encryption. It is **exact**: the
 //!   polynomial is split into halves of 32 bits, whose products stay below 2^43 and are rounded to the right integer.
-//!
-//! The crate chooses its transform by timing several when it is first asked for one. They differ in the last bits,
-//! so the same aggregation would give other bytes in another process: [`Ring::new`] chooses one for good.
 
-use std::sync::OnceLock;
-
-use tfhe::core_crypto::fft_impl::fft64::math::fft::setup_custom_fft_plan;
 use tfhe::core_crypto::fft_impl::fft64::math::polynomial::{
     FourierPolynomialMutView, FourierPolynomialView,
 };
@@ -23,12 +17,10 @@ use tfhe::core_crypto::prelude::{
     add_external_product_assign_mem_optimized,
     add_external_product_assign_mem_optimized_requirement,
 };
-use tfhe_fft::ordered::FftAlgo;
-use tfhe_fft::unordered::{Method, Plan};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
-/// Coefficients of a polynomial, N.
-pub(crate) const DEGREE: usize = 2_048;
+pub(crate) use crate::transform::DEGREE;
+use crate::transform::fft;
 
 /// A mask and a body.
 const GLWE_SIZE: GlweSize = GlweSize(2);
@@ -56,10 +48,26 @@ impl Gadget {
         4 * self.levels * DEGREE
     }
 
+    /// Bits of a coefficient that the digits leave out.
+    pub(crate) fn left_out(self) -> usize {
+        64 - self.levels * self.base_log
+    }
+
     /// What a message is multiplied by at a level, counted from 1: 2^64 / B^level.
     pub(crate) fn weight(self, level: usize) -> u64 {
         1 << (64 - self.base_log * level)
     }
+}
+
+/// The nearest multiple of 2^bits, of two the even one.
+///
+/// The crate's decomposition rounds every half up. Coefficients are multiples of powers of two (rows times B / 2, sums that
+/// come back from floating point), so halves are not rare, and what is left out would not have mean zero: up to 2^22 in every
+/// coefficient of the mask, always with the same sign, which [`super::flooding`] could not hide. What has been rounded
+/// here has nothing left for the crate to round.
+pub(crate) fn even(word: u64, bits: usize) -> u64 {
+    let odd = word >> bits & 1;
+    word.wrapping_add((1 << (bits - 1)) - 1 + odd) & (u64::MAX << bits)
 }
 
 /// A ciphertext with phase 0 and no noise.
@@ -90,16 +98,13 @@ pub(crate) fn subtract(a: &mut Glwe, b: &Glwe) {
 pub(crate) struct Ring {
     fft: Fft,
     buffers: ComputationBuffers,
+    /// The input of a product, rounded.
+    rounded: Glwe,
 }
 
 impl Ring {
     pub(crate) fn new() -> Self {
-        static CHOSEN: OnceLock<()> = OnceLock::new();
-        CHOSEN.get_or_init(|| {
-            let method = Method::UserProvided { base_algo: FftAlgo::Dif4, base_n: 512 };
-            setup_custom_fft_plan(Plan::new(DEGREE / 2, method));
-        });
-        let fft = Fft::new(POLYNOMIAL);
+        let fft = fft();
         let mut buffers = ComputationBuffers::new();
         let product = add_external_product_assign_mem_optimized_requirement::<u64>(
             GLWE_SIZE,
@@ -108,13 +113,18 @@ impl Ring {
         );
         let transform = fft.as_view().backward_scratch().or(fft.as_view().forward_scratch());
         buffers.resize(product.or(transform).unaligned_bytes_required());
-        Self { fft, buffers }
+        Self { fft, buffers, rounded: zero() }
     }
 
     /// `out += bit * input`.
     pub(crate) fn external_product(&mut self, out: &mut Glwe, bit: &Ggsw, input: &Glwe) {
-        let stack = self.buffers.stack();
-        add_external_product_assign_mem_optimized(out, bit, input, self.fft.as_view(), stack);
+        let levels = bit.decomposition_level_count().0;
+        let gadget = Gadget { levels, base_log: bit.decomposition_base_log().0 };
+        for (rounded, word) in self.rounded.as_mut().iter_mut().zip(input.as_ref()) {
+            *rounded = even(*word, gadget.left_out());
+        }
+        let (fft, stack) = (self.fft.as_view(), self.buffers.stack());
+        add_external_product_assign_mem_optimized(out, bit, &self.rounded, fft, stack);
     }
 
     /// `bit * input`.
@@ -200,8 +210,10 @@ impl Factor {
     /// Splits each coefficient as high * 2^32 + low, both signed.
     pub(crate) fn new(ring: &mut Ring, words: &[u64]) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "the low half is what is meant")]
-        let low: Vec<u64> = words.iter().map(|&w| i64::from(w as i32).cast_unsigned()).collect();
-        let high: Vec<u64> = words.iter().zip(&low).map(|(w, l)| w.wrapping_sub(*l)).collect();
+        let low = words.iter().map(|&w| i64::from(w as i32).cast_unsigned());
+        let low = Zeroizing::new(low.collect::<Vec<u64>>());
+        let high = words.iter().zip(low.iter()).map(|(w, l)| w.wrapping_sub(*l));
+        let high = Zeroizing::new(high.collect::<Vec<u64>>());
         Self { low: ring.transform_torus(&low), high: ring.transform_torus(&high) }
     }
 
@@ -254,6 +266,23 @@ mod tests {
             let factor = Factor::new(&mut ring, &words);
             assert!(factor.times(&mut ring, &small) == expected, "extreme: {extreme}");
         }
+    }
+
+    #[test]
+    fn rounding_favours_no_side() {
+        // All multiples of 2^8 below 2^21, rounded to 2^12: the differences add up to nothing.
+        let sum: i64 = (0..1_u64 << 13)
+            .map(|word| {
+                let word = word << 8;
+                let nearest = even(word, 12);
+                assert_eq!(nearest % (1 << 12), 0);
+                let left_out = word.wrapping_sub(nearest).cast_signed();
+                assert!(left_out.abs() <= 1 << 11);
+                left_out
+            })
+            .sum();
+        assert_eq!(sum, 0);
+        assert_eq!(even(u64::MAX, 12), 0);
     }
 
     #[test]

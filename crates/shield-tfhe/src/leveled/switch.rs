@@ -3,7 +3,7 @@
 use rand::{CryptoRng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
-use super::ring::{DEGREE, Factor, Fourier, Gadget, Glwe, Ring, glwe};
+use super::ring::{DEGREE, Factor, Fourier, Gadget, Glwe, Ring, even, glwe};
 use super::sampling;
 
 /// How a switching key cuts: fine, because what it adds to a row comes back multiplied by the secret.
@@ -77,8 +77,7 @@ impl SwitchKey {
 
 /// The upper bits of a coefficient, rounded: as many as the digits hold.
 fn rounded(word: u64) -> u64 {
-    let left_out = 64 - GADGET.levels * GADGET.base_log;
-    (word >> (left_out - 1)).wrapping_add(1) >> 1
+    even(word, GADGET.left_out()) >> GADGET.left_out()
 }
 
 /// The lowest digit, from -B/2 to B/2: which of the two a half becomes, the bit above decides.

@@ -74,6 +74,7 @@ impl NoisyArgmaxBackend {
         Format {
             setting: &self.setting,
             ballot_bits: BALLOT_BITS,
+            all_present: true,
             numbers: self.election.classes().count(),
             digits: self.plan.names(),
         }

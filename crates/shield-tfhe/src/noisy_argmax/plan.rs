@@ -7,7 +7,7 @@ use super::digits::{BASE, STEP};
 use super::tournament::DOUBLINGS;
 use crate::bootstrapped::error::BootstrappedError;
 use crate::bootstrapped::parameters::{
-    RING, bootstrap_variance, encryption_variance, lookup_failure, packing_variance,
+    RING, bootstrap_variance, lookup_failure, packing_variance, sum_variance,
 };
 use crate::bootstrapped::sanitise::Washing;
 
@@ -28,24 +28,25 @@ pub struct ArgmaxPlan {
     washing: Washing,
 }
 
-impl ArgmaxPlan {
-    /// The plan for an election's teachers, classes and samples.
-    pub fn new(election: &Election, noise: &SharedNoise) -> Result<Self, BootstrappedError> {
-        let classes = election.classes().count();
-        let teachers = election.teachers();
-        // Noise beyond the reach wraps around: a wrong label, with a probability that is part of the sum below.
-        let beyond = libm::exp2(-65.0);
-        let reach = noise.law(teachers).bound(beyond / classes as f64);
-        let wide = BootstrappedError::TooWide { teachers, noise: noise.scale().get() };
-        let values = i64::from(teachers) + 2 * reach + 1;
-        let digits = (1..=MAX_DIGITS).find(|&digits| values <= 1 << (4 * digits)).ok_or(wide)?;
-        let names = (1..=8).find(|&names| classes <= 1 << (4 * names)).expect("few classes");
-        let code_base = classes.min(BASE);
-        let released = (RING / classes).min(election.samples()) * names;
-        let own = bootstrap_variance();
-        let washing = Washing::new(code_base, own, released)
-            .expect("sixteen codes leave room for a flood: a test runs them");
+/// Bootstrappings of a sample, by what they do.
+struct Lookups {
+    /// Find the digits of a count.
+    extractions: usize,
+    /// Compare two digits.
+    signs: usize,
+    /// Decide a match.
+    matches: usize,
+    /// Choose a digit of the winner.
+    choices: usize,
+    /// Store a digit anew.
+    refreshed: usize,
+    /// Turn a digit of the class into its code.
+    codes: usize,
+}
 
+impl Lookups {
+    /// For counts of that many digits and classes whose names have that many.
+    fn new(classes: usize, digits: usize, names: usize) -> Self {
         // Digits of both kinds, level by level of the tournament.
         let kept = digits + names;
         let (mut left, mut doubled) = (classes, 0);
@@ -59,29 +60,64 @@ impl ArgmaxPlan {
             left = left.div_ceil(2);
             doubled += 1;
         }
-        let extractions = classes * (2 * digits - 1);
-        let signs = matches * digits;
-        let choices = (matches - 1) * 2 * kept + 2 * names;
-        let codes = names;
+        Self {
+            extractions: classes * (2 * digits - 1),
+            signs: matches * digits,
+            matches,
+            choices: (matches - 1) * 2 * kept + 2 * names,
+            refreshed,
+            codes: names,
+        }
+    }
 
-        let vote = f64::from(teachers) * (encryption_variance() + packing_variance(BALLOT_BITS));
+    fn count(&self) -> usize {
+        let Self { extractions, signs, matches, choices, refreshed, codes } = self;
+        extractions + signs + matches + choices + refreshed + codes
+    }
+
+    /// A bound on the probability that one of them reads a wrong entry, with ballots of that many teachers.
+    fn failure(&self, teachers: u32, digits: usize) -> f64 {
+        let own = bootstrap_variance();
+        let vote = sum_variance(teachers) + f64::from(teachers) * packing_variance(BALLOT_BITS);
         let enlarged = libm::exp2(8.0 * (digits as f64 - 1.0));
         let margin = STEP / 2.0;
         // On steps of 1/512 a fresh digit is enlarged 16 times; doubling adds less than it takes from that.
         let shown = 256.0 * own;
-        let failure = extractions as f64
-            * lookup_failure(vote * enlarged + 2.0 * own, margin - 1.0 / 1024.0)
-            + signs as f64 * lookup_failure(2.0 * shown, margin)
-            + matches as f64 * lookup_failure(libm::exp2(2.0 * digits as f64) / 3.0 * own, margin)
-            + (choices + refreshed + codes) as f64 * lookup_failure(shown + own, margin)
-            + names as f64 * washing.failure()
-            + beyond;
+        self.extractions as f64 * lookup_failure(vote * enlarged + 2.0 * own, margin - 1.0 / 1024.0)
+            + self.signs as f64 * lookup_failure(2.0 * shown, margin)
+            + self.matches as f64
+                * lookup_failure(libm::exp2(2.0 * digits as f64) / 3.0 * own, margin)
+            + (self.choices + self.refreshed + self.codes) as f64
+                * lookup_failure(shown + own, margin)
+    }
+}
+
+impl ArgmaxPlan {
+    /// The plan for an election's teachers, classes and samples.
+    pub fn new(election: &Election, noise: &SharedNoise) -> Result<Self, BootstrappedError> {
+        let classes = election.classes().count();
+        if classes > RING {
+            return Err(BootstrappedError::TooManyClasses { classes, largest: RING });
+        }
+        let teachers = election.teachers();
+        // Noise beyond the reach wraps around: a wrong label, with a probability that is part of the sum below.
+        let beyond = libm::exp2(-65.0);
+        let reach = noise.law(teachers).bound(beyond / classes as f64);
+        let wide = BootstrappedError::TooWide { teachers, noise: noise.scale().get() };
+        let values = i64::from(teachers) + 2 * reach + 1;
+        let digits = (1..=MAX_DIGITS).find(|&digits| values <= 1 << (4 * digits)).ok_or(wide)?;
+        let names = (1..=8).find(|&names| classes <= 1 << (4 * names)).expect("few classes");
+        let code_base = classes.min(BASE);
+        let released = (RING / classes).min(election.samples()) * names;
+        let washing = Washing::new(code_base, bootstrap_variance(), released)
+            .expect("sixteen codes leave room for a flood: a test runs them");
+        let lookups = Lookups::new(classes, digits, names);
+        let failure = lookups.failure(teachers, digits) + names as f64 * washing.failure() + beyond;
         let failure_bits = -failure.log2();
         if failure_bits < crate::bootstrapped::plan::FAILURE_BITS {
-            return Err(BootstrappedError::TooWide { teachers, noise: noise.scale().get() });
+            return Err(BootstrappedError::TooUnsure { bits: failure_bits });
         }
-        let lookups =
-            extractions + signs + matches + choices + refreshed + codes + names * washing.cycles();
+        let lookups = lookups.count() + names * washing.cycles();
         Ok(Self { digits, names, code_base, reach, lookups, failure_bits, washing })
     }
 

@@ -3,13 +3,13 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
-use shield::backend::{Backend, KeysOf, MemoryBallotBox};
+use shield::backend::{Backend, Keys, KeysOf, MemoryBallotBox, Presence};
 use shield::polya::{Polya, SharedNoise};
 use shield::privacy::noisy_argmax::Noise;
 use shield::{Class, Classes, Election, Label, Mechanism, Seed};
 
 use super::NoisyArgmaxBackend;
-use crate::bootstrapped::BootstrappedError;
+use crate::bootstrapped::{BootstrappedBallot, BootstrappedError};
 
 fn backend(
     teachers: u32,
@@ -124,6 +124,53 @@ fn the_plan_is_what_is_done() {
 }
 
 #[test]
+fn bad_votes_are_refused() {
+    for case in shield::backend::suite::small_elections() {
+        let teachers = case.election.teachers();
+        let noise = SharedNoise::new(Noise::new(1.0).unwrap(), teachers, 0).unwrap();
+        let backend = NoisyArgmaxBackend::new(case.election.clone(), noise).expect("a plan");
+        let mut rng = ChaCha20Rng::seed_from_u64(8);
+        // Only the public key is asked for.
+        let (secret, public, evaluation) = crate::bootstrapped::tests::shared_keys().clone();
+        let keys = Keys { secret, public, evaluation };
+        shield::backend::suite::bad_votes_are_refused(&backend, &keys, &case, &mut rng);
+    }
+}
+
+#[test]
+fn bytes_round_trip_and_damage_is_noticed() {
+    let backend = backend(3, 3, 2, 0.5, 1);
+    let (secret, public, evaluation) = crate::bootstrapped::tests::shared_keys();
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    let votes = [Some(Class(2)), None];
+    let ballot = backend.encrypt(public, 0, &votes, &mut rng).expect("a ballot");
+    let bytes = backend.encode_ballot(&ballot);
+    assert_eq!(bytes.len(), backend.ballot_bytes());
+    let decoded = backend.decode_ballot(&bytes, 0, public.id()).expect("a ballot");
+    assert_eq!(backend.encode_ballot(&decoded), bytes);
+    for place in (0..bytes.len()).step_by(97) {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 8;
+        assert!(backend.decode_ballot(&damaged, 0, public.id()).is_err(), "byte {place}");
+    }
+    // Who abstains sends a vote for nobody: a ballot that leaves a sample out is none.
+    for present in [[true, false], [false, false]] {
+        let presence = Presence::new(present.into_iter());
+        let bytes = backend.encode_ballot(&BootstrappedBallot { presence, ..ballot.clone() });
+        assert!(backend.decode_ballot(&bytes, 0, public.id()).is_err());
+        assert!(backend.peek_presence(&bytes, 0).is_err());
+    }
+    let ballots = MemoryBallotBox::new(2, vec![Some(ballot), Some(decoded), None]);
+    let release = backend.aggregate(evaluation, 0, &ballots, &Seed::from_number(1)).unwrap();
+    let bytes = backend.encode_release(&release);
+    assert_eq!(bytes.len(), backend.release_bytes());
+    let decoded = backend.decode_release(&bytes, 0, public.id()).expect("a release");
+    let labels = backend.decrypt(secret, 0, &decoded).expect("labels");
+    assert_eq!(labels, backend.decrypt(secret, 0, &release).expect("labels"));
+    assert!(backend.decode_release(&bytes[1..], 0, public.id()).is_err());
+}
+
+#[test]
 fn missing_shares_and_wide_noise_are_refused() {
     let backend = backend(5, 3, 1, 2.0, 1);
     let mut rng = ChaCha20Rng::seed_from_u64(2);
@@ -140,4 +187,8 @@ fn missing_shares_and_wide_noise_are_refused() {
     let election = Election::new(5, Classes::new(3).unwrap(), 1, Mechanism::default()).unwrap();
     let wide = NoisyArgmaxBackend::new(election, noise);
     assert!(matches!(wide, Err(BootstrappedError::TooWide { .. })));
+    let noise = SharedNoise::new(Noise::new(2.0).unwrap(), 5, 0).unwrap();
+    let election = Election::new(5, Classes::new(2_049).unwrap(), 1, Mechanism::default()).unwrap();
+    let many = NoisyArgmaxBackend::new(election, noise);
+    assert!(matches!(many, Err(BootstrappedError::TooManyClasses { .. })));
 }

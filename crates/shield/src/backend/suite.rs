@@ -214,7 +214,11 @@ fn a_teacher_may_be_missing<B: Backend>(
     assert_eq!(found, without.expected(&seed)[samples], "{} without a teacher", backend.name());
 }
 
-fn bad_votes_are_refused<B: Backend>(
+/// Ballots of too few or too many votes, or of votes for something else, are not made.
+///
+/// # Panics
+/// If one is.
+pub fn bad_votes_are_refused<B: Backend>(
     backend: &B,
     keys: &KeysOf<B>,
     case: &Case,

@@ -2,12 +2,14 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::Backend;
 use shield::backend::suite::{self, Case, Shape};
-use shield::{Sampling, Seed};
+use shield::backend::{Backend, MemoryBallotBox, Presence};
+use shield::{Class, Sampling, Seed};
 
-use super::shape;
-use crate::leveled::{LeveledBackend, Upload};
+use super::{Fixture, shape};
+use crate::leveled::ballot::{self, LeveledBallot};
+use crate::leveled::ring::Ring;
+use crate::leveled::{LeveledBackend, LeveledError, Upload};
 
 fn check(case: &Case, upload: Upload, number: u64) {
     let backend = LeveledBackend::new(case.election.clone(), upload).expect("a plan");
@@ -42,6 +44,23 @@ fn two_to_1024_classes() {
     {
         check(&Case::new(shape(6, classes, 3, "2X^2+X"), 4), upload, 4);
     }
+}
+
+#[test]
+fn what_is_no_class_is_no_label() {
+    // A teacher who encrypts 13 where there are ten classes: four bits hold it, no label does.
+    let fixture = Fixture::new(Shape { offset: 0, ..shape(1, 10, 1, "X") }, Upload::Plain);
+    let Fixture { backend, keys, .. } = &fixture;
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let (zero, mut ring) = (&keys.public.zero, Ring::new());
+    let words = ballot::encrypt(backend.plan(), zero, Class(13), &mut ring, &mut rng);
+    let presence = Presence::new([true].into_iter());
+    let forged = LeveledBallot::new(words, presence, 0, keys.public.id());
+    let ballots = MemoryBallotBox::new(1, vec![Some(forged)]);
+    let seed = Seed::from_number(1);
+    let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+    let label = backend.decrypt(&keys.secret, 0, &release);
+    assert!(matches!(label, Err(LeveledError::NotALabel)), "{label:?}");
 }
 
 #[test]
