@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rand::rngs::{OsRng, StdRng};
 use rand::{SeedableRng, TryRngCore};
 use shield::polya::SharedNoise;
@@ -86,6 +86,16 @@ impl MechanismArgs {
 
 /// Noise in votes where none is given.
 const DEFAULT_NOISE: f64 = 40.0;
+
+/// The mechanisms that run encrypted, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MechanismName {
+    /// SHIELD
+    #[default]
+    Shield,
+    /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
+    NoisyArgmax,
+}
 
 /// The noise of an argmax.
 #[derive(Args, Clone, Copy, Debug)]

@@ -47,6 +47,39 @@ fn plan_states_what_must_hold() {
 
 #[cfg(feature = "tfhe")]
 #[test]
+fn plan_knows_the_exact_argmax() {
+    let base = ["plan", "--teachers", "250", "--classes", "10", "--samples", "3"];
+    let argmax = ["--mechanism", "noisy-argmax", "--noise", "20", "--dropouts", "9"];
+    let plan = common::json(&[&base[..], &argmax, &["--backend", "tfhe", "--json"]].concat());
+    assert_eq!(plan["dropouts"], 9);
+    assert_eq!(plan["digits"], 3, "{plan}");
+    assert!(plan["failure_log2"].as_f64() <= Some(-64.0), "{plan}");
+    assert!(plan["bootstrappings"].as_u64() > Some(100), "{plan}");
+    let output = shield(&[&base[..], &argmax].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("add --backend tfhe"), "{}", stderr(&output));
+    let base = ["plan", "--teachers", "9", "--classes", "3000", "--samples", "3"];
+    let output = shield(&[&base[..], &argmax, &["--backend", "tfhe"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("at most 2048"), "{}", stderr(&output));
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    let base = ["label", "--votes", "-", "--classes", "3"];
+    for (options, remedy) in [
+        (&["--upload", "compact"][..], "--backend tfhe"),
+        (&["--backend", "bfv", "--upload", "smallest"], "--backend tfhe"),
+        (&["--release", "composable"], "--backend bfv"),
+    ] {
+        let output = shield(&[&base[..], options].concat());
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(stderr(&output).contains(remedy), "{}", stderr(&output));
+    }
+}
+
+#[cfg(feature = "tfhe")]
+#[test]
 fn labels_one_at_a_time_are_those_without_encryption() {
     let folder = tempfile::tempdir().expect("a folder");
     let votes = folder.path().join("votes.csv");
@@ -73,16 +106,14 @@ fn labels_one_at_a_time_are_those_without_encryption() {
         assert_eq!(clear["labels"], found["labels"], "{upload}");
         assert_eq!(found["backend"], "tfhe");
     }
-    let output = shield(&[
-        "label",
-        "--votes",
-        votes,
-        "--classes",
-        "3",
-        "--backend",
-        "tfhe",
-        "--upload",
-        "compact",
-    ]);
+    // What takes bootstrappings: SHIELD with the smallest ballots, and SPEED's argmax.
+    let found = label(&["--backend", "tfhe", "--upload", "smallest"]);
+    assert_eq!(clear["labels"], found["labels"]);
+    let argmax = ["--mechanism", "noisy-argmax", "--noise", "0.5"];
+    let found = label(&[&argmax[..], &["--backend", "tfhe"]].concat());
+    assert_eq!(label(&argmax)["labels"], found["labels"]);
+
+    let base = ["label", "--votes", votes, "--classes", "3", "--backend"];
+    let output = shield(&[&base[..], &["tfhe", "--upload", "compact"]].concat());
     assert!(stderr(&output).contains("adds to delta"), "{}", stderr(&output));
 }

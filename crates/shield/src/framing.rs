@@ -110,6 +110,12 @@ impl fmt::Display for Kind {
     }
 }
 
+/// With its article.
+fn one(kind: Kind) -> String {
+    let article = if kind == Kind::EvaluationKey { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
 /// Why some bytes were refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
@@ -125,7 +131,7 @@ pub enum DecodeError {
         found: u16,
     },
     /// It is something else.
-    #[error("this is a {found}, not a {expected}; give the {expected}")]
+    #[error("this is {}, not {}; give the {expected}", one(*.found), one(*.expected))]
     Kind {
         /// What it is.
         found: Kind,

@@ -62,7 +62,7 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
         }
     }
     match output {
-        Output::Json => console::print_json(&json!({ "written": args.out })),
+        Output::Json => console::print_json(&json!({ "written": args.out.display().to_string() })),
         Output::Tables => console::print(&format!("written to {}\n", args.out.display())),
     }
 }

@@ -17,7 +17,7 @@ use super::upload::Upload;
 use super::{Output, tfhe};
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, NoiseArgs, VotesArgs, on_threads};
+use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs, VotesArgs, on_threads};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
@@ -42,7 +42,7 @@ pub(super) struct LabelArgs {
     upload: Upload,
 
     /// SHIELD, or SPEED's exact argmax of counts with noise (engines clear and tfhe)
-    #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
+    #[arg(long = "mechanism", value_name = "NAME", value_enum, default_value_t)]
     name: MechanismName,
 
     #[command(flatten)]
@@ -64,6 +64,24 @@ pub(super) struct LabelArgs {
     out: Option<PathBuf>,
 }
 
+impl LabelArgs {
+    /// Refuses options that the engine or the mechanism would ignore.
+    fn check_options(&self) -> Result<(), Failure> {
+        let argmax = self.name == MechanismName::NoisyArgmax;
+        if self.upload != Upload::default() && (self.backend != EngineName::Tfhe || argmax) {
+            return Err(Failure::bad_input(
+                "--upload is what teachers send to SHIELD on --backend tfhe; leave it out, or use that engine",
+            ));
+        }
+        if self.release != ReleaseMode::default() && self.backend != EngineName::Bfv {
+            return Err(Failure::bad_input(
+                "--release is what the engine bfv hands out; leave it out, or add --backend bfv",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// The engines by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum EngineName {
@@ -73,15 +91,6 @@ enum EngineName {
     Bfv,
     /// Votes stay encrypted, one sample at once (built with --features tfhe)
     Tfhe,
-}
-
-/// The mechanisms by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum MechanismName {
-    /// SHIELD
-    Shield,
-    /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
-    NoisyArgmax,
 }
 
 /// The engines that can label.
@@ -117,6 +126,7 @@ pub(super) struct Labelling {
 }
 
 pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
+    args.check_options()?;
     args.out.as_deref().map(files::check_target).transpose()?;
     let (votes, truth) = args.votes.load()?;
     let mechanism = args.mechanism.mechanism();
@@ -304,6 +314,12 @@ pub(super) fn describe(labelling: &Labelling) -> String {
     rows.extend([
         ("keys", duration(seconds.keygen)),
         ("encryption", format!("{}, all teachers", duration(seconds.encrypt))),
+    ]);
+    // Only the TFHE engine does anything with a ballot when it arrives.
+    if seconds.receive > 1e-3 {
+        rows.push(("arrival", format!("{}, all ballots", duration(seconds.receive))));
+    }
+    rows.extend([
         (
             "aggregation",
             format!(

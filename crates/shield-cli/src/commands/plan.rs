@@ -10,7 +10,7 @@ use super::upload::Upload;
 use super::{Output, tfhe};
 use crate::console;
 use crate::failure::Failure;
-use crate::inputs::MechanismArgs;
+use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs};
 
 /// What an encrypted engine will use: ring, security, layout, noise, sizes
 #[derive(Args, Debug)]
@@ -28,8 +28,15 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "S")]
     samples: usize,
 
+    /// SHIELD, or SPEED's exact argmax of counts with noise (engine tfhe)
+    #[arg(long = "mechanism", value_name = "NAME", value_enum, default_value_t)]
+    name: MechanismName,
+
     #[command(flatten)]
     mechanism: MechanismArgs,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
 
     /// The engine
     #[arg(long, value_enum, default_value_t)]
@@ -78,8 +85,20 @@ struct Stage {
 pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
     let mechanism = args.mechanism.mechanism();
     let election = Election::new(args.teachers, args.classes, args.samples, mechanism)?;
-    if args.backend == BackendName::Tfhe {
-        return tfhe::plan(&election, args.upload, output);
+    match (args.name, args.backend) {
+        (MechanismName::Shield, BackendName::Bfv) => {}
+        (MechanismName::Shield, BackendName::Tfhe) => {
+            return tfhe::plan(&election, args.upload, output);
+        }
+        (MechanismName::NoisyArgmax, BackendName::Tfhe) => {
+            let noise = args.noise.shared(election.teachers())?;
+            return tfhe::plan_noisy_argmax(election, noise, output);
+        }
+        (MechanismName::NoisyArgmax, BackendName::Bfv) => {
+            return Err(Failure::bad_input(
+                "the noisy argmax runs encrypted on the engine tfhe only; add --backend tfhe",
+            ));
+        }
     }
     let plan = Plan::new(&election, args.release).map_err(Failure::bad_input)?;
     match output {

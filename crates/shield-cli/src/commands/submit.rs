@@ -85,7 +85,7 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 "ballot"
             }
         };
-        submitted.push(json!({ "file": path, "kind": what }));
+        submitted.push(json!({ "file": path.display().to_string(), "kind": what }));
     }
     match output {
         Output::Json => console::print_json(&json!({ "submitted": submitted })),

@@ -4,7 +4,7 @@ mod bench;
 mod bootstrapped;
 
 pub(super) use bench::bench;
-pub(super) use bootstrapped::noisy_argmax;
+pub(super) use bootstrapped::{noisy_argmax, plan_noisy_argmax};
 use serde::Serialize;
 use shield::Election;
 use shield_tfhe::leveled::{self, LeveledBackend, Plan};
@@ -17,29 +17,32 @@ use crate::failure::Failure;
 
 /// `label --backend tfhe`.
 pub(super) fn label(upload: Upload, election: Election, run: &Run) -> Result<Labelling, Failure> {
-    if upload == Upload::Smallest {
-        return bootstrapped::label(&election, run);
-    }
-    let backend = backend(election, upload)?;
-    if upload == Upload::Compact {
+    let Some(upload) = leveled(upload) else { return bootstrapped::label(&election, run) };
+    let backend = LeveledBackend::new(election, upload).map_err(Failure::bad_input)?;
+    let plan = backend.plan();
+    if upload == leveled::Upload::Compact {
         console::warn(&format!(
-            "compact ballots are noisy: what the student gets hides the draws up to 2^-{:.0} a sample, which adds to \
-             delta; the plain upload hides them up to 2^-40",
-            backend.plan().statistical_bits()
+            "compact ballots are noisy: what the student gets hides the draws of a sample up to 2^-{:.0} only, \
+             which adds {:.1e} to delta in all; the plain upload hides them up to 2^-40",
+            plan.statistical_bits(),
+            delta_added(plan)
         ));
     }
     label_with(&backend, run)
 }
 
-fn backend(election: Election, upload: Upload) -> Result<LeveledBackend, Failure> {
-    let upload = match upload {
-        Upload::Plain => leveled::Upload::Plain,
-        Upload::Compact => leveled::Upload::Compact,
-        Upload::Smallest => {
-            return Err(Failure::bad_input("the smallest ballots are the bootstrapped engine's"));
-        }
-    };
-    LeveledBackend::new(election, upload).map_err(Failure::bad_input)
+/// The leveled engine's upload; `None` if it is the bootstrapped engine's.
+fn leveled(upload: Upload) -> Option<leveled::Upload> {
+    match upload {
+        Upload::Plain => Some(leveled::Upload::Plain),
+        Upload::Compact => Some(leveled::Upload::Compact),
+        Upload::Smallest => None,
+    }
+}
+
+/// What the statistical distance of all samples adds to delta.
+fn delta_added(plan: &Plan) -> f64 {
+    plan.batches() as f64 * (-plan.statistical_bits()).exp2()
 }
 
 /// The plan for machines: the keys of the BFV engine's plan where they mean something, and its own.
@@ -70,6 +73,8 @@ struct Described {
     failure_log2: f64,
     flooding_bits: u32,
     statistical_bits: f64,
+    /// By all samples.
+    delta_added: f64,
 }
 
 #[derive(Serialize)]
@@ -80,13 +85,11 @@ struct Stage {
 
 /// `plan --backend tfhe`.
 pub(super) fn plan(election: &Election, upload: Upload, output: Output) -> Result<(), Failure> {
-    if upload == Upload::Smallest {
-        return bootstrapped::plan(election, output);
-    }
-    let backend = backend(election.clone(), upload)?;
+    let Some(kind) = leveled(upload) else { return bootstrapped::plan(election, output) };
+    let plan = Plan::new(election, kind).map_err(Failure::bad_input)?;
     match output {
-        Output::Json => console::print_json(&described(backend.plan(), upload)),
-        Output::Tables => console::print(&describe(backend.plan())),
+        Output::Json => console::print_json(&described(&plan, upload)),
+        Output::Tables => console::print(&describe(&plan)),
     }
 }
 
@@ -116,6 +119,7 @@ fn described(plan: &Plan, upload: Upload) -> Described {
         failure_log2: plan.failure_log2(),
         flooding_bits: plan.flooding_bits(),
         statistical_bits: plan.statistical_bits(),
+        delta_added: delta_added(plan),
     }
 }
 
@@ -143,10 +147,12 @@ fn describe(plan: &Plan) -> String {
         (
             "flooding",
             format!(
-                "2 uniform integers of {} bits a coefficient; statistical distance 2^-{:.1} a sample (at most 2^-{})",
+                "2 uniform integers of {} bits a coefficient; statistical distance 2^-{:.1} a sample (at most 2^-{}), \
+                 {:.1e} in all: it adds to delta",
                 plan.flooding_bits(),
                 plan.statistical_bits(),
-                plan.required_statistical_bits()
+                plan.required_statistical_bits(),
+                delta_added(plan)
             ),
         ),
         (

@@ -28,6 +28,10 @@ pub(super) fn plan(_: &Election, _: Upload, _: Output) -> Result<(), Failure> {
     Err(missing())
 }
 
+pub(super) fn plan_noisy_argmax(_: Election, _: SharedNoise, _: Output) -> Result<(), Failure> {
+    Err(missing())
+}
+
 pub(super) fn bench(_: &BenchArgs, _: Output) -> Result<(), Failure> {
     Err(missing())
 }

@@ -35,7 +35,7 @@ pub enum Variant {
 pub enum LearnError {
     /// Another number of labels than images.
     #[error(
-        "there are {labels} labels for {images} images; give one a image, absent where there is none"
+        "there are {labels} labels for {images} images; give each image one, absent where there is none"
     )]
     LabelCount {
         /// How many labels.

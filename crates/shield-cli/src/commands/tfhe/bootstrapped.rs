@@ -42,14 +42,10 @@ pub(in crate::commands) fn noisy_argmax(
     label_with(&backend, run)
 }
 
-/// The plan for machines: the keys of the other engines' plans where they mean something, and its own.
+/// What both plans state for machines, with the keys of the other engines' plans where they mean something.
 #[derive(Serialize)]
-struct Described {
+struct Work {
     backend: &'static str,
-    upload: Upload,
-    circuit: String,
-    base: usize,
-    digits: usize,
     samples_per_batch: usize,
     batches: usize,
     ballot_bytes: usize,
@@ -63,50 +59,123 @@ struct Described {
     statistical_bits: f64,
 }
 
+impl Work {
+    fn describe(&self) -> Vec<(&'static str, String)> {
+        let kilobytes = |count: usize| format!("{:.1} kB", count as f64 / 1e3);
+        vec![
+            ("batches", format!("{} of up to {} samples", self.batches, self.samples_per_batch)),
+            (
+                "a sample",
+                format!(
+                    "{} bootstrappings, {} of them to sanitise",
+                    self.bootstrappings, self.sanitising_bootstrappings
+                ),
+            ),
+            ("wrong label", format!("probability at most 2^{:.0}", self.failure_log2)),
+            (
+                "washing",
+                format!("statistical distance at most 2^-{} a batch", self.statistical_bits),
+            ),
+            ("ballot", format!("{} a teacher and batch", kilobytes(self.ballot_bytes))),
+            ("public key", kilobytes(self.public_key_bytes)),
+            ("evaluation key", kilobytes(self.evaluation_key_bytes)),
+            ("result", format!("{} a batch", kilobytes(self.result_bytes))),
+        ]
+    }
+}
+
+/// Both engines have a plan and sizes of the same names.
+macro_rules! work {
+    ($backend:expr) => {
+        Work {
+            backend: $backend.name(),
+            samples_per_batch: $backend.samples_per_batch(),
+            batches: $backend.batches(),
+            ballot_bytes: $backend.ballot_bytes(),
+            public_key_bytes: $backend.public_key_bytes(),
+            evaluation_key_bytes: $backend.evaluation_key_bytes(),
+            result_bytes: $backend.release_bytes(),
+            bootstrappings: $backend.plan().bootstrappings(),
+            sanitising_bootstrappings: $backend.plan().sanitising_bootstrappings(),
+            failure_log2: -$backend.plan().failure_bits(),
+            statistical_bits: sanitise::STATISTICAL_BITS,
+        }
+    };
+}
+
+#[derive(Serialize)]
+struct Described {
+    upload: Upload,
+    circuit: String,
+    base: usize,
+    digits: usize,
+    #[serde(flatten)]
+    work: Work,
+}
+
 /// `plan --backend tfhe --upload smallest`.
 pub(super) fn plan(election: &Election, output: Output) -> Result<(), Failure> {
     let backend = backend(election)?;
     let plan = backend.plan();
     let described = Described {
-        backend: "tfhe",
         upload: Upload::Smallest,
         circuit: plan.circuit().to_string(),
         base: plan.base(),
         digits: plan.digits(),
-        samples_per_batch: plan.samples_per_batch(),
-        batches: backend.batches(),
-        ballot_bytes: backend.ballot_bytes(),
-        public_key_bytes: backend.public_key_bytes(),
-        evaluation_key_bytes: backend.evaluation_key_bytes(),
-        result_bytes: backend.release_bytes(),
-        bootstrappings: plan.bootstrappings(),
-        sanitising_bootstrappings: plan.sanitising_bootstrappings(),
-        failure_log2: -plan.failure_bits(),
-        statistical_bits: sanitise::STATISTICAL_BITS,
+        work: work!(backend),
     };
-    match output {
-        Output::Json => console::print_json(&described),
-        Output::Tables => console::print(&describe(&described)),
+    if output == Output::Json {
+        return console::print_json(&described);
     }
+    let mut rows = vec![
+        ("a vote", format!("{} digit(s) of {} values", described.digits, described.base)),
+        ("circuit", described.circuit),
+    ];
+    rows.extend(described.work.describe());
+    console::print(&console::properties(&rows))
 }
 
-fn describe(plan: &Described) -> String {
-    let kilobytes = |count: usize| format!("{:.1} kB", count as f64 / 1e3);
-    console::properties(&[
-        ("a vote", format!("{} digit(s) of {} values", plan.digits, plan.base)),
-        ("batches", format!("{} of up to {} samples", plan.batches, plan.samples_per_batch)),
+#[derive(Serialize)]
+struct DescribedArgmax {
+    mechanism: &'static str,
+    noise: f64,
+    /// Teachers that may be missing.
+    dropouts: u32,
+    /// Largest noise, in votes, that a count has room for.
+    reach: i64,
+    digits: usize,
+    #[serde(flatten)]
+    work: Work,
+}
+
+/// `plan --mechanism noisy-argmax --backend tfhe`.
+pub(in crate::commands) fn plan_noisy_argmax(
+    election: Election,
+    noise: SharedNoise,
+    output: Output,
+) -> Result<(), Failure> {
+    let backend = NoisyArgmaxBackend::new(election, noise).map_err(Failure::bad_input)?;
+    let described = DescribedArgmax {
+        mechanism: "noisy-argmax",
+        noise: noise.scale().get(),
+        dropouts: noise.teachers() - noise.shares(),
+        reach: backend.plan().reach(),
+        digits: backend.plan().digits(),
+        work: work!(backend),
+    };
+    if output == Output::Json {
+        return console::print_json(&described);
+    }
+    let DescribedArgmax { noise, dropouts, reach, digits, .. } = described;
+    let mut rows = vec![
         (
-            "a sample",
+            "noise",
             format!(
-                "{} bootstrappings ({} circuit), {} of them to sanitise",
-                plan.bootstrappings, plan.circuit, plan.sanitising_bootstrappings
+                "discrete Laplace of scale {noise}, in shares; up to {dropouts} teachers may be missing"
             ),
         ),
-        ("wrong label", format!("probability at most 2^{:.0}", plan.failure_log2)),
-        ("washing", format!("statistical distance at most 2^-{} a batch", plan.statistical_bits)),
-        ("ballot", format!("{} a teacher and batch", kilobytes(plan.ballot_bytes))),
-        ("public key", kilobytes(plan.public_key_bytes)),
-        ("evaluation key", kilobytes(plan.evaluation_key_bytes)),
-        ("result", format!("{} a batch", kilobytes(plan.result_bytes))),
-    ])
+        ("a count", format!("{digits} digits of 16 values: room for noise of up to {reach} votes")),
+    ];
+    rows.extend(described.work.describe());
+    console::print(&console::properties(&rows))
 }
