@@ -54,8 +54,9 @@ pub(crate) fn label(plan: &Plan, classes: Classes, phases: &[u64]) -> Option<Lab
     let (class, flag) = phases.split_at(plan.bits());
     let class = class.iter().rev().fold(0, |class, phase| class << 1 | bit(phase));
     let class = Class(u16::try_from(class).expect("at most 10 bits"));
-    match flag.iter().any(|phase| bit(phase) == 1) {
-        true => (class.0 == 0).then_some(None),
-        false => classes.contains(class).then_some(Some(class)),
+    if flag.iter().any(|phase| bit(phase) == 1) {
+        (class.0 == 0).then_some(None)
+    } else {
+        classes.contains(class).then_some(Some(class))
     }
 }
