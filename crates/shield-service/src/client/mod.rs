@@ -43,7 +43,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
     let mut invite = |name: &str, role: &Role, teacher: Option<&Name>| {
         let path = folder.join(format!("{name}.toml"));
         let token = if path.exists() {
-            let known = Invitation::read(&path).map_err(|e| ClientError::Local(e.to_string()))?;
+            let known = Invitation::read_file(&path).map_err(|e| ClientError::Local(e.to_string()))?;
             if known.election.as_ref() != Some(&election) || known.teacher.as_ref() != teacher {
                 let other = "this is an invitation to something else; give another folder";
                 return Err(local(&path, other));
