@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
+use ureq::http::Uri;
 
 use crate::credentials::{Role, Token};
 use crate::name::Name;
@@ -91,9 +93,8 @@ impl Invitation {
             refuse(format!("it has no token; add it, or set {TOKEN_VARIABLE} if it is yours"))
         })?;
         let token = token.trim().parse().map_err(|error| refuse(format!("{error}")))?;
-        if !written.server.starts_with("https://") && !written.server.starts_with("http://") {
-            return Err(refuse(format!("`{}` must start with https://", written.server)));
-        }
+        check_server(&written.server)
+            .map_err(|why| refuse(format!("the server's address `{}` {why}", written.server)))?;
         Ok(Self {
             server: written.server.trim_end_matches('/').to_owned(),
             role: written.role,
@@ -130,6 +131,21 @@ impl Invitation {
     }
 }
 
+/// Whether a token may go to an address: over TLS, or without leaving this machine.
+fn check_server(address: &str) -> Result<(), &'static str> {
+    let parsed: Uri = address.parse().map_err(|_| "is not one; it looks like https://host:8443")?;
+    let host = parsed.host().unwrap_or_default().trim_matches(['[', ']']);
+    let here = host == "localhost" || host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
+    match parsed.scheme_str() {
+        Some("https") => Ok(()),
+        Some("http") if here => Ok(()),
+        Some("http") => Err(
+            "would send the token in the clear; write https://, or ask the operator for a server with a certificate",
+        ),
+        _ => Err("must start with https://"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
@@ -163,6 +179,35 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             let mode = fs::metadata(&path).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_token_leaves_this_machine_over_tls_alone() {
+        for fine in [
+            "https://shield.example.org:8443",
+            "https://10.0.0.1",
+            "http://localhost:8443",
+            "http://127.0.0.1:8443/",
+            "http://127.9.9.9",
+            "http://[::1]:8443",
+        ] {
+            assert_eq!(check_server(fine), Ok(()), "{fine}");
+        }
+        for (wrong, word) in [
+            ("http://shield.example.org", "in the clear"),
+            ("http://10.0.0.1:8443", "in the clear"),
+            ("http://0.0.0.0:8443", "in the clear"),
+            ("http://localhost.example.org", "in the clear"),
+            ("http://127.0.0.1.example.org", "in the clear"),
+            ("http://localhost@example.org/", "in the clear"),
+            ("ftp://localhost", "https://"),
+            ("shield.example.org", "https://"),
+            ("", "https://"),
+            ("https://a b", "https://"),
+        ] {
+            let why = check_server(wrong).expect_err(wrong);
+            assert!(why.contains(word), "{wrong}: {why}");
         }
     }
 }
