@@ -3,7 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
-//! | [`bundle`], [`private`] | ballot and result files, and files that only their owner reads |
+//! | [`bundle`], [`private`], `new_file` | ballot and result files, and files that only their owner reads or that are written once |
 //! | [`file_protocol`] | every role over files: keys, ballots, results, labels |
 //! | [`credentials`] | who may do what |
 //! | [`store`] | what the server remembers, and what no crash may change |
@@ -19,6 +19,7 @@ pub mod election_file;
 pub mod file_protocol;
 pub mod ledger;
 pub mod name;
+mod new_file;
 pub mod private;
 pub mod server;
 pub mod store;

@@ -8,11 +8,11 @@ use shield::backend::Backend;
 
 use super::ballot_folder::BallotFolder;
 use super::freeze::{self, Frozen, settle};
-use super::write_new::folder_of;
 use super::{FileProtocolError, Problem, Refused, check_folder_of, read_bounded, write_bundle};
 use crate::bundle::Content;
 use crate::election_file::ElectionFile;
 use crate::name::Name;
+use crate::new_file::folder_of;
 use crate::store::VoterCounts;
 
 /// How far an aggregation is.

@@ -17,7 +17,6 @@ mod error;
 pub mod freeze;
 mod keys;
 mod reveal;
-mod write_new;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +33,7 @@ pub use reveal::{is_read_by_others, reveal};
 
 use crate::bundle::{BundleError, BundleWriter, Content};
 use crate::election_file::{self, ElectionFile};
+use crate::new_file::folder_of;
 
 /// Reads an election file.
 pub fn read_election(path: &Path) -> Result<ElectionFile, FileProtocolError> {
@@ -59,7 +59,7 @@ fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Problem> {
 
 /// Refuses a file to be written into a folder that is not there, before any work is done.
 fn check_folder_of(path: &Path) -> Result<(), FileProtocolError> {
-    let folder = write_new::folder_of(path);
+    let folder = folder_of(path);
     if folder.is_dir() {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 /// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Readers {
+pub(crate) enum Readers {
     /// Its owner alone: 0600.
     Owner,
     /// Whoever the system lets read a new file.
@@ -16,11 +16,11 @@ pub(super) enum Readers {
 }
 
 /// A file that is written and synced but has no name yet. It goes away unless it gets one.
-pub(super) struct Unnamed(NamedTempFile);
+pub(crate) struct Unnamed(NamedTempFile);
 
 impl Unnamed {
     /// Writes a file in the folder of `path`.
-    pub(super) fn write(path: &Path, readers: Readers, content: &[u8]) -> io::Result<Self> {
+    pub(crate) fn write(path: &Path, readers: Readers, content: &[u8]) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".shield-").suffix(".tmp");
         #[cfg(unix)]
@@ -41,7 +41,7 @@ impl Unnamed {
     }
 
     /// Gives it its name, unless something has it already.
-    pub(super) fn name(self, path: &Path) -> io::Result<()> {
+    pub(crate) fn name(self, path: &Path) -> io::Result<()> {
         self.0.persist_noclobber(path).map_err(|error| error.error)?;
         // The name is durable once the folder is; not every system lets a folder be synced.
         if let Ok(folder) = File::open(folder_of(path)) {
@@ -52,12 +52,12 @@ impl Unnamed {
 }
 
 /// Writes a new file.
-pub(super) fn write_new(path: &Path, readers: Readers, content: &[u8]) -> io::Result<()> {
+pub(crate) fn write_new(path: &Path, readers: Readers, content: &[u8]) -> io::Result<()> {
     Unnamed::write(path, readers, content)?.name(path)
 }
 
 /// The folder that a file is in.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
