@@ -47,10 +47,7 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
     let election = args.invitation.election(&invitation)?;
     check_folder(args)?;
     match args.what {
-        What::Election => {
-            let file = client::election_file(&client, &election)?;
-            client::write(&args.out, file.canonical().as_bytes())?;
-        }
+        What::Election => client::fetch_election(&client, &election, &args.out)?,
         What::PublicKey => client::fetch_public_key(&client, &election, &args.out)?,
         What::Results => {
             let bar = console::progress(1, "fetching");
