@@ -31,6 +31,8 @@ mod tfhe;
 mod tune;
 mod upload;
 mod vote;
+#[cfg(not(feature = "learn"))]
+mod without_learn;
 
 use clap::{Parser, Subcommand};
 
@@ -78,6 +80,9 @@ enum Command {
     Predict(predict::PredictArgs),
     #[cfg(feature = "learn")]
     Experiment(experiment::ExperimentArgs),
+    #[cfg(not(feature = "learn"))]
+    #[command(flatten)]
+    Learning(without_learn::Learning),
     Serve(serve::ServeArgs),
     Submit(submit::SubmitArgs),
     Status(status::StatusArgs),
@@ -121,6 +126,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Predict(args) => predict::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Experiment(args) => experiment::run(&args, output),
+        #[cfg(not(feature = "learn"))]
+        Command::Learning(command) => without_learn::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Submit(args) => submit::run(&args, output),
         Command::Status(args) => status::run(&args, output),
