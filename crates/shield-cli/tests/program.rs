@@ -141,6 +141,7 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
             &["short.csv", "1 labels for 2 samples"],
         ),
         (&["label", "--votes", &good, "--threads", "0"], &["--threads"]),
+        (&["label", "--votes", &good, "--threads", "70000"], &["--threads", "1 to 1024"]),
         (&["label", "--votes", &good, "--classes", "1"], &["--classes", "from 2"]),
         (&["label", "--votes", &good, "--offset", "-1"], &["--offset"]),
         (&["label", "--votes", &good, "--polynomial", "X^2-X"], &["--polynomial", "positive"]),
