@@ -66,6 +66,10 @@ fn the_token_in_the_environment_is_the_callers_alone() {
         let token = place.server.operator.token.secret();
         fine(place.command(&arguments).env(TOKEN_VARIABLE, token));
     }
+    let arguments = ["status", "--invitation", "invitations/student.toml"];
+    let output = place.command(&arguments).env(TOKEN_VARIABLE, "none").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains(TOKEN_VARIABLE), "{}", stderr(&output));
     for party in ["student", "teacher-t0", "teacher-t1"] {
         place.done(&["status", "--invitation", &format!("invitations/{party}.toml")]);
     }

@@ -142,6 +142,16 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
         ),
         (&["label", "--votes", &good, "--threads", "0"], &["--threads"]),
         (&["label", "--votes", &good, "--threads", "70000"], &["--threads", "1 to 1024"]),
+        (&["label", "--votes", &good, "--threads", "-1"], &["'-1' for '--threads"]),
+        (
+            &["plan", "--teachers", "3", "--classes", "3", "--samples", "-3"],
+            &["'-3' for '--samples"],
+        ),
+        (
+            &["analyze", "--votes", &good, "--mechanism", "lnmax", "--noise", "1e308"],
+            &["the noise", "at most 1,000,000,000"],
+        ),
+        (&["synthesize", "--votes", "v.npy", "--labels", "v.npy"], &["the same file"]),
         (&["label", "--votes", &good, "--classes", "1"], &["--classes", "from 2"]),
         (&["label", "--votes", &good, "--offset", "-1"], &["--offset"]),
         (&["label", "--votes", &good, "--polynomial", "X^2-X"], &["--polynomial", "positive"]),
@@ -168,6 +178,22 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
         }
         assert!(!said.contains("panicked"), "{said}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_may_have_any_name() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let votes = folder.0.path().join(OsStr::from_bytes(b"v\xff.csv"));
+    let out = folder.0.path().join(OsStr::from_bytes(b"l\xff.csv"));
+    fs::write(&votes, "0,0\n1,1\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shield"));
+    command.args(["label", "--offset", "0", "--votes"]).arg(votes).arg("--out").arg(&out);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(fs::read(out).unwrap(), b"0\n1\n");
 }
 
 #[test]

@@ -34,7 +34,7 @@ mod vote;
 #[cfg(not(feature = "learn"))]
 mod without_learn;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -100,6 +100,23 @@ pub(crate) enum Output {
     Tables,
     /// One JSON document for machines.
     Json,
+}
+
+impl Cli {
+    /// The program's arguments; ends it if they cannot be used.
+    pub(crate) fn read() -> Self {
+        let matches = with_negative_numbers(Self::command()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Lets the option that a negative number is meant for refuse it, by name; otherwise `-1` is an unknown option.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes = |arg: clap::Arg| {
+        let takes = arg.get_action().takes_values();
+        if takes { arg.allow_negative_numbers(true) } else { arg }
+    };
+    command.mut_args(takes).mut_subcommands(with_negative_numbers)
 }
 
 /// Runs the command that the arguments name.

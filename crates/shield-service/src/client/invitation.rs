@@ -74,7 +74,12 @@ impl Invitation {
 
     /// Reads the caller's own invitation. The token in the environment, if there is one, counts instead of the file's.
     pub fn read(path: &Path) -> Result<Self, InvitationError> {
-        Self::read_with(path, std::env::var(TOKEN_VARIABLE).ok())
+        let token = std::env::var(TOKEN_VARIABLE).ok().map(|token| token.trim().parse());
+        let token = token.transpose().map_err(|error| InvitationError {
+            path: path.to_owned(),
+            problem: format!("its token comes from {TOKEN_VARIABLE}, and {error}"),
+        })?;
+        Self::read_with(path, token)
     }
 
     /// Reads anybody's invitation as it was written: the token in the environment is the caller's own.
@@ -82,17 +87,23 @@ impl Invitation {
         Self::read_with(path, None)
     }
 
-    fn read_with(path: &Path, token: Option<String>) -> Result<Self, InvitationError> {
+    fn read_with(path: &Path, own: Option<Token>) -> Result<Self, InvitationError> {
         let refuse = |problem: String| InvitationError { path: path.to_owned(), problem };
         let text = fs::read_to_string(path).map_err(|error| {
             refuse(format!("{error}; give the invitation file that you got from the operator"))
         })?;
         let written: Written = toml::from_str(&text)
             .map_err(|error| refuse(format!("not an invitation: {}", error.message())))?;
-        let token = token.or(written.token).ok_or_else(|| {
-            refuse(format!("it has no token; add it, or set {TOKEN_VARIABLE} if it is yours"))
-        })?;
-        let token = token.trim().parse().map_err(|error| refuse(format!("{error}")))?;
+        let token = match (own, written.token) {
+            (Some(own), _) => own,
+            (None, Some(token)) => {
+                token.trim().parse().map_err(|error| refuse(format!("{error}")))?
+            }
+            (None, None) => {
+                let remedy = format!("add it, or set {TOKEN_VARIABLE} if it is yours");
+                return Err(refuse(format!("it has no token; {remedy}")));
+            }
+        };
         check_server(&written.server)
             .map_err(|why| refuse(format!("the server's address `{}` {why}", written.server)))?;
         Ok(Self {
@@ -172,7 +183,7 @@ mod tests {
         assert_eq!((read.election, read.teacher), (written.election, written.teacher));
         assert!(!format!("{:?}", read.token).contains("shield_"));
         let own = Token::random(&mut StdRng::seed_from_u64(2));
-        let read = Invitation::read_with(&path, Some(own.secret().to_owned())).unwrap();
+        let read = Invitation::read_with(&path, Some(own.clone())).unwrap();
         assert_eq!(read.token, own, "the caller's own token counts");
         #[cfg(unix)]
         {

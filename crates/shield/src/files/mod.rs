@@ -96,8 +96,8 @@ enum Packing {
 
 impl Kind {
     fn of(path: &Path) -> Result<Self, FileProblem> {
-        let name =
-            path.file_name().and_then(|name| name.to_str()).unwrap_or("").to_ascii_lowercase();
+        // The end of the name counts, whatever its beginning is written in.
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let (name, packing) = match name.strip_suffix(".gz") {
             Some(name) => (name, Packing::Gzip),
             None => (name.as_str(), Packing::Plain),
