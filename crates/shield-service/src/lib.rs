@@ -8,6 +8,7 @@
 //! | [`credentials`] | who may do what |
 //! | [`store`] | what the server remembers, and what no crash may change |
 //! | [`ledger`] | what a group of teachers has spent, and what it can afford |
+//! | `turnout` | how many voters each sample has, and whether that is a quorum |
 //! | [`server`], `aggregation` | the HTTP API, and the work behind it |
 //! | [`client`] | what operator, student and teachers do with a server |
 
@@ -23,6 +24,7 @@ mod new_file;
 pub mod private;
 pub mod server;
 pub mod store;
+mod turnout;
 
 pub use election_file::ElectionFile;
 pub use name::Name;

@@ -1,6 +1,5 @@
 //! What the server does: a folder of ballots in, results out, exactly once.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
@@ -109,23 +108,15 @@ fn quorum(
     folder: &BallotFolder,
     missing: &[Name],
 ) -> Result<VoterCounts, FileProtocolError> {
-    let counts = folder.voters();
     let quorum = file.quorum();
-    if let Some(first) = counts.iter().position(|&count| count < quorum) {
-        return Err(FileProtocolError::Quorum {
-            voted: folder.len(),
-            teachers: file.teachers().len(),
-            short: counts.iter().filter(|&&count| count < quorum).count(),
-            samples: counts.len(),
-            quorum,
-            first: first + 1,
-            voters: counts[first],
-            missing: missing.to_vec(),
-        });
-    }
-    let mut voters: BTreeMap<u32, u64> = BTreeMap::new();
-    for count in counts {
-        *voters.entry(count).or_default() += 1;
-    }
-    Ok(voters.into_iter().collect())
+    folder.turnout().with_quorum(quorum).map_err(|short| FileProtocolError::Quorum {
+        voted: folder.len(),
+        teachers: file.teachers().len(),
+        short: short.samples,
+        samples: file.election().samples(),
+        quorum,
+        first: short.first + 1,
+        voters: short.voters,
+        missing: missing.to_vec(),
+    })
 }

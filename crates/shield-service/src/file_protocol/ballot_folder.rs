@@ -18,6 +18,7 @@ use super::freeze::RECORD;
 use super::{FileProtocolError, Problem, Refused, parts};
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::ElectionFile;
+use crate::turnout::Turnout;
 
 /// One batch in a ballot file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,22 +181,19 @@ impl<'a> BallotFolder<'a> {
     }
 
     /// How many voters each sample has.
-    pub(super) fn voters(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.file.election().samples()];
+    pub(super) fn turnout(&self) -> Turnout {
+        let mut turnout = Turnout::nobody(self.file.election().samples());
         for ballot in self.ballots.values() {
             match &ballot.attendance {
-                Attendance::Everywhere => counts.iter_mut().for_each(|count| *count += 1),
+                Attendance::Everywhere => turnout.add_everywhere(),
                 Attendance::Partly(batches) => {
                     for (batch, presence) in batches.iter().enumerate() {
-                        let counts = &mut counts[self.backend.batch(batch)];
-                        for (sample, count) in counts.iter_mut().enumerate() {
-                            *count += u32::from(presence.contains(sample));
-                        }
+                        turnout.add(self.backend.batch(batch), presence);
                     }
                 }
             }
         }
-        counts
+        turnout
     }
 
     /// The ballots of one batch.
