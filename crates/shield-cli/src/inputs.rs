@@ -155,15 +155,18 @@ pub(crate) fn system_rng() -> StdRng {
     StdRng::from_rng(&mut OsRng.unwrap_err())
 }
 
+/// More threads than any machine has cores only wait for each other, for hours.
+const MAX_THREADS: usize = 1024;
+
 /// Runs some work on that many threads; without a number, on all cores.
 pub(crate) fn on_threads<T: Send>(
     threads: Option<usize>,
     work: impl FnOnce(usize) -> T + Send,
 ) -> Result<T, Failure> {
-    if threads == Some(0) {
-        return Err(Failure::bad_input(
-            "--threads is 0; give 1 or more, or leave it out for all cores",
-        ));
+    if let Some(threads) = threads.filter(|threads| !(1..=MAX_THREADS).contains(threads)) {
+        return Err(Failure::bad_input(format!(
+            "--threads is {threads}; give 1 to {MAX_THREADS}, or leave it out for all cores"
+        )));
     }
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
     let pool = builder.build().map_err(Failure::failed)?;

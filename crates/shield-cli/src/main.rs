@@ -11,10 +11,8 @@ mod plot;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    match commands::run(commands::Cli::parse()) {
+    match commands::run(commands::Cli::read()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -1,11 +1,13 @@
 //! Figures: privacy against accuracy, as SVG or PNG.
 
+use std::io;
 use std::path::Path;
 use std::sync::Once;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
+use shield::files;
 use shield::tune::front::Point;
 
 use crate::failure::Failure;
@@ -27,7 +29,7 @@ const SIZE: (u32, u32) = (1200, 800);
 /// Whether a figure can be written to such a file.
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     if matches!(extension(path).as_str(), "svg" | "png") {
-        return Ok(());
+        return Ok(files::check_folder(path)?);
     }
     Err(Failure::bad_input(format!("{}: a plot ends in .svg or .png", path.display())))
 }
@@ -48,12 +50,16 @@ pub(crate) fn register_letters() {
 /// Draws a figure.
 pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
     register_letters();
-    let drawn = if extension(path) == "svg" {
-        paint(&SVGBackend::new(path, SIZE).into_drawing_area(), figure).map_err(|e| e.to_string())
-    } else {
-        paint(&BitMapBackend::new(path, SIZE).into_drawing_area(), figure)
-            .map_err(|e| e.to_string())
-    };
+    let drawn = files::write_atomically_by_name(path, |path| {
+        let drawn = if extension(path) == "svg" {
+            paint(&SVGBackend::new(path, SIZE).into_drawing_area(), figure)
+                .map_err(|error| error.to_string())
+        } else {
+            paint(&BitMapBackend::new(path, SIZE).into_drawing_area(), figure)
+                .map_err(|error| error.to_string())
+        };
+        drawn.map_err(io::Error::other)
+    });
     drawn.map_err(|error| {
         Failure::failed(format!("{}: cannot draw the plot: {error}", path.display()))
     })

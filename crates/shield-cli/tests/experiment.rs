@@ -129,3 +129,15 @@ fn what_cannot_be_used_is_refused_with_a_remedy() {
     }
     assert!(!Path::new(out).join("units").exists(), "nothing was begun");
 }
+
+#[test]
+fn a_student_has_a_folder_before_it_learns() {
+    let refused =
+        shield(&["learn", "--data", "x", "--labels", "x.csv", "--out", "no/folder/student"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("no/folder does not exist; make it first"),
+        "{}",
+        stderr(&refused)
+    );
+}

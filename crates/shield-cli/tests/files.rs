@@ -268,10 +268,16 @@ fn every_unusable_ballot_is_named_with_its_reason_at_once() {
         flip(&ballots.join(name), place);
     }
     fs::create_dir(ballots.join("folder")).unwrap();
+    // Amber's ballot with elm's number, and a sound check over that.
+    let mut copy = whole.clone();
+    copy[40] = 4;
+    let check = blake3::hash(&copy[..48]);
+    copy[48..56].copy_from_slice(&check.as_bytes()[..8]);
+    fs::write(ballots.join("twice"), copy).unwrap();
     let second = story.voting("election.toml", "keys", "birch", "ballots/late");
     json(&words(&second));
     story.refused(&[
-        "11 files",
+        "12 files",
         "of-ward-8: it belongs to another election",
         "of-new-keys: batch 0: this ballot belongs to the keys",
         "cut-off: the file is cut off",
@@ -283,6 +289,10 @@ fn every_unusable_ballot_is_named_with_its_reason_at_once() {
         "stranger: the start of the file is damaged",
         "folder: this is a folder",
         "late: this is a second, different ballot of `birch`",
+        &format!(
+            "twice: this ballot of `elm` has the bytes of `amber`'s, {}: one of the two is a copy",
+            ballots.join("amber").display()
+        ),
     ]);
     assert!(!story.path("results.seed").exists());
 }

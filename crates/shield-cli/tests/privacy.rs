@@ -200,6 +200,44 @@ fn tune_has_the_keys_of_the_contract_and_keeps_to_its_target() {
 }
 
 #[test]
+fn a_plot_that_cannot_be_written_costs_neither_the_answer_nor_the_old_plot() {
+    let (folder, path) = votes();
+    let base = [
+        "tune",
+        "--votes",
+        &path,
+        "--classes",
+        "3",
+        "--max-degree",
+        "2",
+        "--max-terms",
+        "3",
+        "--json",
+    ];
+    for name in ["front.svg", "front.png"] {
+        let plot = folder.path().join(name);
+        let arguments = [&base[..], &["--plot", plot.to_str().unwrap()]].concat();
+        // A folder stands where the plot should go.
+        std::fs::create_dir(&plot).unwrap();
+        let output = shield(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let answer: Value =
+            serde_json::from_slice(&output.stdout).expect("the answer, in spite of it");
+        assert!(!answer["front"].as_array().unwrap().is_empty());
+        std::fs::remove_dir(&plot).unwrap();
+        // Drawn elsewhere first: whoever has the old file open, or a link to it, keeps it whole.
+        let link = folder.path().join(format!("old-{name}"));
+        std::fs::write(&plot, "before").unwrap();
+        std::fs::hard_link(&plot, &link).unwrap();
+        json(&arguments);
+        assert_eq!(std::fs::read(&link).unwrap(), b"before");
+        assert!(std::fs::read(&plot).unwrap().len() > 500, "{name}");
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 5, "votes, two plots, two links: {left:?}");
+}
+
+#[test]
 fn bad_input_is_refused() {
     let (_folder, path) = votes();
     let bound = ["bound", "--teachers", "30", "--classes", "4"];
@@ -223,10 +261,16 @@ fn bad_input_is_refused() {
     refused(&["bound"]);
     refused(&["analyze", "--votes", &path, "--mechanism", "lnmax", "--noise", "0"]);
     let tune = ["tune", "--votes", &path, "--max-degree", "2", "--max-terms", "3"];
-    for extra in [["--plot", "x.jpg"], ["--target-accuracy", "1.5"], ["--offsets", "1,b"]] {
+    for (option, value, word) in [
+        ("--plot", "x.jpg", ".svg or .png"),
+        ("--plot", "no/folder/x.svg", "make it first"),
+        ("--target-accuracy", "1.5", "from 0 to 1"),
+        ("--offsets", "1,b", "--offsets"),
+    ] {
         let mut arguments = tune.to_vec();
-        arguments.extend(extra);
-        refused(&arguments);
+        arguments.extend([option, value]);
+        let message = refused(&arguments);
+        assert!(message.contains(word), "{message}");
     }
     refused(&["tune", "--votes", &path, "--max-degree", "0", "--max-terms", "3"]);
 }

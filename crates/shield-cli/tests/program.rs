@@ -141,6 +141,17 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
             &["short.csv", "1 labels for 2 samples"],
         ),
         (&["label", "--votes", &good, "--threads", "0"], &["--threads"]),
+        (&["label", "--votes", &good, "--threads", "70000"], &["--threads", "1 to 1024"]),
+        (&["label", "--votes", &good, "--threads", "-1"], &["'-1' for '--threads"]),
+        (
+            &["plan", "--teachers", "3", "--classes", "3", "--samples", "-3"],
+            &["'-3' for '--samples"],
+        ),
+        (
+            &["analyze", "--votes", &good, "--mechanism", "lnmax", "--noise", "1e308"],
+            &["the noise", "at most 1,000,000,000"],
+        ),
+        (&["synthesize", "--votes", "v.npy", "--labels", "v.npy"], &["the same file"]),
         (&["label", "--votes", &good, "--classes", "1"], &["--classes", "from 2"]),
         (&["label", "--votes", &good, "--offset", "-1"], &["--offset"]),
         (&["label", "--votes", &good, "--polynomial", "X^2-X"], &["--polynomial", "positive"]),
@@ -167,6 +178,22 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
         }
         assert!(!said.contains("panicked"), "{said}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_may_have_any_name() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let votes = folder.0.path().join(OsStr::from_bytes(b"v\xff.csv"));
+    let out = folder.0.path().join(OsStr::from_bytes(b"l\xff.csv"));
+    fs::write(&votes, "0,0\n1,1\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shield"));
+    command.args(["label", "--offset", "0", "--votes"]).arg(votes).arg("--out").arg(&out);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(fs::read(out).unwrap(), b"0\n1\n");
 }
 
 #[test]
@@ -224,4 +251,31 @@ fn completions_and_manual_pages_are_made() {
     let output = shield(&["man", "--out", pages.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(pages.join("shield-label.1").exists());
+}
+
+#[cfg(not(feature = "learn"))]
+#[test]
+fn commands_that_were_left_out_say_how_to_get_them() {
+    let overview = stdout(&shield(&["--help"]));
+    let cases: [&[&str]; 6] = [
+        &["teach", "--data", "mnist", "--votes", "votes.npy"],
+        &["learn", "--data", "mnist", "--labels", "l.csv", "--out", "student.model"],
+        &["predict", "-x"],
+        &["experiment", "digits", "--out", "try-it", "--json"],
+        &["experiment"],
+        &["--json", "teach"],
+    ];
+    for arguments in cases {
+        let output = shield(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(stdout(&output).is_empty(), "{arguments:?}");
+        let name = arguments.iter().find(|argument| !argument.starts_with('-')).unwrap();
+        assert!(said.contains("built without"), "{said}");
+        assert!(said.contains(&format!("--features learn -- {name}")), "{said}");
+        let listed = overview.lines().find(|line| line.trim_start().starts_with(name));
+        assert!(listed.is_some_and(|line| line.contains("--features learn")), "{overview}");
+    }
+    let said = stderr(&shield(cases[0]));
+    assert!(said.ends_with("-- teach --data mnist --votes votes.npy\n"), "{said}");
 }

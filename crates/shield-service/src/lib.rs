@@ -3,11 +3,12 @@
 //! | module | subject |
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
-//! | [`bundle`], [`private`] | ballot and result files, and files that only their owner reads |
+//! | [`bundle`], [`private`], `new_file` | ballot and result files, and files that only their owner reads or that are written once |
 //! | [`file_protocol`] | every role over files: keys, ballots, results, labels |
 //! | [`credentials`] | who may do what |
 //! | [`store`] | what the server remembers, and what no crash may change |
 //! | [`ledger`] | what a group of teachers has spent, and what it can afford |
+//! | `turnout` | how many voters each sample has, and whether that is a quorum |
 //! | [`server`], `aggregation` | the HTTP API, and the work behind it |
 //! | [`client`] | what operator, student and teachers do with a server |
 
@@ -19,9 +20,11 @@ pub mod election_file;
 pub mod file_protocol;
 pub mod ledger;
 pub mod name;
+mod new_file;
 pub mod private;
 pub mod server;
 pub mod store;
+mod turnout;
 
 pub use election_file::ElectionFile;
 pub use name::Name;

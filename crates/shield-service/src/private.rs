@@ -1,8 +1,10 @@
 //! Files and folders that only their owner can open.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
+
+use crate::new_file::{Readers, write_new};
 
 /// Makes a folder that only its owner enters, unless it is there.
 pub fn make_folder(path: &Path) -> io::Result<()> {
@@ -18,17 +20,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
 
 /// Writes a file that only its owner reads: whole or not at all, and never over another.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // A temporary file is its owner's alone from the start.
-    let mut file =
-        tempfile::Builder::new().prefix(".shield-").suffix(".tmp").tempfile_in(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
+    write_new(path, Readers::Owner, content)
 }
 
 #[cfg(test)]

@@ -97,7 +97,8 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
             (
                 "privacy",
                 format!(
-                    "epsilon {epsilon:.4} for {} labels, delta {:e}: proven for all votes, safe to publish",
+                    "epsilon {epsilon:.4} for the {} labels of this election alone, delta {:e}: proven for all votes, safe \
+                     to publish",
                     file.election().samples(),
                     delta.get()
                 ),

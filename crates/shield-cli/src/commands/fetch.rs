@@ -45,12 +45,10 @@ enum What {
 pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
     let (client, invitation) = args.invitation.client()?;
     let election = args.invitation.election(&invitation)?;
-    check_folder(args)?;
+    // Found before anything is fetched.
+    files::check_folder(&args.out)?;
     match args.what {
-        What::Election => {
-            let file = client::election_file(&client, &election)?;
-            client::write(&args.out, file.canonical().as_bytes())?;
-        }
+        What::Election => client::fetch_election(&client, &election, &args.out)?,
         What::PublicKey => client::fetch_public_key(&client, &election, &args.out)?,
         What::Results => {
             let bar = console::progress(1, "fetching");
@@ -64,16 +62,5 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
     match output {
         Output::Json => console::print_json(&json!({ "written": args.out.display().to_string() })),
         Output::Tables => console::print(&format!("written to {}\n", args.out.display())),
-    }
-}
-
-/// A folder that is not there is found before anything is fetched.
-fn check_folder(args: &FetchArgs) -> Result<(), Failure> {
-    match args.out.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            let problem = files::FileProblem::NoFolder { folder: folder.to_owned() };
-            Err(files::FileError { path: args.out.clone(), problem }.into())
-        }
-        _ => Ok(()),
     }
 }

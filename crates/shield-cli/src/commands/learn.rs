@@ -76,6 +76,7 @@ impl From<VariantName> for Variant {
 }
 
 pub(super) fn run(args: &LearnArgs, output: Output) -> Result<(), Failure> {
+    files::check_folder(&args.out)?;
     let labels = files::read_labels(&args.labels)?;
     let public = Mnist::load(&args.data).map_err(Failure::bad_input)?.test;
     let total = public.images.len();

@@ -31,8 +31,10 @@ mod tfhe;
 mod tune;
 mod upload;
 mod vote;
+#[cfg(not(feature = "learn"))]
+mod without_learn;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -78,6 +80,9 @@ enum Command {
     Predict(predict::PredictArgs),
     #[cfg(feature = "learn")]
     Experiment(experiment::ExperimentArgs),
+    #[cfg(not(feature = "learn"))]
+    #[command(flatten)]
+    Learning(without_learn::Learning),
     Serve(serve::ServeArgs),
     Submit(submit::SubmitArgs),
     Status(status::StatusArgs),
@@ -95,6 +100,23 @@ pub(crate) enum Output {
     Tables,
     /// One JSON document for machines.
     Json,
+}
+
+impl Cli {
+    /// The program's arguments; ends it if they cannot be used.
+    pub(crate) fn read() -> Self {
+        let matches = with_negative_numbers(Self::command()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Lets the option that a negative number is meant for refuse it, by name; otherwise `-1` is an unknown option.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes = |arg: clap::Arg| {
+        let takes = arg.get_action().takes_values();
+        if takes { arg.allow_negative_numbers(true) } else { arg }
+    };
+    command.mut_args(takes).mut_subcommands(with_negative_numbers)
 }
 
 /// Runs the command that the arguments name.
@@ -121,6 +143,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Predict(args) => predict::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Experiment(args) => experiment::run(&args, output),
+        #[cfg(not(feature = "learn"))]
+        Command::Learning(command) => without_learn::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Submit(args) => submit::run(&args, output),
         Command::Status(args) => status::run(&args, output),

@@ -45,6 +45,11 @@ pub(super) struct SynthesizeArgs {
 pub(super) fn run(args: &SynthesizeArgs, output: Output) -> Result<(), Failure> {
     files::check_target(&args.votes)?;
     files::check_target(&args.labels)?;
+    if args.votes == args.labels {
+        return Err(Failure::bad_input(
+            "--votes and --labels name the same file; give each a file of its own",
+        ));
+    }
     let (votes, labels) = synthetic::votes(args.teachers, args.classes, args.samples, args.number)?;
     files::write_votes(&args.votes, &votes).map_err(Failure::failed)?;
     files::write_labels(&args.labels, &labels).map_err(Failure::failed)?;

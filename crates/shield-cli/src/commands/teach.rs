@@ -69,6 +69,11 @@ impl From<ProfileName> for Profile {
 pub(super) fn run(args: &TeachArgs, output: Output) -> Result<(), Failure> {
     files::check_target(&args.votes)?;
     args.labels.as_deref().map(files::check_target).transpose()?;
+    if args.labels.as_ref() == Some(&args.votes) {
+        return Err(Failure::bad_input(
+            "--votes and --labels name the same file; give each a file of its own",
+        ));
+    }
     let mnist = Mnist::load(&args.data).map_err(Failure::bad_input)?;
     let profile = Profile::from(args.profile);
     let progress = console::progress(args.teachers as u64, "teaching");

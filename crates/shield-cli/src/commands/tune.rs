@@ -119,6 +119,25 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         (_, Some(target)) => points.iter().find(|point| point.ground_truth >= target),
         _ => None,
     };
+    if args.objective == Figures::Published {
+        console::warn(&format!("the published figure {DO_NOT_PUBLISH}"));
+    }
+    let printed = match output {
+        Output::Json => console::print_json(&json!({
+            "evaluated": outcome.evaluated,
+            "pruned": outcome.pruned,
+            "exhaustive": outcome.exhaustive,
+            "objective": args.objective.name(),
+            "queries": search.usage.queries,
+            "delta": search.usage.delta,
+            "sampling": search.sampling,
+            "front": points,
+            "chosen": chosen,
+        })),
+        Output::Tables => console::print(&describe(&outcome, chosen)),
+    };
+    // After the answer, so that minutes of search are not lost to a full disk; and before its failure, since a reader that
+    // goes away wants the plot all the same.
     if let Some(path) = &args.plot {
         plot::draw(
             path,
@@ -136,23 +155,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             },
         )?;
     }
-    if args.objective == Figures::Published {
-        console::warn(&format!("the published figure {DO_NOT_PUBLISH}"));
-    }
-    match output {
-        Output::Json => console::print_json(&json!({
-            "evaluated": outcome.evaluated,
-            "pruned": outcome.pruned,
-            "exhaustive": outcome.exhaustive,
-            "objective": args.objective.name(),
-            "queries": search.usage.queries,
-            "delta": search.usage.delta,
-            "sampling": search.sampling,
-            "front": points,
-            "chosen": chosen,
-        }))?,
-        Output::Tables => console::print(&describe(&outcome, chosen))?,
-    }
+    printed?;
     let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
     if aimed && chosen.is_none() {
         return Err(Failure::failed(

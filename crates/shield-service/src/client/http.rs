@@ -1,6 +1,7 @@
 //! Requests that are tried again: every one of them may safely arrive twice.
 
-use std::io::Read;
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rand::rngs::OsRng;
@@ -57,9 +58,17 @@ pub enum ClientError {
     /// The certificate in the invitation cannot be read.
     #[error("the invitation's certificate is not PEM: {0}; ask the operator for a new invitation")]
     Certificate(String),
-    /// Something on this side.
+    /// Something on this side was not what is needed.
     #[error("{0}")]
     Local(String),
+    /// The system would not write.
+    #[error("{}: cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
 }
 
 /// A connection to a server, with a token.

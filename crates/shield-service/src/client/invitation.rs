@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
+use ureq::http::Uri;
 
 use crate::credentials::{Role, Token};
 use crate::name::Name;
@@ -70,24 +72,40 @@ impl Invitation {
         }
     }
 
-    /// Reads an invitation. The token in the environment, if there is one, counts instead of the file's.
+    /// Reads the caller's own invitation. The token in the environment, if there is one, counts instead of the file's.
     pub fn read(path: &Path) -> Result<Self, InvitationError> {
+        let token = std::env::var(TOKEN_VARIABLE).ok().map(|token| token.trim().parse());
+        let token = token.transpose().map_err(|error| InvitationError {
+            path: path.to_owned(),
+            problem: format!("its token comes from {TOKEN_VARIABLE}, and {error}"),
+        })?;
+        Self::read_with(path, token)
+    }
+
+    /// Reads anybody's invitation as it was written: the token in the environment is the caller's own.
+    pub fn read_file(path: &Path) -> Result<Self, InvitationError> {
+        Self::read_with(path, None)
+    }
+
+    fn read_with(path: &Path, own: Option<Token>) -> Result<Self, InvitationError> {
         let refuse = |problem: String| InvitationError { path: path.to_owned(), problem };
         let text = fs::read_to_string(path).map_err(|error| {
             refuse(format!("{error}; give the invitation file that you got from the operator"))
         })?;
         let written: Written = toml::from_str(&text)
             .map_err(|error| refuse(format!("not an invitation: {}", error.message())))?;
-        let token = match std::env::var(TOKEN_VARIABLE) {
-            Ok(token) => token,
-            Err(_) => written.token.ok_or_else(|| {
-                refuse(format!("it has no token; add it, or set {TOKEN_VARIABLE}"))
-            })?,
+        let token = match (own, written.token) {
+            (Some(own), _) => own,
+            (None, Some(token)) => {
+                token.trim().parse().map_err(|error| refuse(format!("{error}")))?
+            }
+            (None, None) => {
+                let remedy = format!("add it, or set {TOKEN_VARIABLE} if it is yours");
+                return Err(refuse(format!("it has no token; {remedy}")));
+            }
         };
-        let token = token.trim().parse().map_err(|error| refuse(format!("{error}")))?;
-        if !written.server.starts_with("https://") && !written.server.starts_with("http://") {
-            return Err(refuse(format!("`{}` must start with https://", written.server)));
-        }
+        check_server(&written.server)
+            .map_err(|why| refuse(format!("the server's address `{}` {why}", written.server)))?;
         Ok(Self {
             server: written.server.trim_end_matches('/').to_owned(),
             role: written.role,
@@ -124,6 +142,21 @@ impl Invitation {
     }
 }
 
+/// Whether a token may go to an address: over TLS, or without leaving this machine.
+fn check_server(address: &str) -> Result<(), &'static str> {
+    let parsed: Uri = address.parse().map_err(|_| "is not one; it looks like https://host:8443")?;
+    let host = parsed.host().unwrap_or_default().trim_matches(['[', ']']);
+    let here = host == "localhost" || host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
+    match parsed.scheme_str() {
+        Some("https") => Ok(()),
+        Some("http") if here => Ok(()),
+        Some("http") => Err(
+            "would send the token in the clear; write https://, or ask the operator for a server with a certificate",
+        ),
+        _ => Err("must start with https://"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
@@ -149,11 +182,43 @@ mod tests {
         assert_eq!(read.certificate.as_deref(), Some(pem));
         assert_eq!((read.election, read.teacher), (written.election, written.teacher));
         assert!(!format!("{:?}", read.token).contains("shield_"));
+        let own = Token::random(&mut StdRng::seed_from_u64(2));
+        let read = Invitation::read_with(&path, Some(own.clone())).unwrap();
+        assert_eq!(read.token, own, "the caller's own token counts");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             let mode = fs::metadata(&path).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_token_leaves_this_machine_over_tls_alone() {
+        for fine in [
+            "https://shield.example.org:8443",
+            "https://10.0.0.1",
+            "http://localhost:8443",
+            "http://127.0.0.1:8443/",
+            "http://127.9.9.9",
+            "http://[::1]:8443",
+        ] {
+            assert_eq!(check_server(fine), Ok(()), "{fine}");
+        }
+        for (wrong, word) in [
+            ("http://shield.example.org", "in the clear"),
+            ("http://10.0.0.1:8443", "in the clear"),
+            ("http://0.0.0.0:8443", "in the clear"),
+            ("http://localhost.example.org", "in the clear"),
+            ("http://127.0.0.1.example.org", "in the clear"),
+            ("http://localhost@example.org/", "in the clear"),
+            ("ftp://localhost", "https://"),
+            ("shield.example.org", "https://"),
+            ("", "https://"),
+            ("https://a b", "https://"),
+        ] {
+            let why = check_server(wrong).expect_err(wrong);
+            assert!(why.contains(word), "{wrong}: {why}");
         }
     }
 }

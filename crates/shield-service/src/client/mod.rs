@@ -6,7 +6,7 @@ pub mod preflight;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
@@ -20,9 +20,10 @@ use crate::bundle::{BundleReader, BundleWriter, Content};
 use crate::credentials::{Role, Token, hex};
 use crate::election_file::ElectionFile;
 use crate::name::Name;
+use crate::new_file::{Readers, Unnamed};
 use crate::server::{NewElection, Status};
 
-/// A file on this side that could not be read, written or used.
+/// A file on this side that cannot be used.
 fn local(path: &Path, error: impl std::fmt::Display) -> ClientError {
     ClientError::Local(format!("{}: {error}", path.display()))
 }
@@ -37,13 +38,14 @@ pub fn create_election<R: RngCore + CryptoRng>(
     folder: &Path,
     rng: &mut R,
 ) -> Result<Vec<PathBuf>, ClientError> {
-    fs::create_dir_all(folder).map_err(|error| local(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| unwritten(folder, error))?;
     let election = file.name().clone();
     let (mut written, mut fresh) = (Vec::new(), Vec::new());
     let mut invite = |name: &str, role: &Role, teacher: Option<&Name>| {
         let path = folder.join(format!("{name}.toml"));
         let token = if path.exists() {
-            let known = Invitation::read(&path).map_err(|e| ClientError::Local(e.to_string()))?;
+            let known =
+                Invitation::read_file(&path).map_err(|e| ClientError::Local(e.to_string()))?;
             if known.election.as_ref() != Some(&election) || known.teacher.as_ref() != teacher {
                 let other = "this is an invitation to something else; give another folder";
                 return Err(local(&path, other));
@@ -54,7 +56,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
             let certificate = operator.certificate.as_deref();
             Invitation::new(&operator.server, role, teacher, certificate, token.clone())
                 .write(&path)
-                .map_err(|error| local(&path, error))?;
+                .map_err(|error| unwritten(&path, error))?;
             fresh.push(path.clone());
             token
         };
@@ -180,6 +182,11 @@ pub fn fetch_public_key(client: &Client, election: &Name, out: &Path) -> Result<
     write(out, &bytes)
 }
 
+/// Fetches the election file.
+pub fn fetch_election(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
+    write(out, election_file(client, election)?.canonical().as_bytes())
+}
+
 /// Fetches the results into a file. Batches that were fetched before it was interrupted are kept beside it.
 pub fn fetch_results(
     client: &Client,
@@ -191,8 +198,16 @@ pub fn fetch_results(
     let backend = file.backend();
     let batches = u32::try_from(backend.batches()).unwrap_or(u32::MAX);
     let limit = backend.plan().result_bytes();
-    let parts = PathBuf::from(format!("{}.parts", out.display()));
-    fs::create_dir_all(&parts).map_err(|error| local(&parts, error))?;
+    // Before hours of fetching: what stands there can only be these results.
+    if out.symlink_metadata().is_ok() {
+        let found = if out.is_file() { File::open(out).ok() } else { None };
+        let found = found.map(|found| BundleReader::results(found, &file.digest(), batches));
+        found.and_then(Result::ok).ok_or_else(|| taken(out))?;
+    }
+    let mut parts = out.as_os_str().to_owned();
+    parts.push(".parts");
+    let parts = PathBuf::from(parts);
+    fs::create_dir_all(&parts).map_err(|error| unwritten(&parts, error))?;
     let part = |batch: u32| parts.join(format!("{}-{batch}", &hex(&file.digest())[..16]));
     for batch in 0..batches {
         let path = part(batch);
@@ -202,19 +217,45 @@ pub fn fetch_results(
         }
         progress(batch + 1, batches);
     }
-    shield::files::write_atomically(out, |to| {
-        let other = std::io::Error::other;
+    let whole = Unnamed::fill(out, Readers::Everyone, |results| {
+        let other = io::Error::other;
+        let mut to = BufWriter::new(results);
         let mut bundle =
-            BundleWriter::new(to, Content::Results, &file.digest(), batches).map_err(other)?;
-        (0..batches).try_for_each(|batch| bundle.part(&fs::read(part(batch))?).map_err(other))
-    })
-    .map_err(|error| local(out, error))?;
-    fs::remove_dir_all(&parts).map_err(|error| local(&parts, error))
+            BundleWriter::new(&mut to, Content::Results, &file.digest(), batches).map_err(other)?;
+        (0..batches).try_for_each(|batch| bundle.part(&fs::read(part(batch))?).map_err(other))?;
+        to.flush()
+    });
+    name(whole, out)?;
+    for batch in 0..batches {
+        let path = part(batch);
+        fs::remove_file(&path).map_err(|error| unwritten(&path, error))?;
+    }
+    // Whatever else is in there is not ours, and keeps the folder.
+    let _ = fs::remove_dir(&parts);
+    Ok(())
 }
 
-/// Writes a file whole or not at all.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
-    use std::io::Write;
-    shield::files::write_atomically(path, |to| to.write_all(bytes))
-        .map_err(|error| local(path, error))
+/// Writes a file whole or not at all, and never over another: what stands there may be somebody's only secret key.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
+    name(Unnamed::write(path, Readers::Everyone, bytes), path)
+}
+
+fn name(written: io::Result<Unnamed>, path: &Path) -> Result<(), ClientError> {
+    match written.and_then(|file| file.name_or_find(path)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(path)),
+        named => named.map_err(|error| unwritten(path, error)),
+    }
+}
+
+/// Something else stands where a file should go.
+fn taken(path: &Path) -> ClientError {
+    local(
+        path,
+        "there is something else already, and nothing is written over it; give another file",
+    )
+}
+
+/// A file that the system would not write.
+fn unwritten(path: &Path, source: io::Error) -> ClientError {
+    ClientError::Write { path: path.to_owned(), source }
 }

@@ -88,7 +88,7 @@ pub fn preflight(path: &Path, invitation: &Invitation, own: Own) -> Vec<Check> {
                     "it is the one in the invitation, and valid for this address",
                 );
             } else {
-                let finding = "plain HTTP: whoever is on the way can take the token; use https://";
+                let finding = "plain HTTP, which stays on this machine; others need https://";
                 report.add("certificate", Verdict::Warning, finding);
             }
         }

@@ -1,6 +1,5 @@
 //! What the server does: a folder of ballots in, results out, exactly once.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
@@ -8,11 +7,11 @@ use shield::backend::Backend;
 
 use super::ballot_folder::BallotFolder;
 use super::freeze::{self, Frozen, settle};
-use super::write_new::folder_of;
 use super::{FileProtocolError, Problem, Refused, check_folder_of, read_bounded, write_bundle};
 use crate::bundle::Content;
 use crate::election_file::ElectionFile;
 use crate::name::Name;
+use crate::new_file::folder_of;
 use crate::store::VoterCounts;
 
 /// How far an aggregation is.
@@ -109,23 +108,15 @@ fn quorum(
     folder: &BallotFolder,
     missing: &[Name],
 ) -> Result<VoterCounts, FileProtocolError> {
-    let counts = folder.voters();
     let quorum = file.quorum();
-    if let Some(first) = counts.iter().position(|&count| count < quorum) {
-        return Err(FileProtocolError::Quorum {
-            voted: folder.len(),
-            teachers: file.teachers().len(),
-            short: counts.iter().filter(|&&count| count < quorum).count(),
-            samples: counts.len(),
-            quorum,
-            first: first + 1,
-            voters: counts[first],
-            missing: missing.to_vec(),
-        });
-    }
-    let mut voters: BTreeMap<u32, u64> = BTreeMap::new();
-    for count in counts {
-        *voters.entry(count).or_default() += 1;
-    }
-    Ok(voters.into_iter().collect())
+    folder.turnout().with_quorum(quorum).map_err(|short| FileProtocolError::Quorum {
+        voted: folder.len(),
+        teachers: file.teachers().len(),
+        short: short.samples,
+        samples: file.election().samples(),
+        quorum,
+        first: short.first + 1,
+        voters: short.voters,
+        missing: missing.to_vec(),
+    })
 }

@@ -1,11 +1,11 @@
 //! A folder of ballots: checked once as a whole, then opened batch by batch.
 //!
-//! What stays in memory of a ballot is 48 bytes a batch, and a bit a sample if the teacher abstained somewhere. The
-//! ciphertexts stay on the disk until the engine asks for one.
+//! What stays in memory of a ballot is 48 bytes a batch, and a bit a sample if the teacher abstained somewhere; as much
+//! again while ballots are compared with each other. The ciphertexts stay on the disk until the engine asks for one.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use super::freeze::RECORD;
 use super::{FileProtocolError, Problem, Refused, parts};
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::ElectionFile;
+use crate::turnout::Turnout;
 
 /// One batch in a ballot file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,11 @@ impl BallotFile {
         *hasher.finalize().as_bytes()
     }
 
+    /// Every batch with the digest of its bytes.
+    fn hashes(&self) -> impl Iterator<Item = (usize, [u8; 32])> + '_ {
+        self.parts.iter().map(|part| part.hash).enumerate()
+    }
+
     /// The bytes of one batch, if they are still those that were checked.
     fn read(&self, batch: usize) -> Result<Vec<u8>, Problem> {
         let part = self.parts.get(batch).ok_or(Problem::Changed { batch })?;
@@ -64,6 +70,24 @@ impl BallotFile {
             Ok(()) if *blake3::hash(&bytes).as_bytes() == part.hash => Ok(bytes),
             _ => Err(Problem::Changed { batch }),
         }
+    }
+}
+
+/// Whose bytes are whose, batch by batch.
+///
+/// Ballots are randomised, so that two teachers never have the same bytes, not even of one batch: whoever has another's handed
+/// in a copy, and the vote behind it would count twice.
+#[derive(Default)]
+struct Owners(HashMap<(usize, [u8; 32]), u32>);
+
+impl Owners {
+    fn add(&mut self, teacher: u32, ballot: &BallotFile) {
+        self.0.extend(ballot.hashes().map(|part| (part, teacher)));
+    }
+
+    /// Another teacher who has the same bytes in some batch.
+    fn copied_from(&self, teacher: u32, ballot: &BallotFile) -> Option<u32> {
+        ballot.hashes().find_map(|part| self.0.get(&part).copied().filter(|&of| of != teacher))
     }
 }
 
@@ -100,25 +124,37 @@ impl<'a> BallotFolder<'a> {
                 }
             })
             .collect();
-        let mut ballots = BTreeMap::new();
+        let mut ballots: BTreeMap<u32, BallotFile> = BTreeMap::new();
+        let mut owners = Owners::default();
         let mut refused = Vec::new();
+        let name = |teacher: u32| file.teachers()[teacher as usize].clone();
         for ballot in read {
-            match ballot {
-                Err(bad) => refused.push(bad),
-                Ok((teacher, ballot)) => match ballots.entry(teacher) {
-                    Entry::Vacant(place) => {
-                        place.insert(ballot);
-                    }
-                    // The same bytes under two names are one ballot.
-                    Entry::Occupied(first) if first.get().parts == ballot.parts => {}
-                    Entry::Occupied(first) => refused.push(Refused {
-                        path: ballot.path,
-                        problem: Problem::SecondBallot {
-                            teacher: file.teachers()[teacher as usize].clone(),
-                            other: first.get().path.clone(),
-                        },
-                    }),
-                },
+            let (teacher, ballot) = match ballot {
+                Ok(sound) => sound,
+                Err(bad) => {
+                    refused.push(bad);
+                    continue;
+                }
+            };
+            let original = owners.copied_from(teacher, &ballot);
+            if let Some((&of, first)) = original.and_then(|of| ballots.get_key_value(&of)) {
+                let other = first.path.clone();
+                let problem = Problem::Copied { teacher: name(teacher), of: name(of), other };
+                refused.push(Refused { path: ballot.path, problem });
+                continue;
+            }
+            match ballots.entry(teacher) {
+                Entry::Vacant(place) => {
+                    owners.add(teacher, &ballot);
+                    place.insert(ballot);
+                }
+                // The same bytes under two names are one ballot.
+                Entry::Occupied(first) if first.get().parts == ballot.parts => {}
+                Entry::Occupied(first) => {
+                    let other = first.get().path.clone();
+                    let problem = Problem::SecondBallot { teacher: name(teacher), other };
+                    refused.push(Refused { path: ballot.path, problem });
+                }
             }
         }
         if refused.is_empty() {
@@ -145,22 +181,19 @@ impl<'a> BallotFolder<'a> {
     }
 
     /// How many voters each sample has.
-    pub(super) fn voters(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.file.election().samples()];
+    pub(super) fn turnout(&self) -> Turnout {
+        let mut turnout = Turnout::nobody(self.file.election().samples());
         for ballot in self.ballots.values() {
             match &ballot.attendance {
-                Attendance::Everywhere => counts.iter_mut().for_each(|count| *count += 1),
+                Attendance::Everywhere => turnout.add_everywhere(),
                 Attendance::Partly(batches) => {
                     for (batch, presence) in batches.iter().enumerate() {
-                        let counts = &mut counts[self.backend.batch(batch)];
-                        for (sample, count) in counts.iter_mut().enumerate() {
-                            *count += u32::from(presence.contains(sample));
-                        }
+                        turnout.add(self.backend.batch(batch), presence);
                     }
                 }
             }
         }
-        counts
+        turnout
     }
 
     /// The ballots of one batch.

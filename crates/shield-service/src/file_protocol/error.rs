@@ -83,6 +83,19 @@ pub enum Problem {
         /// The other ballot.
         other: PathBuf,
     },
+    /// The same bytes as another teacher's.
+    #[error(
+        "this ballot of `{teacher}` has the bytes of `{of}`'s, {}: one of the two is a copy, and the vote in it would count \
+         twice. Ask both teachers for their own ballots and remove the copy", other.display()
+    )]
+    Copied {
+        /// The teacher whose number the file has.
+        teacher: Name,
+        /// The teacher who has the same bytes.
+        of: Name,
+        /// That teacher's ballot.
+        other: PathBuf,
+    },
     /// It is not what it was when the ballots were checked.
     #[error("batch {batch} has changed since the ballots were checked; run the command again")]
     Changed {

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use shield::Seed;
 use zeroize::Zeroizing;
 
-use super::write_new::{Readers, write_new};
 use super::{FileProtocolError, Problem, Refused, read_bounded};
 use crate::credentials::hex;
+use crate::new_file::{Readers, write_new};
 
 /// The name of the record in the folder of the ballots.
 pub const RECORD: &str = "aggregated.toml";

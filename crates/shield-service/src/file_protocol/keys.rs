@@ -9,8 +9,8 @@ use shield::backend::Backend;
 use shield_bfv::KeyId;
 
 use super::FileProtocolError;
-use super::write_new::{Readers, Unnamed};
 use crate::election_file::ElectionFile;
+use crate::new_file::{Readers, Unnamed};
 
 /// Where the keys of an election are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,13 +17,12 @@ mod error;
 pub mod freeze;
 mod keys;
 mod reveal;
-mod write_new;
 
 #[cfg(test)]
 mod tests;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 pub use aggregate::{Aggregated, Progress, aggregate};
@@ -34,6 +33,7 @@ pub use reveal::{is_read_by_others, reveal};
 
 use crate::bundle::{BundleError, BundleWriter, Content};
 use crate::election_file::{self, ElectionFile};
+use crate::new_file::{Readers, Unnamed, folder_of};
 
 /// Reads an election file.
 pub fn read_election(path: &Path) -> Result<ElectionFile, FileProtocolError> {
@@ -59,7 +59,7 @@ fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Problem> {
 
 /// Refuses a file to be written into a folder that is not there, before any work is done.
 fn check_folder_of(path: &Path) -> Result<(), FileProtocolError> {
-    let folder = write_new::folder_of(path);
+    let folder = folder_of(path);
     if folder.is_dir() {
         return Ok(());
     }
@@ -72,7 +72,7 @@ fn parts(batches: usize) -> u32 {
     u32::try_from(batches).expect("an election has at most 100,000,000 samples")
 }
 
-/// Writes a bundle part by part, whole or not at all.
+/// Writes a bundle part by part, whole or not at all; a ballot never over another file.
 fn write_bundle(
     path: &Path,
     content: Content,
@@ -85,7 +85,7 @@ fn write_bundle(
         other => io::Error::other(other),
     };
     let mut failure = None;
-    let written = shield::files::write_atomically(path, |to| {
+    let mut fill = |to: &mut dyn Write| {
         let mut writer =
             BundleWriter::new(to, content, &file.digest(), parts(batches)).map_err(system)?;
         for batch in 0..batches {
@@ -98,10 +98,24 @@ fn write_bundle(
             }
         }
         Ok(())
-    });
-    match failure {
-        Some(error) => Err(error),
-        None => {
+    };
+    let written = match content {
+        // Results follow from their seed: written again, they are the same bytes.
+        Content::Results => shield::files::write_atomically(path, |to| fill(to)),
+        Content::Ballot { .. } => Unnamed::fill(path, Readers::Everyone, |file| {
+            let mut to = BufWriter::new(file);
+            fill(&mut to)?;
+            to.flush()
+        })
+        .and_then(|ballot| ballot.name(path)),
+    };
+    match (failure, written) {
+        (Some(error), _) => Err(error),
+        // Somebody was faster.
+        (None, Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Refused { path: path.to_owned(), problem: Problem::BallotExists }.into())
+        }
+        (None, written) => {
             written.map_err(|source| FileProtocolError::Write { path: path.to_owned(), source })
         }
     }

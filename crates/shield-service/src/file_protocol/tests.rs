@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{CryptoRng, RngCore, SeedableRng};
 use shield::backend::{Backend, ClearBackend, MemoryBallotBox, NoKey};
 use shield::{Class, Label, Vote};
 use tempfile::TempDir;
@@ -203,6 +203,52 @@ fn a_ballot_that_changes_while_it_is_needed_is_noticed() {
     assert!(said.contains("amber") && said.contains("has changed"), "{said}");
     fs::write(&path, "short").unwrap();
     assert!(open().unwrap_err().to_string().contains("has changed"));
+}
+
+/// A generator that lets somebody else write a file when it is first asked.
+struct Meanwhile<'a> {
+    rng: StdRng,
+    file: Option<&'a Path>,
+}
+
+impl Meanwhile<'_> {
+    fn asked(&mut self) -> &mut StdRng {
+        if let Some(path) = self.file.take() {
+            fs::write(path, "another").unwrap();
+        }
+        &mut self.rng
+    }
+}
+
+impl RngCore for Meanwhile<'_> {
+    fn next_u32(&mut self) -> u32 {
+        self.asked().next_u32()
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.asked().next_u64()
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        self.asked().fill_bytes(bytes);
+    }
+}
+
+impl CryptoRng for Meanwhile<'_> {}
+
+#[test]
+fn a_ballot_that_appears_meanwhile_is_not_overwritten() {
+    let held = Held::new(6, "X");
+    let out = held.path("ballots/amber");
+    let mut rng = Meanwhile { rng: rng(3), file: Some(&out) };
+    let cast = cast(&held.file, &held.keys.public, "amber", &held.votes[0], &out, &mut rng);
+    let error = cast.expect_err("another ballot");
+    assert!(
+        error.is_bad_input() && error.to_string().contains("there is a file already"),
+        "{error}"
+    );
+    assert_eq!(fs::read(&out).unwrap(), b"another");
+    assert_eq!(fs::read_dir(held.path("ballots")).unwrap().count(), 1, "nothing is left over");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::election_file::ElectionFile;
 use crate::ledger::{Account, Cost, Entry};
 use crate::name::Name;
 use crate::store::{Stage, Stored, StoredBallot, StoredElection, VoterCounts, presence_from_text};
+use crate::turnout::Turnout;
 
 /// What the operator sends: the file, and the hashes of the tokens in the invitations.
 #[derive(Debug, Serialize, Deserialize)]
@@ -402,32 +403,23 @@ fn number(epsilon: Epsilon) -> Value {
 fn voters(setup: &Setup, ballots: &[StoredBallot]) -> Result<VoterCounts, Problem> {
     let file = &setup.file;
     let complete = complete(ballots, setup.backend.batches());
-    let mut counts = vec![0_u32; file.election().samples()];
+    let mut turnout = Turnout::nobody(file.election().samples());
     for ballot in ballots.iter().filter(|ballot| complete.binary_search(&ballot.teacher).is_ok()) {
         let samples = setup.backend.batch(ballot.batch as usize);
         let presence = presence_from_text(samples.len(), &ballot.presence)
             .ok_or_else(|| Problem::internal("a stored presence is damaged"))?;
-        for (place, count) in counts[samples].iter_mut().enumerate() {
-            *count += u32::from(presence.contains(place));
-        }
+        turnout.add(samples, &presence);
     }
     let quorum = file.quorum();
-    let short = counts.iter().filter(|&&count| count < quorum).count();
-    if short > 0 {
+    turnout.with_quorum(quorum).map_err(|short| {
         let detail = format!(
-            "{} of {} teachers have voted, and {short} of {} samples have fewer voters than the quorum of {quorum}; \
+            "{} of {} teachers have voted, and {} of {} samples have fewer voters than the quorum of {quorum}; \
              wait for more ballots",
             complete.len(),
             file.teachers().len(),
-            counts.len(),
+            short.samples,
+            file.election().samples(),
         );
-        return Err(Problem::conflict("quorum", detail)
-            .with("voted", complete.len())
-            .with("quorum", quorum));
-    }
-    let mut voters: BTreeMap<u32, u64> = BTreeMap::new();
-    for count in counts {
-        *voters.entry(count).or_default() += 1;
-    }
-    Ok(voters.into_iter().collect())
+        Problem::conflict("quorum", detail).with("voted", complete.len()).with("quorum", quorum)
+    })
 }

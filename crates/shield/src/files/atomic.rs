@@ -1,8 +1,11 @@
 //! Files that appear whole or not at all.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 /// Writes a file under a temporary name beside it, syncs it, and renames it to its own.
 ///
@@ -11,28 +14,53 @@ pub fn write_atomically(
     path: &Path,
     content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let temporary = beside(path, ".tmp".as_ref())?;
+    let mut writer = BufWriter::new(temporary.as_file());
+    content(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    rename(temporary, path)
+}
+
+/// The same for content that opens its file by name. The temporary name ends as the file's own does, since some tell by
+/// it what to write.
+pub fn write_atomically_by_name(
+    path: &Path,
+    content: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut suffix = OsString::from(".");
+    suffix.push(path.extension().unwrap_or_default());
+    let temporary = beside(path, &suffix)?;
+    content(temporary.path())?;
+    rename(temporary, path)
+}
+
+fn beside(path: &Path, suffix: &OsStr) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".shield-").suffix(".tmp");
+    builder.prefix(".shield-").suffix(suffix);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         // What any newly made file gets: the umask takes its part off.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let temporary = builder.tempfile_in(folder)?;
-    let mut writer = BufWriter::new(temporary.as_file());
-    content(&mut writer)?;
-    writer.flush()?;
-    drop(writer);
+    builder.tempfile_in(folder_of(path))
+}
+
+fn rename(temporary: NamedTempFile, path: &Path) -> io::Result<()> {
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|error| error.error)?;
     // The rename is durable once the folder is; not every system lets a folder be synced.
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+/// The folder that a file is in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }

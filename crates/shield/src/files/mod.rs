@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use atomic::write_atomically;
+pub use atomic::{write_atomically, write_atomically_by_name};
 
 use crate::parameters::{Class, Classes};
 use crate::votes::{Labels, Vote, Votes, VotesBuilder, VotesError};
@@ -96,8 +96,8 @@ enum Packing {
 
 impl Kind {
     fn of(path: &Path) -> Result<Self, FileProblem> {
-        let name =
-            path.file_name().and_then(|name| name.to_str()).unwrap_or("").to_ascii_lowercase();
+        // The end of the name counts, whatever its beginning is written in.
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let (name, packing) = match name.strip_suffix(".gz") {
             Some(name) => (name, Packing::Gzip),
             None => (name.as_str(), Packing::Plain),
@@ -235,16 +235,17 @@ fn read_content(
 /// Whether votes or labels could be written there, as far as the name tells: to be asked before the
 /// work is done, not after.
 pub fn check_target(path: &Path) -> Result<(), FileError> {
-    let checked = Kind::of(path).and_then(|_| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        match folder {
-            Some(folder) if !folder.is_dir() => {
-                Err(FileProblem::NoFolder { folder: folder.to_owned() })
-            }
-            _ => Ok(()),
-        }
-    });
-    checked.map_err(|problem| problem.of(path))
+    Kind::of(path).map_err(|problem| problem.of(path))?;
+    check_folder(path)
+}
+
+/// Whether there is a folder for a file of any kind: to be asked before the work is done, too.
+pub fn check_folder(path: &Path) -> Result<(), FileError> {
+    let folder = atomic::folder_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(FileProblem::NoFolder { folder: folder.to_owned() }.of(path))
 }
 
 /// Writes votes, whole or not at all.

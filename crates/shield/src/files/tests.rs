@@ -231,3 +231,19 @@ fn one_teacher_s_votes_are_a_column_a_row_or_one_of_several_columns() {
     let cube = folder.file("cube.npy", array::<i8>(&[1, 1, 1], &[0]));
     assert!(said(&cube, None).contains("two dimensions"), "{}", said(&cube, None));
 }
+
+#[test]
+fn a_file_that_is_written_by_name_is_whole_or_as_before() {
+    let folder = Folder::new();
+    let path = folder.file("plot.svg", "before");
+    let half = |temporary: &Path| {
+        assert_eq!(temporary.extension(), path.extension());
+        fs::write(temporary, "half")?;
+        Err(io::Error::other("interrupted"))
+    };
+    assert!(write_atomically_by_name(&path, half).is_err());
+    assert_eq!(fs::read(&path).unwrap(), b"before");
+    write_atomically_by_name(&path, |temporary| fs::write(temporary, "after")).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"after");
+    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1, "nothing is left over");
+}

@@ -22,15 +22,18 @@ use crate::parameters::{Epsilon, ParameterError};
 pub struct Noise(f64);
 
 impl Noise {
-    /// That much noise: positive and finite.
+    /// More would cost nothing less, and drown any vote; sums over as much would never end.
+    const MAX: f64 = 1e9;
+
+    /// That much noise: positive, and at most a thousand million votes.
     pub fn new(amount: f64) -> Result<Self, ParameterError> {
-        if amount > 0.0 && amount.is_finite() {
+        if amount > 0.0 && amount <= Self::MAX {
             Ok(Self(amount))
         } else {
             Err(ParameterError {
                 parameter: "the noise",
                 value: amount.to_string(),
-                allowed: "it must be a positive number",
+                allowed: "it must be a positive number, at most 1,000,000,000",
             })
         }
     }

@@ -1,9 +1,12 @@
 //! The figures, each as SVG and PNG: the paper's fronts, right labels against cost, students against cost.
 
+use std::io;
+
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::Color;
+use shield::files::write_atomically_by_name;
 
 use super::curves::{Curves, PaperFront, Place};
 use super::folder::Folder;
@@ -55,18 +58,24 @@ pub(super) fn draw(
 
 /// One figure in both formats. A closure each, since the two backends are different types.
 fn save<'a>(
-    folder: &'a Folder,
+    folder: &Folder,
     name: &str,
     size: (u32, u32),
     svg: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Outcome<SVGBackend<'a>>,
     png: impl FnOnce(&DrawingArea<BitMapBackend<'_>, Shift>) -> Outcome<BitMapBackend<'a>>,
 ) -> Result<(), Failure> {
     plot::register_letters();
-    let failed = |error: String| Failure::failed(format!("cannot draw {name}: {error}"));
-    let path = folder.path(&format!("{name}.svg"));
-    svg(&SVGBackend::new(&path, size).into_drawing_area()).map_err(|e| failed(e.to_string()))?;
-    let path = folder.path(&format!("{name}.png"));
-    png(&BitMapBackend::new(&path, size).into_drawing_area()).map_err(|e| failed(e.to_string()))
+    let other = |error: String| io::Error::other(error);
+    let drawn = write_atomically_by_name(&folder.path(&format!("{name}.svg")), |path| {
+        svg(&SVGBackend::new(path, size).into_drawing_area()).map_err(|e| other(e.to_string()))
+    });
+    let drawn = drawn.and_then(|()| {
+        write_atomically_by_name(&folder.path(&format!("{name}.png")), |path| {
+            let area = BitMapBackend::new(path, size).into_drawing_area();
+            png(&area).map_err(|e| other(e.to_string()))
+        })
+    });
+    drawn.map_err(|error| Failure::failed(format!("cannot draw {name}: {error}")))
 }
 
 /// A chart with the axes that all figures share.

@@ -95,7 +95,7 @@ struct CommonArgs {
     #[arg(long, value_name = "FILE")]
     votes: Option<PathBuf>,
 
-    /// Decides teachers, splits, draws and first weights
+    /// Decides teachers, splits, draws and first weights: the labels of an experiment can be repeated, so they are not private
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
