@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use axum::Router;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -59,6 +59,9 @@ pub const OPENAPI: &str = include_str!("openapi.json");
 
 /// Largest body of a request that is not an upload.
 const SMALL_BODY: usize = 16 << 20;
+
+/// Largest body of a request without a bearer token: a form with a token in it, which has 71 bytes.
+const OPEN_BODY: usize = 1 << 10;
 
 /// How the server is to run.
 #[derive(Clone, Debug)]
@@ -225,11 +228,11 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
     // Who has no token learns nothing about what else is wrong with a request.
     let guard = middleware::from_fn_with_state(Arc::clone(&service), caller::admit);
     let guarded = routes::guarded().router.fallback(nothing_here).layer(guard);
-    routes::open()
-        .router
-        .merge(guarded)
+    // What anybody may send is not worth more memory than a token takes; the narrower limit is the one that counts.
+    let open = routes::open().router.layer(DefaultBodyLimit::max(OPEN_BODY));
+    open.merge(guarded)
         .method_not_allowed_fallback(not_allowed)
-        .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
+        .layer(DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_mins(2)))

@@ -119,6 +119,16 @@ fn other_tokens_do_not_open_the_page() {
     assert!(start.elapsed() >= 6 * super::DELAY);
 }
 
+/// Whoever has no token could otherwise make the server hold 16 MiB for each connection.
+#[test]
+fn a_form_much_longer_than_a_token_is_not_read() {
+    let server = Running::start();
+    let padded = |bytes: usize| format!("{}{}", server.operator.secret(), "+".repeat(bytes));
+    assert_eq!(sign_in(&server, &padded(100), &[]).status(), 303, "spaces at the end do no harm");
+    let answer = sign_in(&server, &padded(2 << 10), &[]);
+    assert_eq!((answer.status().as_u16(), header(&answer, "set-cookie")), (401, ""));
+}
+
 #[test]
 fn forms_from_elsewhere_are_refused() {
     let server = Running::start();
