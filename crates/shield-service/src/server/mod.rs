@@ -291,7 +291,7 @@ async fn observe(
     next: Next,
 ) -> Response {
     let start = Instant::now();
-    let method = request.method().to_string();
+    let method = metrics::method(request.method());
     let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
     let response = next.run(request).await;
     let status = response.status().as_u16();

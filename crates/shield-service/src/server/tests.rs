@@ -248,6 +248,27 @@ fn refusals_are_problems_with_an_id() {
     }
 }
 
+/// The lines of one counter, each with its labels.
+fn series(server: &Running, counter: &str) -> Vec<String> {
+    let answer = server.send("GET", "/metrics", &[("authorization", &server.bearer())], "");
+    let lines = answer.body().lines().filter(|line| line.starts_with(counter));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn methods_of_the_callers_choosing_do_not_grow_the_metrics() {
+    let server = Running::start();
+    for number in 0..100 {
+        assert_eq!(server.send(&format!("ODD{number}"), "/healthz", &[], "").status(), 401);
+    }
+    let odd: Vec<String> = series(&server, "shield_requests_total")
+        .into_iter()
+        .filter(|line| !line.contains("method=\"GET\""))
+        .collect();
+    assert_eq!(odd.len(), 1, "{odd:?}");
+    assert!(odd[0].contains("method=\"other\"") && odd[0].ends_with(" 100"), "{odd:?}");
+}
+
 /// An election on which the first `voters` teachers have voted, with files that no engine would read.
 pub(super) async fn election(service: &Service, text: &str, voters: u32) -> Name {
     let file = ElectionFile::parse(text).unwrap();
