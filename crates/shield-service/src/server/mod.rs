@@ -27,8 +27,8 @@ use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
+use axum_server::{Handle, Server};
 use jiff::Timestamp;
 use serde::Serialize;
 use shield_bfv::BfvBackend;
@@ -63,6 +63,9 @@ const SMALL_BODY: usize = 16 << 20;
 /// Largest body of a request without a bearer token: a form with a token in it, which has 71 bytes.
 const OPEN_BODY: usize = 1 << 10;
 
+/// How long a caller may take for the headers of a request, the first and every other.
+const HEADER_PATIENCE: Duration = Duration::from_secs(10);
+
 /// How the server is to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -87,7 +90,10 @@ pub enum ServeError {
     /// Another server has the data folder.
     #[error("{}: another server is running on this data folder; stop it first", .0.display())]
     Locked(PathBuf),
-    /// The network, or the certificate.
+    /// The certificate, or its key.
+    #[error(transparent)]
+    Certificate(#[from] tls::CertificateError),
+    /// The network, or the data folder.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -309,27 +315,20 @@ pub async fn serve(
     certificate: Option<tls::Certificate>,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
-    // Only the first call in a process installs; the others find it there.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     listener.set_nonblocking(true)?;
+    let tls = certificate.as_ref().map(tls::Certificate::config).transpose()?;
     let handle: Handle<SocketAddr> = Handle::new();
     service.page.tls.store(certificate.is_some(), Ordering::Relaxed);
     let worker = tokio::spawn(aggregation::run(Arc::clone(&service)));
     let application = router(Arc::clone(&service)).into_make_service();
     let answer = async {
-        let Some(certificate) = certificate else {
-            let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
-            be_patient(server.http_builder());
-            return server.serve(application).await;
+        let Some(tls) = tls else {
+            let server = axum_server::from_tcp(listener)?.handle(handle.clone());
+            return be_patient(server).serve(application).await;
         };
-        let config = RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
-        let config = config.map_err(|error| {
-            let chain = certificate.chain.display();
-            io::Error::new(error.kind(), format!("{chain}: {error}; give a PEM chain and its key"))
-        })?;
-        let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
-        be_patient(server.http_builder());
-        server.serve(application).await
+        let tls = RustlsConfig::from_config(Arc::new(tls));
+        let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle.clone());
+        be_patient(server).serve(application).await
     };
     tokio::pin!(answer);
     let answered = tokio::select! {
@@ -348,12 +347,14 @@ pub async fn serve(
     Ok(answered?)
 }
 
-/// Callers who send their headers too slowly are sent away.
-fn be_patient(
-    builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>,
-) {
-    builder
+/// Callers who send their headers too slowly are sent away. That holds for HTTP/1 alone, and only if hyper need not find
+/// out first which version it is.
+fn be_patient<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
+    let mut server = server.http1_only();
+    server
+        .http_builder()
         .http1()
         .timer(hyper_util::rt::TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(10));
+        .header_read_timeout(HEADER_PATIENCE);
+    server
 }

@@ -1,7 +1,9 @@
 //! The server from outside: over a socket, with and without tokens.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,8 +13,10 @@ use serde_json::Value;
 use shield::backend::Presence;
 use tempfile::TempDir;
 use ureq::http::{Request, Response};
+use ureq::tls::{RootCerts, TlsConfig};
 
-use super::{NewElection, OPENAPI, Service, Settings, Status, routes, serve};
+use super::tls::{Certificate, self_signed};
+use super::{HEADER_PATIENCE, NewElection, OPENAPI, Service, Settings, Status, routes, serve};
 use crate::credentials::{Role, Token};
 use crate::election_file::ElectionFile;
 use crate::ledger::Budget;
@@ -24,12 +28,23 @@ pub(super) struct Running {
     pub(super) service: Arc<Service>,
     pub(super) address: String,
     pub(super) operator: Token,
+    pub(super) folder: TempDir,
+    /// The certificate, PEM, if it speaks TLS.
+    pem: Option<String>,
     runtime: tokio::runtime::Runtime,
-    _folder: TempDir,
 }
 
 impl Running {
     pub(super) fn start() -> Self {
+        Self::start_with(|_| None)
+    }
+
+    /// The same, with a self-signed certificate.
+    pub(super) fn start_tls() -> Self {
+        Self::start_with(|folder| Some(self_signed(folder).unwrap()))
+    }
+
+    fn start_with(certificate: impl FnOnce(&Path) -> Option<Certificate>) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings {
@@ -44,8 +59,17 @@ impl Running {
         runtime.block_on(service.add_operator(&operator.hash())).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        runtime.spawn(serve(Arc::clone(&service), listener, None, std::future::pending()));
-        Self { service, address, operator, runtime, _folder: folder }
+        let certificate = certificate(folder.path());
+        let chain = certificate.as_ref().map(|certificate| &certificate.chain);
+        let pem = chain.map(|chain| std::fs::read_to_string(chain).unwrap());
+        runtime.spawn(serve(Arc::clone(&service), listener, certificate, std::future::pending()));
+        Self { service, address, operator, folder, pem, runtime }
+    }
+
+    /// The server's address as a browser shows it.
+    pub(super) fn origin(&self) -> String {
+        let scheme = if self.pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
     }
 
     pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
@@ -60,14 +84,19 @@ impl Running {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Response<String> {
+        let mut tls = TlsConfig::builder();
+        if let Some(pem) = &self.pem {
+            let root = ureq::tls::Certificate::from_pem(pem.as_bytes()).unwrap();
+            tls = tls.root_certs(RootCerts::new_with_certs(&[root]));
+        }
         let config = ureq::Agent::config_builder()
+            .tls_config(tls.build())
             .http_status_as_error(false)
             .max_redirects(0)
             .allow_non_standard_methods(true)
             .timeout_global(Some(Duration::from_secs(20)))
             .build();
-        let mut request =
-            Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.origin()));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -246,6 +275,74 @@ fn refusals_are_problems_with_an_id() {
         assert!(!problem["detail"].as_str().unwrap().is_empty(), "{about}");
         assert!(problem["type"].as_str().unwrap().starts_with("urn:shield:problem:"), "{about}");
     }
+}
+
+/// A TLS client as browsers are: it would rather speak HTTP/2.
+fn browser(server: &Running) -> rustls::StreamOwned<rustls::ClientConnection, TcpStream> {
+    use rustls::pki_types::pem::PemObject;
+    let mut roots = rustls::RootCertStore::empty();
+    let pem = server.pem.as_ref().unwrap();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let name = "localhost".try_into().unwrap();
+    let mut connection = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(2 * HEADER_PATIENCE)).unwrap();
+    connection.complete_io(&mut stream).unwrap();
+    rustls::StreamOwned::new(connection, stream)
+}
+
+#[test]
+fn browsers_that_offer_http_2_get_http_1() {
+    let server = Running::start_tls();
+    assert_eq!(browser(&server).conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+    // Nor does it listen to those who begin with it unasked.
+    let plain = Running::start();
+    let mut stream = TcpStream::connect(&plain.address).unwrap();
+    stream.set_read_timeout(Some(2 * HEADER_PATIENCE)).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "), "{answer:?}");
+}
+
+/// The limit on headers once began to count only after hyper had seen by which version they would come.
+#[test]
+fn who_says_nothing_is_sent_away() {
+    let (plain, tls) = (Running::start(), Running::start_tls());
+    let open = |start: &[u8]| {
+        let mut stream = TcpStream::connect(&plain.address).unwrap();
+        stream.set_read_timeout(Some(2 * HEADER_PATIENCE)).unwrap();
+        stream.write_all(start).unwrap();
+        stream
+    };
+    let mut silent: Vec<(&str, Box<dyn Read + Send>)> = vec![
+        ("nothing", Box::new(open(b""))),
+        ("a letter that begins HTTP/2", Box::new(open(b"P"))),
+        ("half a request", Box::new(open(b"GET / HTTP/1.1\r\nhost:"))),
+        ("nothing after the handshake", Box::new(browser(&tls))),
+    ];
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for (what, stream) in &mut silent {
+            scope.spawn(move || {
+                let mut answer = Vec::new();
+                // Hung up on: an end, or a reset. Not our own patience.
+                let ended = stream.read_to_end(&mut answer);
+                let waited = ended.is_err_and(|error| {
+                    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+                });
+                assert!(!waited, "{what}: still connected after {:?}", start.elapsed());
+            });
+        }
+    });
+    assert!(start.elapsed() < HEADER_PATIENCE + Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 /// The lines of one counter, each with its labels.

@@ -1,9 +1,15 @@
 //! Certificates: the operator's own, or a self-signed pair for trying things out.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use thiserror::Error;
 
 use crate::private;
 
@@ -14,6 +20,49 @@ pub struct Certificate {
     pub chain: PathBuf,
     /// The private key, PEM.
     pub key: PathBuf,
+}
+
+/// A certificate or key that cannot be used.
+#[derive(Debug, Error)]
+#[error("{}: {problem}", path.display())]
+pub struct CertificateError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl Certificate {
+    /// Reads both files: what TLS needs to speak HTTP/1.1 in their name.
+    ///
+    /// Not HTTP/2: its requests carry no `Host`, by which the page tells its own forms from another site's, and hyper
+    /// waits for its headers without a limit.
+    pub fn config(&self) -> Result<ServerConfig, CertificateError> {
+        let wrong =
+            |path: &Path, problem: String| CertificateError { path: path.to_owned(), problem };
+        let read = |path: &Path| fs::read(path).map_err(|error| wrong(path, error.to_string()));
+        let chain: Result<Vec<CertificateDer>, _> =
+            CertificateDer::pem_slice_iter(&read(&self.chain)?).collect();
+        let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or_else(|| {
+            wrong(&self.chain, "there is no certificate chain in it; give one as PEM".to_owned())
+        })?;
+        let key = PrivateKeyDer::from_pem_slice(&read(&self.key)?).map_err(|_| {
+            wrong(&self.key, "there is no private key in it; give one as PEM".to_owned())
+        })?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong(&self.chain, error.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| {
+                let chain = self.chain.display();
+                wrong(
+                    &self.key,
+                    format!("it does not go with {chain}: {error}; give the chain's own key"),
+                )
+            })?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
 }
 
 /// A self-signed pair for `localhost` and 127.0.0.1 in a folder: the one of last time, or a new one.

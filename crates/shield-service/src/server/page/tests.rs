@@ -7,12 +7,8 @@ use ureq::http::Response;
 use crate::credentials::Role;
 use crate::server::tests::{Running, header, token};
 
-fn origin(server: &Running) -> String {
-    format!("http://{}", server.address)
-}
-
 fn sign_in(server: &Running, token: &str, more: &[(&str, &str)]) -> Response<String> {
-    let origin = origin(server);
+    let origin = server.origin();
     let form = ("content-type", "application/x-www-form-urlencoded");
     let headers = [&[("origin", &*origin), form], more].concat();
     server.send("POST", "/session", &headers, &format!("token={token}"))
@@ -64,7 +60,7 @@ fn the_operator_gets_in_and_out() {
     let again = server.send("GET", "/", &[("cookie", &cookie)], "");
     assert!(!header(&again, "content-security-policy").contains(nonce));
 
-    let origin = origin(&server);
+    let origin = server.origin();
     let from_elsewhere = [("cookie", &*cookie), ("origin", "https://evil.example")];
     assert_eq!(server.send("POST", "/session/end", &from_elsewhere, "").status(), 403);
     assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
@@ -77,18 +73,27 @@ fn the_operator_gets_in_and_out() {
 
 #[test]
 fn over_tls_the_cookie_is_bound_to_it() {
+    let server = Running::start_tls();
+    let answer = sign_in(&server, server.operator.secret(), &[]);
+    assert_eq!(answer.status(), 303);
+    let set = header(&answer, "set-cookie");
+    assert!(set.starts_with("__Host-shield=") && set.contains("; Secure"), "{set}");
+    let cookie = cookie(&answer);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
+    let plain = cookie.replace("__Host-", "");
+    assert_eq!(server.send("GET", "/", &[("cookie", &plain)], "").status(), 401);
+}
+
+#[test]
+fn behind_a_proxy_that_speaks_tls_the_cookie_is_bound_to_it() {
     let server = Running::start();
-    // As a proxy on the same machine says it.
     let proxy = ("x-forwarded-proto", "https");
     let answer = sign_in(&server, server.operator.secret(), &[proxy]);
     let set = header(&answer, "set-cookie");
     assert!(set.starts_with("__Host-shield=") && set.contains("; Secure"), "{set}");
     let cookie = cookie(&answer);
     assert_eq!(server.send("GET", "/", &[("cookie", &cookie), proxy], "").status(), 200);
-    server.service.page.tls.store(true, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
-    let plain = cookie.replace("__Host-", "");
-    assert_eq!(server.send("GET", "/", &[("cookie", &plain)], "").status(), 401);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 401);
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn a_form_much_longer_than_a_token_is_not_read() {
 #[test]
 fn forms_from_elsewhere_are_refused() {
     let server = Running::start();
-    let here = origin(&server);
+    let here = server.origin();
     let body = format!("token={}", server.operator.secret());
     let form = ("content-type", "application/x-www-form-urlencoded");
     for headers in [
