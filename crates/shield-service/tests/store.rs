@@ -4,10 +4,13 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use shield::Seed;
 use shield::backend::Presence;
 use shield_service::credentials::{Role, TokenHash};
+use shield_service::ledger::Budget;
+use shield_service::server::{ServeError, Service, Settings};
 use shield_service::store::{Stage, Store, StoreError, Stored, StoredBallot, VoterCounts};
 use shield_service::{ElectionFile, Name};
 use support::postgres::Cluster;
@@ -28,7 +31,20 @@ impl Place {
     }
 
     async fn open(&self) -> Store {
-        Store::open(self.folder.path(), self.database.as_deref()).await.unwrap()
+        let store = Store::open(self.folder.path(), self.database.as_deref()).await.unwrap();
+        store.sweep().await.unwrap();
+        store
+    }
+
+    /// What a server on these would be told.
+    fn settings(&self) -> Settings {
+        Settings {
+            data: self.folder.path().to_owned(),
+            database: self.database.clone(),
+            budget: Budget::default(),
+            uploads: 1,
+            patience: Duration::from_secs(1),
+        }
     }
 }
 
@@ -69,6 +85,8 @@ on_both![
     nothing_is_accepted_after_the_freeze,
     the_same_ballot_at_once_is_stored_once,
     stores_may_open_at_once,
+    folder_and_data_base_belong_together,
+    folders_without_a_name_are_taken_on,
 ];
 
 fn file_of(name: &str, group: &str, teachers: u32) -> ElectionFile {
@@ -530,4 +548,67 @@ async fn stores_may_open_at_once(place: Place) {
     for opening in openings {
         opening.await.unwrap().unwrap();
     }
+}
+
+/// Whether a server opens, and if not, why.
+async fn opens(settings: &Settings) -> Result<(), ServeError> {
+    Service::open(settings).await.map(drop)
+}
+
+/// A restart that forgets `--database` must not begin anew with whole budgets, and two folders with one data base must
+/// not be two servers.
+async fn folder_and_data_base_belong_together(place: Place) {
+    let settings = place.settings();
+    opens(&settings).await.unwrap();
+    opens(&settings).await.unwrap();
+    let sqlite =
+        format!("sqlite://{}?mode=rwc", place.folder.path().join("shield.sqlite").display());
+    let here = place.database.clone().unwrap_or(sqlite);
+    let elsewhere = tempfile::tempdir().unwrap();
+
+    let file = std::fs::read(place.folder.path().join("identity")).unwrap();
+    let other = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
+    let slip = opens(&Settings { database: Some(other), ..settings.clone() }).await;
+    let Err(error @ ServeError::OtherDatabase(_)) = slip else { panic!("{slip:?}") };
+    assert!(error.is_bad_input() && error.to_string().contains("--database of last time"));
+
+    let data = elsewhere.path().join("data");
+    let second = Settings { data: data.clone(), database: Some(here), ..settings.clone() };
+    let slip = opens(&second).await;
+    let Err(error @ ServeError::OtherFolder(_)) = slip else { panic!("{slip:?}") };
+    assert!(error.is_bad_input());
+    assert!(!data.join("identity").exists(), "the second folder stays nobody's");
+
+    // Neither of them harmed the pair.
+    opens(&settings).await.unwrap();
+    assert_eq!(std::fs::read(place.folder.path().join("identity")).unwrap(), file);
+    // A crash before the last rename: the next start goes on.
+    let (name, draft) =
+        (place.folder.path().join("identity"), place.folder.path().join("identity.new"));
+    std::fs::rename(&name, &draft).unwrap();
+    opens(&settings).await.unwrap();
+    assert!(name.exists() && !draft.exists());
+    // A folder that lost its name is not taken for another's.
+    std::fs::remove_file(&name).unwrap();
+    assert!(matches!(opens(&settings).await, Err(ServeError::OtherFolder(_))));
+}
+
+/// Earlier releases wrote no name: theirs are taken on, if folder and data base know the same elections.
+async fn folders_without_a_name_are_taken_on(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    drop(store);
+    let settings = place.settings();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let empty = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
+    let slip = opens(&Settings { database: Some(empty), ..settings.clone() }).await;
+    assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
+    let folder = place.folder.path().join("elections").join(name.as_str());
+    let hidden = elsewhere.path().join("hidden");
+    std::fs::rename(&folder, &hidden).unwrap();
+    let slip = opens(&settings).await;
+    assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
+    std::fs::rename(&hidden, &folder).unwrap();
+    opens(&settings).await.unwrap();
+    opens(&settings).await.unwrap();
 }

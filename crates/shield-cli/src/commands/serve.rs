@@ -14,7 +14,7 @@ use shield_service::client::Invitation;
 use shield_service::credentials::{Role, Token};
 use shield_service::ledger::Budget;
 use shield_service::server::tls::{self, Certificate};
-use shield_service::server::{ServeError, Service, Settings, serve};
+use shield_service::server::{Service, Settings, serve};
 use tracing_subscriber::EnvFilter;
 
 use crate::console;
@@ -109,8 +109,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             patience: Duration::from_secs(20),
         };
         let service = Service::open(&settings).await.map_err(|error| match error {
-            ServeError::Locked(_) => Failure::bad_input(error),
-            _ => Failure::failed(format!("{}: {error}", args.data.display())),
+            error if error.is_bad_input() => Failure::bad_input(error),
+            error => Failure::failed(format!("{}: {error}", args.data.display())),
         })?;
         let operator = operator(args, &url, certificate.as_ref())?;
         service.add_operator(&operator.token.hash()).await.map_err(Failure::failed)?;

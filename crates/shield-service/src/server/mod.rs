@@ -2,6 +2,7 @@
 
 mod caller;
 mod elections;
+mod identity;
 mod metrics;
 mod objects;
 mod page;
@@ -90,12 +91,31 @@ pub enum ServeError {
     /// Another server has the data folder.
     #[error("{}: another server is running on this data folder; stop it first", .0.display())]
     Locked(PathBuf),
+    /// The data folder was used with another data base.
+    #[error("{}: this folder belongs to another data base; give the --database of last time", .0.display())]
+    OtherDatabase(PathBuf),
+    /// The data base was used with another data folder.
+    #[error("{}: the data base belongs to another folder; give the --data of last time, or an empty data base", .0.display())]
+    OtherFolder(PathBuf),
     /// The certificate, or its key.
     #[error(transparent)]
     Certificate(#[from] tls::CertificateError),
     /// The network, or the data folder.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl ServeError {
+    /// Whether it is for the one who started the server to mend: what was given does not go together.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Locked(_)
+            | Self::OtherDatabase(_)
+            | Self::OtherFolder(_)
+            | Self::Certificate(_) => true,
+            Self::Store(_) | Self::Io(_) => false,
+        }
+    }
 }
 
 /// An election and its engine, ready to use.
@@ -139,12 +159,14 @@ pub struct Service {
 impl Service {
     /// Opens the store.
     pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
-        // The lock comes first: opening the store sweeps up what looks left over, and what another server is
-        // receiving right now looks just like that.
+        // The lock comes first: sweeping takes away what looks left over, and what another server is receiving right now
+        // looks just like that. So does everything, to a data base that is another folder's.
         private::make_folder(&settings.data)?;
         let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
         let store = Store::open(&settings.data, settings.database.as_deref()).await?;
+        identity::bind(&settings.data, &store).await?;
+        store.sweep().await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Arc::new(Self {
             store,

@@ -99,6 +99,15 @@ impl Folder {
         }
     }
 
+    /// The names of the elections that have files.
+    pub(super) fn elections(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.0.join("elections")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
     pub(super) fn incoming(&self) -> io::Result<Incoming> {
         let file = NamedTempFile::new_in(self.temporary())?;
         Ok(Incoming { file, hasher: blake3::Hasher::new(), bytes: 0 })

@@ -13,6 +13,7 @@ mod ballots;
 mod closing;
 mod elections;
 mod files;
+mod identity;
 mod records;
 mod schema;
 
@@ -43,7 +44,8 @@ pub struct Store {
 impl Store {
     /// Opens the store, and makes it if it is not there.
     ///
-    /// `database` is a PostgreSQL URL; without one, SQLite in the data folder.
+    /// `database` is a PostgreSQL URL; without one, SQLite in the data folder. Whether the two belong together is for
+    /// the caller to find out, before [`Store::sweep`].
     pub async fn open(data: &Path, database: Option<&str>) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let folder = Folder::open(data)?;
@@ -71,13 +73,11 @@ impl Store {
             .connect(&url)
             .await?;
         schema::migrate(&mut *pool.acquire().await?).await?;
-        let store = Self { pool, folder };
-        store.sweep().await?;
-        Ok(store)
+        Ok(Self { pool, folder })
     }
 
     /// Removes files that a crash left without a row.
-    async fn sweep(&self) -> Result<(), StoreError> {
+    pub async fn sweep(&self) -> Result<(), StoreError> {
         for election in self.elections().await? {
             let name = election.file.name();
             let mut known = Vec::new();
