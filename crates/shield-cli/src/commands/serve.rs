@@ -14,7 +14,7 @@ use shield_service::client::Invitation;
 use shield_service::credentials::{Role, Token};
 use shield_service::ledger::Budget;
 use shield_service::server::tls::{self, Certificate};
-use shield_service::server::{Service, Settings, serve};
+use shield_service::server::{ServeError, Service, Settings, serve};
 use tracing_subscriber::EnvFilter;
 
 use crate::console;
@@ -73,6 +73,10 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "FILE", default_value = "operator.toml")]
     operator: PathBuf,
 
+    /// Make another operator, with an invitation of its own
+    #[arg(long)]
+    new_operator: bool,
+
     /// How many uploads are taken at once; others are asked to come back
     #[arg(long, value_name = "N", default_value_t = 32)]
     uploads: usize,
@@ -112,11 +116,17 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             error if error.is_bad_input() => Failure::bad_input(error),
             error => Failure::failed(format!("{}: {error}", args.data.display())),
         })?;
-        let operator = operator(args, &url, certificate.as_ref())?;
-        service.add_operator(&operator.token.hash()).await.map_err(Failure::failed)?;
+        match operator(args, &url, certificate.as_ref(), service.has_operator().await?)? {
+            Some(operator) => {
+                service.add_operator(&operator.token.hash()).await?;
+                console::note(&format!("operator's invitation: {}", args.operator.display()));
+            }
+            None => console::note(
+                "the operator's invitation is elsewhere; --new-operator makes another",
+            ),
+        }
         console::note(&format!("shield serves at {url}, data in {}", args.data.display()));
-        console::note(&format!("operator's invitation: {}", args.operator.display()));
-        serve(service, listener, certificate, stop()).await.map_err(Failure::failed)
+        Ok(serve(service, listener, certificate, stop()).await?)
     })
 }
 
@@ -148,15 +158,33 @@ fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
     }
 }
 
-/// The operator's invitation: the one of last time, or a new one.
+/// The operator's invitation: the one of last time, or a new one for the first operator, or for one more if that is
+/// asked for. None if the invitation was moved to where it is safe, as it should be.
 fn operator(
     args: &ServeArgs,
     url: &str,
     certificate: Option<&Certificate>,
-) -> Result<Invitation, Failure> {
+    is_known: bool,
+) -> Result<Option<Invitation>, Failure> {
     let path: &Path = &args.operator;
+    let shown = path.display();
     if path.exists() {
-        return Ok(Invitation::read(path)?);
+        if args.new_operator {
+            return Err(Failure::bad_input(format!(
+                "{shown}: this invitation is there already; name another file with --operator"
+            )));
+        }
+        let invitation = Invitation::read_file(path)?;
+        if invitation.role != Role::Operator.name() {
+            return Err(Failure::bad_input(format!(
+                "{shown}: this is an invitation for the {}; give the operator's with --operator",
+                invitation.role
+            )));
+        }
+        return Ok(Some(invitation));
+    }
+    if is_known && !args.new_operator {
+        return Ok(None);
     }
     // A certificate of the operator's own is signed by an authority that clients know; only ours is not.
     let pem = match certificate {
@@ -167,10 +195,15 @@ fn operator(
     };
     let token = Token::random(&mut OsRng.unwrap_err());
     let invitation = Invitation::new(url, &Role::Operator, None, pem.as_deref(), token);
-    invitation
-        .write(path)
-        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
-    Ok(invitation)
+    invitation.write(path).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
+    Ok(Some(invitation))
+}
+
+/// What the server cannot start with is input; everything else failed on the way.
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
+    }
 }
 
 /// Lines for people on a terminal, JSON for everything else. `RUST_LOG` chooses what.

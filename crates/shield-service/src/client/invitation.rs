@@ -70,20 +70,26 @@ impl Invitation {
         }
     }
 
-    /// Reads an invitation. The token in the environment, if there is one, counts instead of the file's.
+    /// Reads the caller's own invitation. The token in the environment, if there is one, counts instead of the file's.
     pub fn read(path: &Path) -> Result<Self, InvitationError> {
+        Self::read_with(path, std::env::var(TOKEN_VARIABLE).ok())
+    }
+
+    /// Reads anybody's invitation as it was written: the token in the environment is the caller's own.
+    pub fn read_file(path: &Path) -> Result<Self, InvitationError> {
+        Self::read_with(path, None)
+    }
+
+    fn read_with(path: &Path, token: Option<String>) -> Result<Self, InvitationError> {
         let refuse = |problem: String| InvitationError { path: path.to_owned(), problem };
         let text = fs::read_to_string(path).map_err(|error| {
             refuse(format!("{error}; give the invitation file that you got from the operator"))
         })?;
         let written: Written = toml::from_str(&text)
             .map_err(|error| refuse(format!("not an invitation: {}", error.message())))?;
-        let token = match std::env::var(TOKEN_VARIABLE) {
-            Ok(token) => token,
-            Err(_) => written.token.ok_or_else(|| {
-                refuse(format!("it has no token; add it, or set {TOKEN_VARIABLE}"))
-            })?,
-        };
+        let token = token.or(written.token).ok_or_else(|| {
+            refuse(format!("it has no token; add it, or set {TOKEN_VARIABLE} if it is yours"))
+        })?;
         let token = token.trim().parse().map_err(|error| refuse(format!("{error}")))?;
         if !written.server.starts_with("https://") && !written.server.starts_with("http://") {
             return Err(refuse(format!("`{}` must start with https://", written.server)));
@@ -149,6 +155,9 @@ mod tests {
         assert_eq!(read.certificate.as_deref(), Some(pem));
         assert_eq!((read.election, read.teacher), (written.election, written.teacher));
         assert!(!format!("{:?}", read.token).contains("shield_"));
+        let own = Token::random(&mut StdRng::seed_from_u64(2));
+        let read = Invitation::read_with(&path, Some(own.secret().to_owned())).unwrap();
+        assert_eq!(read.token, own, "the caller's own token counts");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

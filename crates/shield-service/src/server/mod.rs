@@ -97,6 +97,11 @@ pub enum ServeError {
     /// The data base was used with another data folder.
     #[error("{}: the data base belongs to another folder; give the --data of last time, or an empty data base", .0.display())]
     OtherFolder(PathBuf),
+    /// A token that is somebody else's.
+    #[error(
+        "the token that was to make the {0} has another role already; give an invitation of the {0}'s own"
+    )]
+    OtherRole(&'static str),
     /// The certificate, or its key.
     #[error(transparent)]
     Certificate(#[from] tls::CertificateError),
@@ -112,6 +117,7 @@ impl ServeError {
             Self::Locked(_)
             | Self::OtherDatabase(_)
             | Self::OtherFolder(_)
+            | Self::OtherRole(_)
             | Self::Certificate(_) => true,
             Self::Store(_) | Self::Io(_) => false,
         }
@@ -187,13 +193,27 @@ impl Service {
     }
 
     /// Lets the bearer of a token run the server.
-    pub async fn add_operator(&self, token: &TokenHash) -> Result<(), StoreError> {
-        self.store.add_token(token, &Role::Operator).await
+    pub async fn add_operator(&self, token: &TokenHash) -> Result<(), ServeError> {
+        self.add(token, &Role::Operator).await
     }
 
     /// Lets the bearer of a token read the metrics.
-    pub async fn add_monitor(&self, token: &TokenHash) -> Result<(), StoreError> {
-        self.store.add_token(token, &Role::Monitor).await
+    pub async fn add_monitor(&self, token: &TokenHash) -> Result<(), ServeError> {
+        self.add(token, &Role::Monitor).await
+    }
+
+    /// A token that is in use keeps its role, and then it is not the one that was meant.
+    async fn add(&self, token: &TokenHash, wanted: &Role) -> Result<(), ServeError> {
+        self.store.add_token(token, wanted).await?;
+        match self.store.role(token).await? {
+            Some(role) if role == *wanted => Ok(()),
+            _ => Err(ServeError::OtherRole(wanted.name())),
+        }
+    }
+
+    /// Whether anybody may run the server.
+    pub async fn has_operator(&self) -> Result<bool, ServeError> {
+        Ok(self.store.has_role(&Role::Operator).await?)
     }
 
     pub(crate) async fn setup(&self, name: &Name) -> Result<Arc<Setup>, Problem> {

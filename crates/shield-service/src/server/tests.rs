@@ -16,7 +16,9 @@ use ureq::http::{Request, Response};
 use ureq::tls::{RootCerts, TlsConfig};
 
 use super::tls::{Certificate, self_signed};
-use super::{HEADER_PATIENCE, NewElection, OPENAPI, Service, Settings, Status, routes, serve};
+use super::{
+    HEADER_PATIENCE, NewElection, OPENAPI, ServeError, Service, Settings, Status, routes, serve,
+};
 use crate::credentials::{Role, Token};
 use crate::election_file::ElectionFile;
 use crate::ledger::Budget;
@@ -343,6 +345,24 @@ fn who_says_nothing_is_sent_away() {
         }
     });
     assert!(start.elapsed() < HEADER_PATIENCE + Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_token_of_another_role_makes_no_operator() {
+    let server = Running::start();
+    server.wait(async {
+        let service = &server.service;
+        assert!(service.has_operator().await.unwrap());
+        service.add_operator(&server.operator.hash()).await.unwrap();
+        service.add_monitor(&token(1).hash()).await.unwrap();
+        let refused = service.add_operator(&token(1).hash()).await;
+        let Err(error @ ServeError::OtherRole("operator")) = refused else { panic!("{refused:?}") };
+        assert!(error.is_bad_input());
+        assert!(matches!(
+            service.add_monitor(&server.operator.hash()).await,
+            Err(ServeError::OtherRole("monitor"))
+        ));
+    });
 }
 
 /// The lines of one counter, each with its labels.

@@ -42,6 +42,16 @@ impl Store {
         Ok(Some(role))
     }
 
+    /// Whether any token has a role that belongs to no election.
+    pub async fn has_role(&self, role: &Role) -> Result<bool, StoreError> {
+        let bearers: i64 =
+            sqlx::query_scalar("SELECT COUNT(*) FROM tokens WHERE role = $1 AND election IS NULL")
+                .bind(role.name())
+                .fetch_one(&self.pool)
+                .await?;
+        Ok(bearers > 0)
+    }
+
     /// Creates an election, with its tokens and its place in the ledger. All or nothing.
     ///
     /// Creating the very same again, with the same tokens, changes nothing and gives [`Stored::Again`].
