@@ -153,9 +153,10 @@ async fn prepare(folder: &Path) {
 async fn people_who_run_the_server_see_how_it_goes() {
     let Some(browser) = Browser::start().await else { return };
     let folder = tempfile::tempdir().unwrap();
-    prepare(folder.path()).await;
+    let data = folder.path().join("data");
+    prepare(&data).await;
     let settings = Settings {
-        data: folder.path().to_owned(),
+        data,
         database: None,
         budget: Budget::default(),
         uploads: 4,
@@ -198,7 +199,7 @@ async fn people_sign_in_over_tls() {
     let Some(browser) = Browser::start().await else { return };
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings {
-        data: folder.path().to_owned(),
+        data: folder.path().join("data"),
         database: None,
         budget: Budget::default(),
         uploads: 4,
@@ -208,7 +209,7 @@ async fn people_sign_in_over_tls() {
     service.add_operator(&token(0).hash()).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("https://{}", listener.local_addr().unwrap());
-    let certificate = self_signed(folder.path()).unwrap();
+    let certificate = self_signed(&settings.data).unwrap();
     tokio::spawn(serve(service, listener, Some(certificate), std::future::pending()));
     browser.page.goto(&address).await.unwrap();
     sign_in(&browser, token(0).secret()).await;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,17 +21,19 @@ const SAMPLES: usize = 8;
 
 /// A store that can be closed and opened again.
 struct Place {
-    folder: TempDir,
+    data: PathBuf,
     database: Option<String>,
+    _folder: TempDir,
 }
 
 impl Place {
     fn new(database: Option<String>) -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), database }
+        let folder = tempfile::tempdir().unwrap();
+        Self { data: folder.path().join("data"), database, _folder: folder }
     }
 
     async fn open(&self) -> Store {
-        let store = Store::open(self.folder.path(), self.database.as_deref()).await.unwrap();
+        let store = Store::open(&self.data, self.database.as_deref()).await.unwrap();
         store.sweep().await.unwrap();
         store
     }
@@ -39,7 +41,7 @@ impl Place {
     /// What a server on these would be told.
     fn settings(&self) -> Settings {
         Settings {
-            data: self.folder.path().to_owned(),
+            data: self.data.clone(),
             database: self.database.clone(),
             budget: Budget::default(),
             uploads: 1,
@@ -405,16 +407,16 @@ async fn a_restart_forgets_nothing(place: Place) {
     store.add_release(&name, 0, b"release").await.unwrap();
     let before = store.frozen(&name).await.unwrap();
     // A crash came between the file and its row, and one in the middle of an upload.
-    let elections = place.folder.path().join("elections");
+    let elections = place.data.join("elections");
     let kept = files_under(&elections);
     assert_eq!(kept, 6);
     std::fs::write(elections.join("ward").join("releases").join("7-litter"), b"litter").unwrap();
-    std::fs::write(place.folder.path().join("incoming").join("half"), b"hal").unwrap();
+    std::fs::write(place.data.join("incoming").join("half"), b"hal").unwrap();
     drop(store);
 
     let store = place.open().await;
     assert_eq!(files_under(&elections), kept);
-    assert_eq!(files_under(&place.folder.path().join("incoming")), 0);
+    assert_eq!(files_under(&place.data.join("incoming")), 0);
     let after = store.frozen(&name).await.unwrap();
     assert_eq!(before.0.as_bytes(), after.0.as_bytes());
     assert_eq!(before.1, after.1);
@@ -441,7 +443,7 @@ async fn damaged_rows_are_noticed(place: Place) {
     close(&store, &name, 1).await.unwrap();
     store.frozen(&name).await.unwrap();
 
-    let sqlite = format!("sqlite://{}", place.folder.path().join("shield.sqlite").display());
+    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
     let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
     sqlx::query("DELETE FROM ballots WHERE teacher = 1").execute(&pool).await.unwrap();
     let frozen = store.frozen(&name).await;
@@ -532,13 +534,14 @@ async fn the_same_ballot_at_once_is_stored_once(place: Place) {
 
 /// The tables of an empty data base are made once, whoever comes first.
 async fn stores_may_open_at_once(place: Place) {
+    std::fs::create_dir(&place.data).unwrap();
     let place = Arc::new(place);
     let openings: Vec<_> = (0..6)
         .map(|_| {
             let place = Arc::clone(&place);
             tokio::spawn(async move {
                 let folder = tempfile::tempdir().unwrap();
-                let sqlite = place.folder.path().join("shield.sqlite");
+                let sqlite = place.data.join("shield.sqlite");
                 let sqlite = format!("sqlite://{}?mode=rwc", sqlite.display());
                 let database = place.database.clone().unwrap_or(sqlite);
                 Store::open(folder.path(), Some(&database)).await.map(drop)
@@ -561,12 +564,11 @@ async fn folder_and_data_base_belong_together(place: Place) {
     let settings = place.settings();
     opens(&settings).await.unwrap();
     opens(&settings).await.unwrap();
-    let sqlite =
-        format!("sqlite://{}?mode=rwc", place.folder.path().join("shield.sqlite").display());
+    let sqlite = format!("sqlite://{}?mode=rwc", place.data.join("shield.sqlite").display());
     let here = place.database.clone().unwrap_or(sqlite);
     let elsewhere = tempfile::tempdir().unwrap();
 
-    let file = std::fs::read(place.folder.path().join("identity")).unwrap();
+    let file = std::fs::read(place.data.join("identity")).unwrap();
     let other = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
     let slip = opens(&Settings { database: Some(other), ..settings.clone() }).await;
     let Err(error @ ServeError::OtherDatabase(_)) = slip else { panic!("{slip:?}") };
@@ -581,10 +583,9 @@ async fn folder_and_data_base_belong_together(place: Place) {
 
     // Neither of them harmed the pair.
     opens(&settings).await.unwrap();
-    assert_eq!(std::fs::read(place.folder.path().join("identity")).unwrap(), file);
+    assert_eq!(std::fs::read(place.data.join("identity")).unwrap(), file);
     // A crash before the last rename: the next start goes on.
-    let (name, draft) =
-        (place.folder.path().join("identity"), place.folder.path().join("identity.new"));
+    let (name, draft) = (place.data.join("identity"), place.data.join("identity.new"));
     std::fs::rename(&name, &draft).unwrap();
     opens(&settings).await.unwrap();
     assert!(name.exists() && !draft.exists());
@@ -603,7 +604,7 @@ async fn folders_without_a_name_are_taken_on(place: Place) {
     let empty = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
     let slip = opens(&Settings { database: Some(empty), ..settings.clone() }).await;
     assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
-    let folder = place.folder.path().join("elections").join(name.as_str());
+    let folder = place.data.join("elections").join(name.as_str());
     let hidden = elsewhere.path().join("hidden");
     std::fs::rename(&folder, &hidden).unwrap();
     let slip = opens(&settings).await;

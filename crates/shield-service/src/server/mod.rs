@@ -17,7 +17,7 @@ mod upload;
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -91,6 +91,9 @@ pub enum ServeError {
     /// Another server has the data folder.
     #[error("{}: another server is running on this data folder; stop it first", .0.display())]
     Locked(PathBuf),
+    /// Others can look into the data folder.
+    #[error("{folder}: others can open this folder, and what was drawn for every election is in it; run `chmod 700 {folder}`", folder = .0.display())]
+    Exposed(PathBuf),
     /// The data folder was used with another data base.
     #[error("{}: this folder belongs to another data base; give the --database of last time", .0.display())]
     OtherDatabase(PathBuf),
@@ -115,6 +118,7 @@ impl ServeError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Locked(_)
+            | Self::Exposed(_)
             | Self::OtherDatabase(_)
             | Self::OtherFolder(_)
             | Self::OtherRole(_)
@@ -168,6 +172,9 @@ impl Service {
         // The lock comes first: sweeping takes away what looks left over, and what another server is receiving right now
         // looks just like that. So does everything, to a data base that is another folder's.
         private::make_folder(&settings.data)?;
+        if is_open_to_others(&settings.data)? {
+            return Err(ServeError::Exposed(settings.data.clone()));
+        }
         let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
         let store = Store::open(&settings.data, settings.database.as_deref()).await?;
@@ -254,6 +261,19 @@ impl Service {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether others than its owner can enter a folder. Files inside are not looked at: nobody gets to them.
+fn is_open_to_others(folder: &Path) -> io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        Ok(fs::metadata(folder)?.permissions().mode() & 0o077 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        fs::metadata(folder).map(|_| false)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,15 +25,26 @@ use crate::ledger::Budget;
 use crate::name::Name;
 use crate::store::{StoreError, Stored};
 
+fn settings(data: &Path) -> Settings {
+    Settings {
+        data: data.to_owned(),
+        database: None,
+        budget: Budget::default(),
+        uploads: 8,
+        patience: Duration::from_secs(5),
+    }
+}
+
 /// A server on a port of its own, until it is dropped.
 pub(super) struct Running {
     pub(super) service: Arc<Service>,
     pub(super) address: String,
     pub(super) operator: Token,
-    pub(super) folder: TempDir,
+    pub(super) data: PathBuf,
     /// The certificate, PEM, if it speaks TLS.
     pem: Option<String>,
     runtime: tokio::runtime::Runtime,
+    _folder: TempDir,
 }
 
 impl Running {
@@ -49,23 +60,17 @@ impl Running {
     fn start_with(certificate: impl FnOnce(&Path) -> Option<Certificate>) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            data: folder.path().to_owned(),
-            database: None,
-            budget: Budget::default(),
-            uploads: 8,
-            patience: Duration::from_secs(5),
-        };
-        let service = runtime.block_on(Service::open(&settings)).unwrap();
+        let data = folder.path().join("data");
+        let service = runtime.block_on(Service::open(&settings(&data))).unwrap();
         let operator = token(0);
         runtime.block_on(service.add_operator(&operator.hash())).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let certificate = certificate(folder.path());
+        let certificate = certificate(&data);
         let chain = certificate.as_ref().map(|certificate| &certificate.chain);
         let pem = chain.map(|chain| std::fs::read_to_string(chain).unwrap());
         runtime.spawn(serve(Arc::clone(&service), listener, certificate, std::future::pending()));
-        Self { service, address, operator, folder, pem, runtime }
+        Self { service, address, operator, data, pem, runtime, _folder: folder }
     }
 
     /// The server's address as a browser shows it.
@@ -345,6 +350,28 @@ fn who_says_nothing_is_sent_away() {
         }
     });
     assert!(start.elapsed() < HEADER_PATIENCE + Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+/// The seeds are in the data base, and SQLite's file is as open as the umask leaves it.
+#[cfg(unix)]
+#[test]
+fn a_data_folder_that_others_can_open_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let open = |mode: u32| {
+        std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).unwrap();
+        runtime.block_on(Service::open(&settings(&data))).map(drop)
+    };
+    for mode in [0o755, 0o750, 0o701] {
+        let error = open(mode).expect_err("others can open it");
+        assert!(matches!(error, ServeError::Exposed(_)) && error.is_bad_input(), "{error}");
+        assert!(error.to_string().contains(&format!("chmod 700 {}", data.display())), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0, "nothing was written into it");
+    open(0o700).unwrap();
 }
 
 #[test]
