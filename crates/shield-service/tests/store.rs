@@ -86,6 +86,7 @@ on_both![
     damaged_rows_are_noticed,
     nothing_is_accepted_after_the_freeze,
     the_same_ballot_at_once_is_stored_once,
+    what_is_refused_leaves_no_file,
     stores_may_open_at_once,
     folder_and_data_base_belong_together,
     folders_without_a_name_are_taken_on,
@@ -530,6 +531,61 @@ async fn the_same_ballot_at_once_is_stored_once(place: Place) {
     assert_eq!(again.len(), 7);
     assert!(again.iter().all(|copy| copy % 2 == new[0] % 2));
     assert_eq!(store.ballots(&name).await.unwrap().len(), 1);
+}
+
+/// Each of these uploads once left its file behind: whoever had a token could fill the disk.
+async fn what_is_refused_leaves_no_file(place: Place) {
+    let store = Arc::new(place.open().await);
+    let elections = place.data.join("elections");
+    let waiting = file("waiting");
+    store.create_election(&waiting, &tokens(&waiting)).await.unwrap();
+    add_key(&store, waiting.name(), "public", "aa", b"key").await.unwrap();
+    let open = open_election(&store, &file("open")).await;
+    add_ballot(&store, &open, 0, 0, b"zero").await.unwrap();
+    let closed = open_election(&store, &file("closed")).await;
+    close(&store, &closed, 1).await.unwrap();
+    store.add_release(&closed, 0, b"release").await.unwrap();
+    let kept = files_under(&elections);
+    let mut refused = 0;
+    for number in 0..5 {
+        let bytes = format!("number {number}");
+        let bytes = bytes.as_bytes();
+        let answers = [
+            add_ballot(&store, waiting.name(), 1, 0, bytes).await,
+            add_ballot(&store, &open, 0, 0, bytes).await,
+            add_ballot(&store, &open, 1 + number % 4, 0, b"zero").await,
+            add_ballot(&store, &closed, 1, 0, bytes).await,
+            add_key(&store, waiting.name(), "public", "aa", bytes).await,
+            add_key(&store, waiting.name(), "evaluation", "bb", bytes).await,
+            add_key(&store, &closed, "public", "00", bytes).await,
+            store.add_release(&closed, 0, bytes).await,
+        ];
+        for answer in answers {
+            answer.expect_err("refused");
+            refused += 1;
+        }
+    }
+    assert_eq!((refused, files_under(&elections)), (40, kept));
+
+    // At once: what all of them look for is there only when the first of them is through.
+    let many: Vec<_> = (0..20)
+        .map(|number: u32| {
+            let (store, open) = (Arc::clone(&store), open.clone());
+            let bytes = format!("copy {}", number % 2);
+            tokio::spawn(async move {
+                add_ballot(&store, &open, 1 + number % 3, 0, bytes.as_bytes()).await
+            })
+        })
+        .collect();
+    for one in many {
+        let _ = one.await.unwrap();
+    }
+    let ballots = store.ballots(&open).await.unwrap();
+    assert_eq!(files_under(&elections), kept + ballots.len() - 1);
+    for ballot in ballots {
+        let object = shield_service::store::Object::Ballot { teacher: ballot.teacher, batch: 0 };
+        store.read(&open, object, &ballot.hash).unwrap();
+    }
 }
 
 /// The tables of an empty data base are made once, whoever comes first.

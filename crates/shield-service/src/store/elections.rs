@@ -193,43 +193,48 @@ impl Store {
             "public" => Object::PublicKey,
             _ => Object::EvaluationKey,
         };
+        let _alone = self.places.enter(election, object).await;
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
-        self.keep(election, object, incoming).await?;
+        // A look before the file is kept, and again inside the transaction that counts.
+        let mut connection = self.pool.acquire().await?;
+        if let Some(stored) = known_key(&mut connection, election, kind, key_id, &hash).await? {
+            return Ok(stored);
+        }
+        drop(connection);
+        let stored = match self.keep(election, object, incoming).await {
+            Ok(()) => self.book_key(election, kind, key_id, &hash, bytes).await,
+            Err(error) => Err(error),
+        };
+        // A commit whose answer was lost may have gone through: only the tables know.
+        if stored.is_err()
+            && let Ok(known) = self.key(election, kind).await
+            && known.is_none_or(|known| known.hash != hash)
+        {
+            self.discard(election, object, &hash).await;
+        }
+        stored
+    }
+
+    /// Writes the row of a key whose file is kept; with the second one, the election opens.
+    async fn book_key(
+        &self,
+        election: &Name,
+        kind: &'static str,
+        key_id: &str,
+        hash: &str,
+        bytes: u64,
+    ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
         touch(&mut transaction, election).await?;
-        let known = sqlx::query("SELECT hash FROM election_keys WHERE election = $1 AND kind = $2")
-            .bind(election.as_str())
-            .bind(kind)
-            .fetch_optional(&mut *transaction)
-            .await?;
-        if let Some(row) = known {
-            let same = row.try_get::<String, _>("hash")? == hash;
-            return if same {
-                Ok(Stored::Again)
-            } else {
-                Err(StoreError::Conflict { what: "this key" })
-            };
-        }
-        let stage = stage_of(&mut transaction, election).await?;
-        if stage != Stage::AwaitingKeys {
-            return Err(StoreError::Stage { stage, needed: "it takes no more keys" });
-        }
-        let foreign: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM election_keys WHERE election = $1 AND key_id <> $2",
-        )
-        .bind(election.as_str())
-        .bind(key_id)
-        .fetch_one(&mut *transaction)
-        .await?;
-        if foreign > 0 {
-            return Err(StoreError::Conflict { what: "a key of another set" });
+        if let Some(stored) = known_key(&mut transaction, election, kind, key_id, hash).await? {
+            return Ok(stored);
         }
         sqlx::query(
             "INSERT INTO election_keys (election, kind, hash, bytes, key_id) VALUES ($1, $2, $3, $4, $5)",
         )
         .bind(election.as_str())
         .bind(kind)
-        .bind(&hash)
+        .bind(hash)
         .bind(large(bytes))
         .bind(key_id)
         .execute(&mut *transaction)
@@ -264,6 +269,42 @@ impl Store {
         row.map(|row| Ok(StoredKey { hash: row.try_get("hash")?, key_id: row.try_get("key_id")? }))
             .transpose()
     }
+}
+
+/// Whether a key is there already. Fails if another is in its place, or if the election would not take it.
+async fn known_key(
+    connection: &mut AnyConnection,
+    election: &Name,
+    kind: &'static str,
+    key_id: &str,
+    hash: &str,
+) -> Result<Option<Stored>, StoreError> {
+    let known: Option<String> =
+        sqlx::query_scalar("SELECT hash FROM election_keys WHERE election = $1 AND kind = $2")
+            .bind(election.as_str())
+            .bind(kind)
+            .fetch_optional(&mut *connection)
+            .await?;
+    match known {
+        Some(known) if known == hash => return Ok(Some(Stored::Again)),
+        Some(_) => return Err(StoreError::Conflict { what: "this key" }),
+        None => {}
+    }
+    let stage = stage_of(&mut *connection, election).await?;
+    if stage != Stage::AwaitingKeys {
+        return Err(StoreError::Stage { stage, needed: "it takes no more keys" });
+    }
+    let foreign: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM election_keys WHERE election = $1 AND key_id <> $2",
+    )
+    .bind(election.as_str())
+    .bind(key_id)
+    .fetch_one(connection)
+    .await?;
+    if foreign > 0 {
+        return Err(StoreError::Conflict { what: "a key of another set" });
+    }
+    Ok(None)
 }
 
 async fn insert_token(

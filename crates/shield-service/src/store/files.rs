@@ -14,7 +14,7 @@ use crate::name::Name;
 use crate::private;
 
 /// What a file holds, and whose it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Object {
     /// The teachers' key.
     PublicKey,

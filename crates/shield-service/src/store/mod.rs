@@ -17,12 +17,15 @@ mod identity;
 mod records;
 mod schema;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use sqlx::any::AnyPoolOptions;
 use sqlx::{AnyConnection, AnyPool};
+use tokio::sync::{Mutex, MutexGuard};
 
 pub use ballots::{presence_from_text, presence_text};
 pub use files::{Incoming, Object};
@@ -39,6 +42,7 @@ use files::Folder;
 pub struct Store {
     pool: AnyPool,
     folder: Folder,
+    places: Places,
 }
 
 impl Store {
@@ -73,7 +77,7 @@ impl Store {
             .connect(&url)
             .await?;
         schema::migrate(&mut *pool.acquire().await?).await?;
-        Ok(Self { pool, folder })
+        Ok(Self { pool, folder, places: Places::default() })
     }
 
     /// Removes files that a crash left without a row.
@@ -124,6 +128,32 @@ impl Store {
         let (folder, election) = (self.folder.clone(), election.clone());
         let kept = tokio::task::spawn_blocking(move || folder.keep(&election, object, incoming));
         Ok(kept.await.map_err(io::Error::other)??)
+    }
+
+    /// Takes a file away again that was kept for nothing. What cannot be removed is left to the next sweep.
+    async fn discard(&self, election: &Name, object: Object, hash: &str) {
+        let path = self.folder.path(election, object, hash);
+        let removed = tokio::task::spawn_blocking(move || std::fs::remove_file(path));
+        if let Ok(Err(error)) = removed.await
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%election, ?object, %error, "a file without a row stays until the next start");
+        }
+    }
+}
+
+/// One at a time in each place: of two who store the same bytes there, the one that fails would take away the file
+/// that the other's row is about to name. A few locks for all places; sharing one costs only a wait.
+#[derive(Clone, Debug, Default)]
+struct Places(Arc<[Mutex<()>; 32]>);
+
+impl Places {
+    /// Must be taken before a connection: the other way round, all connections might wait here.
+    async fn enter(&self, election: &Name, object: Object) -> MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        (election.as_str(), object).hash(&mut hasher);
+        let place = usize::try_from(hasher.finish() % self.0.len() as u64).unwrap_or(0);
+        self.0[place].lock().await
     }
 }
 
