@@ -149,11 +149,11 @@ pub struct Service {
     pub(crate) budget: Budget,
     pub(crate) metrics: Metrics,
     /// How many uploads may still come in.
-    pub(crate) uploads: Semaphore,
+    pub(crate) uploads: Arc<Semaphore>,
     /// How long an uploader may take for the next piece.
     pub(crate) patience: Duration,
     /// How many of them may be checked at once.
-    pub(crate) checks: Semaphore,
+    pub(crate) checks: Arc<Semaphore>,
     /// Held while a cost is compared with the budget and booked.
     pub(crate) booking: tokio::sync::Mutex<()>,
     /// Wakes the worker.
@@ -186,9 +186,9 @@ impl Service {
             accountant: Arc::default(),
             budget: settings.budget,
             metrics: Metrics::new(),
-            uploads: Semaphore::new(settings.uploads),
+            uploads: Arc::new(Semaphore::new(settings.uploads)),
             patience: settings.patience,
-            checks: Semaphore::new(cores),
+            checks: Arc::new(Semaphore::new(cores)),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
             page: page::Page::default(),

@@ -15,6 +15,8 @@ use tempfile::TempDir;
 use ureq::http::{Request, Response};
 use ureq::tls::{RootCerts, TlsConfig};
 
+use super::objects::see_through;
+use super::problem::Problem;
 use super::tls::{Certificate, self_signed};
 use super::{
     HEADER_PATIENCE, NewElection, OPENAPI, ServeError, Service, Settings, Status, routes, serve,
@@ -372,6 +374,42 @@ fn a_data_folder_that_others_can_open_is_refused() {
     }
     assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0, "nothing was written into it");
     open(0o700).unwrap();
+}
+
+/// A caller who hung up once gave its turn and its room back, while the work for it went on: any number of them could
+/// be under way.
+#[test]
+fn work_keeps_its_turn_and_its_room_when_the_caller_hangs_up() {
+    let server = Running::start();
+    let service = &server.service;
+    let (turns, rooms) = (service.checks.available_permits(), service.uploads.available_permits());
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    server.wait(async {
+        let room = Arc::clone(&service.uploads).try_acquire_owned().unwrap();
+        let checking = Arc::clone(service);
+        let upload = see_through(async move {
+            let _room = room;
+            checking.check(move || wait.recv().map_err(Problem::internal)).await
+        });
+        let caller = tokio::time::timeout(Duration::from_millis(50), upload);
+        assert!(caller.await.is_err(), "it hangs up");
+        assert_eq!(service.checks.available_permits(), turns - 1);
+        assert_eq!(service.uploads.available_permits(), rooms - 1);
+        go_on.send(()).unwrap();
+        let start = Instant::now();
+        while service.uploads.available_permits() < rooms {
+            assert!(start.elapsed() < Duration::from_secs(10), "the room is never given back");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(service.checks.available_permits(), turns);
+
+        // Nor does one who waits for the check alone take the turn along.
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let check = service.check(move || wait.recv().map_err(Problem::internal));
+        assert!(tokio::time::timeout(Duration::from_millis(50), check).await.is_err());
+        assert_eq!(service.checks.available_permits(), turns - 1);
+        go_on.send(()).unwrap();
+    });
 }
 
 #[test]
