@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ureq::http::Response;
+use ureq::http::{Response, StatusCode};
 
 use crate::credentials::Role;
 use crate::server::tests::{Running, header, token};
@@ -192,9 +192,21 @@ fn what_others_wrote_is_shown_as_text() {
 #[test]
 fn a_token_that_is_taken_away_ends_its_sessions() {
     let server = Running::start();
-    let cookie = cookie(&sign_in(&server, server.operator.secret(), &[]));
-    let nobody = server.service.page.sessions.begin(token(50).hash(), Instant::now());
+    let other = token(1);
+    server.wait(server.service.add_operator(&other.hash())).unwrap();
+    let (gone, stays) = (
+        cookie(&sign_in(&server, server.operator.secret(), &[])),
+        cookie(&sign_in(&server, other.secret(), &[])),
+    );
     let page = |cookie: &str| server.send("GET", "/", &[("cookie", cookie)], "").status();
-    assert_eq!(page(&cookie), 200);
-    assert_eq!(page(&format!("shield={nobody}")), 401);
+    assert_eq!((page(&gone), page(&stays)), (StatusCode::OK, StatusCode::OK));
+    server.wait(async {
+        let url = format!("sqlite://{}", server.data.join("shield.sqlite").display());
+        let tables = sqlx::AnyPool::connect(&url).await.unwrap();
+        let taken = sqlx::query("DELETE FROM tokens WHERE hash = $1")
+            .bind(server.operator.hash().as_str().to_owned())
+            .execute(&tables);
+        assert_eq!(taken.await.unwrap().rows_affected(), 1);
+    });
+    assert_eq!((page(&gone), page(&stays)), (StatusCode::UNAUTHORIZED, StatusCode::OK));
 }
