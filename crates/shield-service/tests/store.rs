@@ -87,6 +87,7 @@ on_both![
     nothing_is_accepted_after_the_freeze,
     the_same_ballot_at_once_is_stored_once,
     what_is_refused_leaves_no_file,
+    an_older_data_base_destroys_no_ballot,
     stores_may_open_at_once,
     folder_and_data_base_belong_together,
     folders_without_a_name_are_taken_on,
@@ -418,6 +419,7 @@ async fn a_restart_forgets_nothing(place: Place) {
     let store = place.open().await;
     assert_eq!(files_under(&elections), kept);
     assert_eq!(files_under(&place.data.join("incoming")), 0);
+    assert_eq!(files_under(&place.data.join("swept")), 1);
     let after = store.frozen(&name).await.unwrap();
     assert_eq!(before.0.as_bytes(), after.0.as_bytes());
     assert_eq!(before.1, after.1);
@@ -586,6 +588,31 @@ async fn what_is_refused_leaves_no_file(place: Place) {
         let object = shield_service::store::Object::Ballot { teacher: ballot.teacher, batch: 0 };
         store.read(&open, object, &ballot.hash).unwrap();
     }
+}
+
+/// A start with yesterday's data base once deleted every ballot of today.
+async fn an_older_data_base_destroys_no_ballot(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    add_ballot(&store, &name, 0, 0, b"yesterday").await.unwrap();
+    add_ballot(&store, &name, 1, 0, b"today").await.unwrap();
+    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
+    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let older = "DELETE FROM ballots WHERE teacher = 1";
+    sqlx::query(older).execute(&pool).await.unwrap();
+    pool.close().await;
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.sweep().await.unwrap(), 0, "once is enough");
+    let elections = place.data.join("elections");
+    assert_eq!(files_under(&elections), 3);
+    // It can be put back where it was.
+    let swept: Vec<_> = std::fs::read_dir(place.data.join("swept")).unwrap().collect();
+    let moment = swept[0].as_ref().unwrap().path();
+    let from = moment.join("elections/ward/ballots/1");
+    let file = std::fs::read_dir(&from).unwrap().next().unwrap().unwrap();
+    assert_eq!(std::fs::read(file.path()).unwrap(), b"today");
+    assert_eq!(swept.len(), 1);
 }
 
 /// The tables of an empty data base are made once, whoever comes first.

@@ -80,8 +80,11 @@ impl Store {
         Ok(Self { pool, folder, places: Places::default() })
     }
 
-    /// Removes files that a crash left without a row.
-    pub async fn sweep(&self) -> Result<(), StoreError> {
+    /// Puts files aside that no row names: a crash came between the two, or the data base is older than the folder, and
+    /// then they are ballots that were acknowledged. So none is deleted.
+    pub async fn sweep(&self) -> Result<usize, StoreError> {
+        let aside = format!("swept/{}", Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S%.3fZ"));
+        let mut swept = 0;
         for election in self.elections().await? {
             let name = election.file.name();
             let mut known = Vec::new();
@@ -98,9 +101,12 @@ impl Store {
             for StoredRelease { batch, hash } in self.releases(name).await? {
                 known.push(self.folder.path(name, Object::Release { batch }, &hash));
             }
-            self.folder.sweep(name, &known)?;
+            swept += self.folder.sweep(name, &known, Path::new(&aside))?;
         }
-        Ok(())
+        if swept > 0 {
+            tracing::warn!(files = swept, folder = aside, "put aside what no row names");
+        }
+        Ok(swept)
     }
 
     /// Whether the data base answers.
