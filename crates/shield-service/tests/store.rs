@@ -448,6 +448,13 @@ async fn damaged_rows_are_noticed(place: Place) {
 
     let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
     let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let clinic = open_election(&store, &file("clinic")).await;
+    let unbooked = "DELETE FROM ledger WHERE election = 'clinic'";
+    sqlx::query(unbooked).execute(&pool).await.unwrap();
+    let closed = close(&store, &clinic, 1).await;
+    assert!(matches!(closed, Err(StoreError::Damaged("ledger"))), "{closed:?}");
+    assert_eq!(store.election(&clinic).await.unwrap().stage, Stage::Open);
+
     sqlx::query("DELETE FROM ballots WHERE teacher = 1").execute(&pool).await.unwrap();
     let frozen = store.frozen(&name).await;
     assert!(matches!(frozen, Err(StoreError::Damaged(_))), "{frozen:?}");

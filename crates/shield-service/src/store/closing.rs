@@ -57,7 +57,7 @@ impl Store {
         .execute(&mut *transaction)
         .await
         .map_err(database)?;
-        sqlx::query(
+        let booked = sqlx::query(
             "UPDATE ledger SET stage = 'spent', voters = $1, booked = $2 WHERE election = $3",
         )
         .bind(voters_text(&voters))
@@ -66,6 +66,10 @@ impl Store {
         .execute(&mut *transaction)
         .await
         .map_err(database)?;
+        // What is not booked must not be released: nobody would ever count it.
+        if booked.rows_affected() != 1 {
+            return Err(StoreError::Damaged("ledger").into());
+        }
         transaction.commit().await.map_err(database)?;
         Ok(Stored::New)
     }
