@@ -11,7 +11,9 @@ use shield::backend::Presence;
 use shield_service::credentials::{Role, TokenHash};
 use shield_service::ledger::Budget;
 use shield_service::server::{ServeError, Service, Settings};
-use shield_service::store::{Stage, Store, StoreError, Stored, StoredBallot, VoterCounts};
+use shield_service::store::{
+    DatabaseUrl, Stage, Store, StoreError, Stored, StoredBallot, VoterCounts,
+};
 use shield_service::{ElectionFile, Name};
 use support::postgres::Cluster;
 use tempfile::TempDir;
@@ -42,7 +44,7 @@ impl Place {
     fn settings(&self) -> Settings {
         Settings {
             data: self.data.clone(),
-            database: self.database.clone(),
+            database: self.database.clone().map(DatabaseUrl::from),
             budget: Budget::default(),
             uploads: 1,
             patience: Duration::from_secs(1),
@@ -660,12 +662,12 @@ async fn folder_and_data_base_belong_together(place: Place) {
 
     let file = std::fs::read(place.data.join("identity")).unwrap();
     let other = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
-    let slip = opens(&Settings { database: Some(other), ..settings.clone() }).await;
+    let slip = opens(&Settings { database: Some(other.into()), ..settings.clone() }).await;
     let Err(error @ ServeError::OtherDatabase(_)) = slip else { panic!("{slip:?}") };
     assert!(error.is_bad_input() && error.to_string().contains("--database of last time"));
 
     let data = elsewhere.path().join("data");
-    let second = Settings { data: data.clone(), database: Some(here), ..settings.clone() };
+    let second = Settings { data: data.clone(), database: Some(here.into()), ..settings.clone() };
     let slip = opens(&second).await;
     let Err(error @ ServeError::OtherFolder(_)) = slip else { panic!("{slip:?}") };
     assert!(error.is_bad_input());
@@ -692,7 +694,7 @@ async fn folders_without_a_name_are_taken_on(place: Place) {
     let settings = place.settings();
     let elsewhere = tempfile::tempdir().unwrap();
     let empty = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
-    let slip = opens(&Settings { database: Some(empty), ..settings.clone() }).await;
+    let slip = opens(&Settings { database: Some(empty.into()), ..settings.clone() }).await;
     assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
     let folder = place.data.join("elections").join(name.as_str());
     let hidden = elsewhere.path().join("hidden");

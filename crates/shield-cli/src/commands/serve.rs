@@ -15,6 +15,7 @@ use shield_service::credentials::{Role, Token};
 use shield_service::ledger::Budget;
 use shield_service::server::tls::{self, Certificate};
 use shield_service::server::{ServeError, Service, Settings, serve};
+use shield_service::store::DatabaseUrl;
 use tracing_subscriber::EnvFilter;
 
 use crate::console;
@@ -59,7 +60,7 @@ pub(super) struct ServeArgs {
 
     /// A PostgreSQL URL, instead of SQLite in the data folder
     #[arg(long, value_name = "URL", env = "SHIELD_DATABASE", hide_env_values = true)]
-    database: Option<String>,
+    database: Option<DatabaseUrl>,
 
     /// The most that a group of teachers may spend in all its elections together
     #[arg(long, value_name = "EPSILON", default_value_t = Budget::default().epsilon)]

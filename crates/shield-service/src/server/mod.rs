@@ -47,7 +47,7 @@ use crate::election_file::ElectionFile;
 use crate::ledger::{Accountant, Budget};
 use crate::name::Name;
 use crate::private;
-use crate::store::{Store, StoreError};
+use crate::store::{DatabaseUrl, Store, StoreError};
 use caller::Caller;
 pub(crate) use elections::complete;
 pub use elections::{NewElection, Status, Submitted};
@@ -73,7 +73,7 @@ pub struct Settings {
     /// Where the data are.
     pub data: PathBuf,
     /// A PostgreSQL URL; SQLite in the data folder without one.
-    pub database: Option<String>,
+    pub database: Option<DatabaseUrl>,
     /// What each group may spend.
     pub budget: Budget,
     /// How many uploads are taken at once.
@@ -122,7 +122,8 @@ impl ServeError {
             | Self::OtherDatabase(_)
             | Self::OtherFolder(_)
             | Self::OtherRole(_)
-            | Self::Certificate(_) => true,
+            | Self::Certificate(_)
+            | Self::Store(StoreError::OpenWay { .. }) => true,
             Self::Store(_) | Self::Io(_) => false,
         }
     }
@@ -177,7 +178,8 @@ impl Service {
         }
         let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
-        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
+        let database = settings.database.as_ref().map(DatabaseUrl::secret);
+        let store = Store::open(&settings.data, database).await?;
         identity::bind(&settings.data, &store).await?;
         store.sweep().await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

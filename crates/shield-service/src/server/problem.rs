@@ -108,9 +108,10 @@ impl From<StoreError> for Problem {
             StoreError::Stage { .. } => Self::conflict("stage", error),
             StoreError::Conflict { .. } => Self::conflict("conflict", error),
             StoreError::Replayed => Self::conflict("replayed", error),
-            StoreError::Database(_) | StoreError::Io(_) | StoreError::Damaged(_) => {
-                Self::internal(error)
-            }
+            StoreError::Database(_)
+            | StoreError::OpenWay { .. }
+            | StoreError::Io(_)
+            | StoreError::Damaged(_) => Self::internal(error),
         }
     }
 }

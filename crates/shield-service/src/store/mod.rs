@@ -11,6 +11,7 @@
 
 mod ballots;
 mod closing;
+mod database;
 mod elections;
 mod files;
 mod identity;
@@ -28,6 +29,7 @@ use sqlx::{AnyConnection, AnyPool};
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use ballots::{presence_from_text, presence_text};
+pub use database::DatabaseUrl;
 pub use files::{Incoming, Object};
 pub use records::{
     Booking, Stage, StoreError, Stored, StoredBallot, StoredElection, StoredKey, StoredRelease,
@@ -55,6 +57,7 @@ impl Store {
         let folder = Folder::open(data)?;
         let sqlite = || format!("sqlite://{}?mode=rwc", data.join("shield.sqlite").display());
         let url = database.map_or_else(sqlite, str::to_owned);
+        database::check_the_way(&url)?;
         let is_sqlite = url.starts_with("sqlite:");
         let pool = AnyPoolOptions::new()
             .max_connections(if is_sqlite { 4 } else { 8 })

@@ -65,6 +65,15 @@ pub enum StoreError {
     /// The data base would not.
     #[error("the data base: {0}")]
     Database(#[from] sqlx::Error),
+    /// Whoever stands between server and data base could read along.
+    #[error(
+        "the data base is at {host}, and anybody on the way could read its password and the seeds; add `sslmode=verify-full` to \
+         the URL (with `sslrootcert=FILE` for a certificate of your own, or `sslmode=verify-ca` if it does not name the host)"
+    )]
+    OpenWay {
+        /// Where the data base is.
+        host: String,
+    },
     /// The data folder would not.
     #[error("the data folder: {0}")]
     Io(#[from] io::Error),
