@@ -90,6 +90,7 @@ on_both![
     the_same_ballot_at_once_is_stored_once,
     what_is_refused_leaves_no_file,
     an_older_data_base_destroys_no_ballot,
+    busy_is_told_from_broken,
     stores_may_open_at_once,
     folder_and_data_base_belong_together,
     folders_without_a_name_are_taken_on,
@@ -622,6 +623,44 @@ async fn an_older_data_base_destroys_no_ballot(place: Place) {
     let file = std::fs::read_dir(&from).unwrap().next().unwrap().unwrap();
     assert_eq!(std::fs::read(file.path()).unwrap(), b"today");
     assert_eq!(swept.len(), 1);
+}
+
+/// What the data base says when it has too much to do, as it really says it.
+async fn busy_is_told_from_broken(place: Place) {
+    drop(place.open().await);
+    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
+    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let mut answers = Vec::new();
+    if place.database.is_some() {
+        for statement in [
+            "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$",
+            "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$",
+        ] {
+            answers.push(sqlx::query(statement).execute(&mut *connection).await);
+        }
+    } else {
+        let mut other = pool.acquire().await.unwrap();
+        sqlx::query("PRAGMA busy_timeout = 0").execute(&mut *connection).await.unwrap();
+        // Somebody else writes: wait. Somebody else wrote since we read: begin again.
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *other).await.unwrap();
+        let write = "UPDATE schema_version SET version = version";
+        answers.push(sqlx::query(write).execute(&mut *connection).await);
+        sqlx::query("BEGIN").execute(&mut *connection).await.unwrap();
+        sqlx::query("SELECT * FROM schema_version").fetch_all(&mut *connection).await.unwrap();
+        // Writing what is there already would be no change.
+        let change = "UPDATE schema_version SET version = version + 1";
+        sqlx::query(change).execute(&mut *other).await.unwrap();
+        sqlx::query("COMMIT").execute(&mut *other).await.unwrap();
+        answers.push(sqlx::query(write).execute(&mut *connection).await);
+        sqlx::query("ROLLBACK").execute(&mut *connection).await.unwrap();
+    }
+    for answer in answers {
+        let error = StoreError::from(answer.expect_err("busy"));
+        assert!(error.is_busy(), "{error:?}");
+    }
+    let broken = sqlx::query("SELECT * FROM nowhere").execute(&mut *connection).await;
+    assert!(!StoreError::from(broken.expect_err("no such table")).is_busy());
 }
 
 /// The tables of an empty data base are made once, whoever comes first.

@@ -117,6 +117,21 @@ pub enum StoreError {
     Replayed,
 }
 
+impl StoreError {
+    /// Whether the data base had too much to do, and the same may go through in a moment.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::PoolTimedOut) => true,
+            Self::Database(error) => {
+                let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+                // SQLite: busy, while recovering, with an older snapshot. PostgreSQL: not serialisable, deadlock.
+                code.is_some_and(|code| ["5", "261", "517", "40001", "40P01"].contains(&&*code))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// An election as the tables have it.
 #[derive(Clone, Debug)]
 pub struct StoredElection {
