@@ -84,6 +84,7 @@ on_both![
     a_failed_aggregation_goes_on_with_its_seed,
     a_batch_has_one_release,
     only_what_is_not_closed_can_be_called_off,
+    a_mistyped_group_binds_nobody_for_ever,
     a_restart_forgets_nothing,
     damaged_rows_are_noticed,
     nothing_is_accepted_after_the_freeze,
@@ -177,6 +178,12 @@ async fn elections_are_created_once(place: Place) {
     assert!(!bookings[0].spent);
     assert_eq!(bookings[0].voters, [(2, SAMPLES as u64)]);
 
+    // The same tokens in other hands are other invitations.
+    let mut swapped = ward_tokens.clone();
+    let (first, second) = (swapped[1].0.clone(), swapped[2].0.clone());
+    (swapped[1].0, swapped[2].0) = (second, first);
+    let again = store.create_election(&ward, &swapped).await;
+    assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
     ward_tokens[1].0 = token("somebody else's");
     let again = store.create_election(&ward, &ward_tokens).await;
     assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
@@ -386,6 +393,10 @@ async fn only_what_is_not_closed_can_be_called_off(place: Place) {
         );
     }
 
+    // Nobody is invited to what was called off.
+    let again = store.create_election(&ward, &tokens(&ward)).await;
+    assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
+
     let clinic = open_election(&store, &file("clinic")).await;
     close(&store, &clinic, 1).await.unwrap();
     let refused = store.withdraw(&clinic).await;
@@ -394,6 +405,35 @@ async fn only_what_is_not_closed_can_be_called_off(place: Place) {
     let nowhere: Name = "nowhere".parse().unwrap();
     assert!(matches!(store.withdraw(&nowhere).await, Err(StoreError::NoElection)));
     assert!(matches!(close(&store, &nowhere, 1).await, Err(StoreError::NoElection)));
+}
+
+async fn a_mistyped_group_binds_nobody_for_ever(place: Place) {
+    let store = place.open().await;
+    let in_group = |name: &str, group: &str, teachers: &str| {
+        let text = format!(
+            "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 4\nsamples = {SAMPLES}\nquorum = 1\nteachers = [{teachers}]\n"
+        );
+        ElectionFile::parse(&text).unwrap()
+    };
+    let create = async |file: &ElectionFile| store.create_election(file, &tokens(file)).await;
+    let typo = in_group("typo", "hopsitals", "\"amber\", \"birch\"");
+    let other = in_group("other", "hopsitals", "\"birch\"");
+    let amber = in_group("amber", "hospitals", "\"amber\"");
+    let birch = in_group("birch", "hospitals", "\"birch\"");
+    create(&typo).await.unwrap();
+    create(&other).await.unwrap();
+    assert!(matches!(create(&amber).await, Err(StoreError::OtherGroup { .. })));
+    store.withdraw(typo.name()).await.unwrap();
+    create(&amber).await.unwrap();
+    // Who has another election in the group stays in it, also once that one is closed.
+    assert!(matches!(create(&birch).await, Err(StoreError::OtherGroup { .. })));
+    add_key(&store, other.name(), "public", "00", b"public").await.unwrap();
+    add_key(&store, other.name(), "evaluation", "00", b"evaluation").await.unwrap();
+    close(&store, other.name(), 1).await.unwrap();
+    let third = in_group("third", "hopsitals", "\"birch\"");
+    create(&third).await.unwrap();
+    store.withdraw(third.name()).await.unwrap();
+    assert!(matches!(create(&birch).await, Err(StoreError::OtherGroup { .. })));
 }
 
 fn files_under(folder: &Path) -> usize {

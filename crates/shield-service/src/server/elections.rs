@@ -179,6 +179,8 @@ pub(super) async fn withdraw(
     Path(name): Path<Name>,
 ) -> Result<StatusCode, Problem> {
     caller.operator()?;
+    // Not beside the creation of another election, whose teachers it might let go.
+    let _one_at_a_time = service.booking.lock().await;
     service.store.withdraw(&name).await?;
     tracing::info!(election = %name, "election withdrawn");
     Ok(StatusCode::NO_CONTENT)

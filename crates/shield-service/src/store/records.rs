@@ -85,7 +85,7 @@ pub enum StoreError {
     NoElection,
     /// The name is taken.
     #[error(
-        "there is already an election of that name, with another file or other invitations; choose another name"
+        "there is already an election of that name, with another file or other invitations, or called off; choose another name"
     )]
     NameTaken,
     /// A teacher is in another group.
