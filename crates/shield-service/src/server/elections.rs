@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use shield::backend::Backend;
 use shield::{Epsilon, Seed};
 
-use super::caller::Caller;
+use super::caller::{Caller, Operator};
 use super::problem::Problem;
 use super::{Service, Setup};
 use crate::credentials::{Role, TokenHash, hex};
@@ -89,10 +89,9 @@ pub struct Submitted {
 
 pub(super) async fn create(
     State(service): State<Arc<Service>>,
-    caller: Caller,
+    _: Operator,
     Json(new): Json<NewElection>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    caller.operator()?;
     let file = ElectionFile::parse(&new.file).map_err(|error| {
         let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
         Problem::unusable(&error).with("mistakes", mistakes)
