@@ -99,3 +99,11 @@ fn only_an_operators_own_invitation_makes_an_operator() {
     said(with_token);
     assert_eq!(role(&folder, &token), None);
 }
+
+#[test]
+fn invitations_to_nowhere_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let clear = refused(command(folder.path(), &["--plain", "--public-url", "http://10.0.0.1"]));
+    assert!(clear.contains("--public-url http://10.0.0.1 would send every token"), "{clear}");
+    assert!(!folder.path().join("operator.toml").exists());
+}

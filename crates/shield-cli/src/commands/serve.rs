@@ -14,7 +14,7 @@ use shield_service::client::Invitation;
 use shield_service::credentials::{Role, Token};
 use shield_service::ledger::Budget;
 use shield_service::server::tls::{self, Certificate};
-use shield_service::server::{ServeError, Service, Settings, serve};
+use shield_service::server::{ServeError, Service, Settings, public_url, serve};
 use shield_service::store::DatabaseUrl;
 use tracing_subscriber::EnvFilter;
 
@@ -54,7 +54,7 @@ pub(super) struct ServeArgs {
     #[arg(long, conflicts_with = "certificate")]
     plain: bool,
 
-    /// The address that others reach the server at [default: from --listen]
+    /// The address that others reach the server at; it goes into invitations [default: from --listen]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
@@ -100,10 +100,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
         Failure::failed(format!("cannot listen on {}: {error}; {remedy}", args.listen))
     })?;
     let address = listener.local_addr().map_err(Failure::failed)?;
-    let url = args.public_url.clone().unwrap_or_else(|| {
-        let scheme = if certificate.is_some() { "https" } else { "http" };
-        format!("{scheme}://{address}")
-    });
+    let url = public_url(args.public_url.as_deref(), address, certificate.as_ref())
+        .map_err(Failure::bad_input)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
     runtime.block_on(async {
         let settings = Settings {

@@ -1,5 +1,6 @@
 //! The server: an HTTP API over the store, and one worker that aggregates.
 
+mod address;
 mod caller;
 mod elections;
 mod identity;
@@ -48,6 +49,7 @@ use crate::ledger::{Accountant, Budget};
 use crate::name::Name;
 use crate::private;
 use crate::store::{DatabaseUrl, Store, StoreError};
+pub use address::{AddressError, public_url};
 use caller::Caller;
 pub(crate) use elections::complete;
 pub use elections::{NewElection, Status, Submitted};
