@@ -36,7 +36,7 @@ fn said(mut command: Command) -> String {
     let mut said = String::new();
     for line in BufReader::new(server.0.stderr.take().unwrap()).lines() {
         let line = line.unwrap();
-        said += &format!("{line}\n");
+        said.extend([&*line, "\n"]);
         if line.starts_with("shield serves at ") {
             return said;
         }
@@ -106,4 +106,36 @@ fn invitations_to_nowhere_are_not_written() {
     let clear = refused(command(folder.path(), &["--plain", "--public-url", "http://10.0.0.1"]));
     assert!(clear.contains("--public-url http://10.0.0.1 would send every token"), "{clear}");
     assert!(!folder.path().join("operator.toml").exists());
+}
+
+#[test]
+fn a_monitor_gets_an_invitation_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("monitor.toml");
+    let arguments = ["--plain", "--monitor", "monitor.toml"];
+    said(command(folder.path(), &arguments));
+    let monitor = Invitation::read_file(&file).unwrap();
+    assert_eq!(monitor.role, "monitor");
+    assert_eq!(role(&folder, &monitor.token), Some(Role::Monitor));
+    std::fs::rename(&file, folder.path().join("safe.toml")).unwrap();
+    let note = said(command(folder.path(), &arguments));
+    assert!(note.contains("the monitor's invitation is elsewhere; --new-monitor"), "{note}");
+    assert!(!file.exists());
+    let wrong = refused(command(folder.path(), &["--plain", "--monitor", "operator.toml"]));
+    assert!(wrong.contains("operator.toml: this is an invitation for the operator"), "{wrong}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_read_is_named_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = shield_service::server::tls::self_signed(&folder.path().join("pair")).unwrap();
+    std::fs::write(folder.path().join("bad.pem"), "not a certificate").unwrap();
+    let (chain, key) = (pair.chain.to_str().unwrap(), pair.key.to_str().unwrap());
+    for (chain, key) in [("bad.pem", key), (chain, "bad.pem")] {
+        let arguments = ["--certificate", chain, "--key", key];
+        let said = refused(command(folder.path(), &arguments));
+        assert!(said.contains("error: bad.pem: there is no"), "{said}");
+    }
+    assert!(!folder.path().join("operator.toml").exists());
+    assert!(!folder.path().join("data").exists());
 }

@@ -29,6 +29,7 @@ use crate::failure::Failure;
     creates elections, and a browser signs in at the server's address with the token in it.\n\n\
     Student and server must not collude: the one has the key, the other the ballots."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line, each for itself")]
 pub(super) struct ServeArgs {
     /// Where the data are: made if it is not there
     #[arg(long, value_name = "FOLDER")]
@@ -78,6 +79,14 @@ pub(super) struct ServeArgs {
     #[arg(long)]
     new_operator: bool,
 
+    /// An invitation that reads the metrics and nothing else: written at the first start that asks for it
+    #[arg(long, value_name = "FILE")]
+    monitor: Option<PathBuf>,
+
+    /// Make another monitor, with an invitation of its own
+    #[arg(long, requires = "monitor")]
+    new_monitor: bool,
+
     /// How many uploads are taken at once; others are asked to come back
     #[arg(long, value_name = "N", default_value_t = 32)]
     uploads: usize,
@@ -102,6 +111,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(Failure::failed)?;
     let url = public_url(args.public_url.as_deref(), address, certificate.as_ref())
         .map_err(Failure::bad_input)?;
+    // A certificate of the operator's own is signed by an authority that clients know; only ours is not.
+    let pem = match &certificate {
+        Some(certificate) if args.dev => {
+            Some(fs::read_to_string(&certificate.chain).map_err(Failure::failed)?)
+        }
+        _ => None,
+    };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
     runtime.block_on(async {
         let settings = Settings {
@@ -115,33 +131,32 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             error if error.is_bad_input() => Failure::bad_input(error),
             error => Failure::failed(format!("{}: {error}", args.data.display())),
         })?;
-        match operator(args, &url, certificate.as_ref(), service.has_operator().await?)? {
-            Some(operator) => {
-                service.add_operator(&operator.token.hash()).await?;
-                console::note(&format!("operator's invitation: {}", args.operator.display()));
+        for seat in seats(args) {
+            let name = seat.role.name();
+            let is_taken = service.has_role(&seat.role).await?;
+            match seat.invitation(is_taken, &url, pem.as_deref())? {
+                Some(invitation) => {
+                    service.add(&invitation.token.hash(), &seat.role).await?;
+                    console::note(&format!("{name}'s invitation: {}", seat.file.display()));
+                }
+                None => console::note(&format!(
+                    "the {name}'s invitation is elsewhere; --new-{name} makes another"
+                )),
             }
-            None => console::note(
-                "the operator's invitation is elsewhere; --new-operator makes another",
-            ),
         }
         console::note(&format!("shield serves at {url}, data in {}", args.data.display()));
         Ok(serve(service, listener, certificate, stop()).await?)
     })
 }
 
+/// The certificate, which is read here: the server must not stumble over it once it has written invitations.
 fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
-    match (&args.certificate, &args.key) {
-        (Some(chain), Some(key)) => {
-            for path in [chain, key] {
-                fs::metadata(path)
-                    .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
-            }
-            Ok(Some(Certificate { chain: chain.clone(), key: key.clone() }))
-        }
+    let certificate = match (&args.certificate, &args.key) {
+        (Some(chain), Some(key)) => Certificate { chain: chain.clone(), key: key.clone() },
         _ if args.dev => {
             let failed =
                 |error: io::Error| Failure::failed(format!("{}: {error}", args.data.display()));
-            Ok(Some(tls::self_signed(&args.data).map_err(failed)?))
+            tls::self_signed(&args.data).map_err(failed)?
         }
         _ if args.plain => {
             if !args.listen.ip().is_loopback() {
@@ -149,53 +164,69 @@ fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
                     "--plain would send tokens in the clear; listen on 127.0.0.1, or give --certificate and --key",
                 ));
             }
-            Ok(None)
+            return Ok(None);
         }
-        _ => Err(Failure::bad_input(
-            "there is no certificate; give --certificate and --key, or --dev to try things out on this machine",
-        )),
-    }
+        _ => {
+            return Err(Failure::bad_input(
+                "there is no certificate; give --certificate and --key, or --dev to try things out on this machine",
+            ));
+        }
+    };
+    certificate.config().map_err(Failure::bad_input)?;
+    Ok(Some(certificate))
 }
 
-/// The operator's invitation: the one of last time, or a new one for the first operator, or for one more if that is
-/// asked for. None if the invitation was moved to where it is safe, as it should be.
-fn operator(
-    args: &ServeArgs,
-    url: &str,
-    certificate: Option<&Certificate>,
-    is_known: bool,
-) -> Result<Option<Invitation>, Failure> {
-    let path: &Path = &args.operator;
-    let shown = path.display();
-    if path.exists() {
-        if args.new_operator {
-            return Err(Failure::bad_input(format!(
-                "{shown}: this invitation is there already; name another file with --operator"
-            )));
+/// A role of the server's own, and the file with its invitation.
+struct Seat<'a> {
+    role: Role,
+    file: &'a Path,
+    /// Whether there is to be one more bearer.
+    another: bool,
+}
+
+fn seats(args: &ServeArgs) -> Vec<Seat<'_>> {
+    let operator = Seat { role: Role::Operator, file: &args.operator, another: args.new_operator };
+    let monitor = args.monitor.iter().map(|file| Seat {
+        role: Role::Monitor,
+        file,
+        another: args.new_monitor,
+    });
+    std::iter::once(operator).chain(monitor).collect()
+}
+
+impl Seat<'_> {
+    /// The invitation: the one of last time, or a new one for the first bearer, or for one more if that is asked for.
+    /// None if it was moved to where it is safe, as it should be.
+    fn invitation(
+        &self,
+        is_taken: bool,
+        url: &str,
+        pem: Option<&str>,
+    ) -> Result<Option<Invitation>, Failure> {
+        let (name, file) = (self.role.name(), self.file.display());
+        if self.file.exists() {
+            if self.another {
+                return Err(Failure::bad_input(format!(
+                    "{file}: this invitation is there already; name another file with --{name}"
+                )));
+            }
+            let invitation = Invitation::read_file(self.file)?;
+            if invitation.role != name {
+                return Err(Failure::bad_input(format!(
+                    "{file}: this is an invitation for the {}; give the {name}'s with --{name}",
+                    invitation.role
+                )));
+            }
+            return Ok(Some(invitation));
         }
-        let invitation = Invitation::read_file(path)?;
-        if invitation.role != Role::Operator.name() {
-            return Err(Failure::bad_input(format!(
-                "{shown}: this is an invitation for the {}; give the operator's with --operator",
-                invitation.role
-            )));
+        if is_taken && !self.another {
+            return Ok(None);
         }
-        return Ok(Some(invitation));
+        let token = Token::random(&mut OsRng.unwrap_err());
+        let invitation = Invitation::new(url, &self.role, None, pem, token);
+        invitation.write(self.file).map_err(|error| Failure::failed(format!("{file}: {error}")))?;
+        Ok(Some(invitation))
     }
-    if is_known && !args.new_operator {
-        return Ok(None);
-    }
-    // A certificate of the operator's own is signed by an authority that clients know; only ours is not.
-    let pem = match certificate {
-        Some(certificate) if args.dev => {
-            Some(fs::read_to_string(&certificate.chain).map_err(Failure::failed)?)
-        }
-        _ => None,
-    };
-    let token = Token::random(&mut OsRng.unwrap_err());
-    let invitation = Invitation::new(url, &Role::Operator, None, pem.as_deref(), token);
-    invitation.write(path).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
-    Ok(Some(invitation))
 }
 
 /// What the server cannot start with is input; everything else failed on the way.

@@ -213,8 +213,9 @@ impl Service {
         self.add(token, &Role::Monitor).await
     }
 
-    /// A token that is in use keeps its role, and then it is not the one that was meant.
-    async fn add(&self, token: &TokenHash, wanted: &Role) -> Result<(), ServeError> {
+    /// Gives a role to the bearer of a token. One that is in use keeps its role, and then it is not the one that was
+    /// meant.
+    pub async fn add(&self, token: &TokenHash, wanted: &Role) -> Result<(), ServeError> {
         self.store.add_token(token, wanted).await?;
         match self.store.role(token).await? {
             Some(role) if role == *wanted => Ok(()),
@@ -222,9 +223,9 @@ impl Service {
         }
     }
 
-    /// Whether anybody may run the server.
-    pub async fn has_operator(&self) -> Result<bool, ServeError> {
-        Ok(self.store.has_role(&Role::Operator).await?)
+    /// Whether anybody has a role: the operator's, or a monitor's.
+    pub async fn has_role(&self, role: &Role) -> Result<bool, ServeError> {
+        Ok(self.store.has_role(role).await?)
     }
 
     pub(crate) async fn setup(&self, name: &Name) -> Result<Arc<Setup>, Problem> {

@@ -417,7 +417,8 @@ fn a_token_of_another_role_makes_no_operator() {
     let server = Running::start();
     server.wait(async {
         let service = &server.service;
-        assert!(service.has_operator().await.unwrap());
+        assert!(service.has_role(&Role::Operator).await.unwrap());
+        assert!(!service.has_role(&Role::Monitor).await.unwrap());
         service.add_operator(&server.operator.hash()).await.unwrap();
         service.add_monitor(&token(1).hash()).await.unwrap();
         let refused = service.add_operator(&token(1).hash()).await;

@@ -75,6 +75,13 @@ pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
         return Ok(certificate);
     }
     private::make_folder(folder)?;
+    // A crash came between the two: half a pair is of no use, and no file is written over another.
+    for half in [&certificate.key, &certificate.chain] {
+        match fs::remove_file(half) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let params = CertificateParams::new(names).map_err(io::Error::other)?;
     let key = KeyPair::generate().map_err(io::Error::other)?;
@@ -84,4 +91,45 @@ pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
         file.write_all(signed.pem().as_bytes())
     })?;
     Ok(certificate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_pair_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = self_signed(folder.path()).unwrap();
+        let first = fs::read(&pair.chain).unwrap();
+        assert_eq!(fs::read(self_signed(folder.path()).unwrap().chain).unwrap(), first);
+        for half in [&pair.chain, &pair.key] {
+            fs::remove_file(half).unwrap();
+            self_signed(folder.path()).unwrap().config().unwrap();
+        }
+        assert_ne!(fs::read(&pair.chain).unwrap(), first);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = |name: &str| folder.path().join(name);
+        let (own, other) = (self_signed(&inner("a")).unwrap(), self_signed(&inner("b")).unwrap());
+        own.config().unwrap();
+        fs::write(inner("junk"), "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n")
+            .unwrap();
+        fs::write(inner("empty"), "").unwrap();
+        for (chain, key, named) in [
+            (&inner("junk"), &own.key, "junk: there is no certificate chain"),
+            (&inner("empty"), &own.key, "empty: there is no certificate chain"),
+            (&own.chain, &inner("junk"), "junk: there is no private key"),
+            (&own.chain, &own.chain, "dev-certificate.pem: there is no private key"),
+            (&own.chain, &inner("nowhere"), "nowhere: No such file"),
+            (&own.chain, &other.key, "dev-key.pem: it does not go with"),
+        ] {
+            let pair = Certificate { chain: chain.clone(), key: key.clone() };
+            let error = pair.config().expect_err(named).to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
 }
