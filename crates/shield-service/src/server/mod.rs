@@ -1,5 +1,6 @@
 //! The server: an HTTP API over the store, and one worker that aggregates.
 
+mod accounts;
 mod address;
 mod caller;
 mod elections;
