@@ -16,6 +16,7 @@ use shield::backend::{Backend, Ballot, Presence};
 use shield::{Class, Seed};
 use shield_service::credentials::{Role, Token, hex};
 use shield_service::ledger::Budget;
+use shield_service::server::tls::self_signed;
 use shield_service::server::{Service, Settings, serve};
 use shield_service::store::{Store, StoredBallot, VoterCounts};
 use shield_service::{ElectionFile, Name};
@@ -152,9 +153,10 @@ async fn prepare(folder: &Path) {
 async fn people_who_run_the_server_see_how_it_goes() {
     let Some(browser) = Browser::start().await else { return };
     let folder = tempfile::tempdir().unwrap();
-    prepare(folder.path()).await;
+    let data = folder.path().join("data");
+    prepare(&data).await;
     let settings = Settings {
-        data: folder.path().to_owned(),
+        data,
         database: None,
         budget: Budget::default(),
         uploads: 4,
@@ -189,6 +191,31 @@ async fn people_who_run_the_server_see_how_it_goes() {
     server.await.unwrap().unwrap();
     browser.until("!document.getElementById('connection').hidden").await;
     browser.picture("server-gone").await;
+}
+
+/// Browsers once spoke HTTP/2 here, sent no `Host`, and were refused with the right token.
+#[tokio::test(flavor = "multi_thread")]
+async fn people_sign_in_over_tls() {
+    let Some(browser) = Browser::start().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        data: folder.path().join("data"),
+        database: None,
+        budget: Budget::default(),
+        uploads: 4,
+        patience: Duration::from_secs(5),
+    };
+    let service = Service::open(&settings).await.unwrap();
+    service.add_operator(&token(0).hash()).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    let certificate = self_signed(&settings.data).unwrap();
+    tokio::spawn(serve(service, listener, Some(certificate), std::future::pending()));
+    browser.page.goto(&address).await.unwrap();
+    sign_in(&browser, token(0).secret()).await;
+    browser.until("document.title === 'SHIELD server'").await;
+    browser.page.find(Locator::Css("header button")).await.unwrap().click().await.unwrap();
+    browser.until("document.title === 'Sign in'").await;
 }
 
 async fn sign_in(browser: &Browser, token: &str) {

@@ -5,9 +5,12 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Parties, Running, election, settings, votes};
+use serde_json::Value;
 use shield::Class;
-use shield_service::client::{self, Client, ClientError, Invitation};
+use shield_service::client::{self, ClientError, Invitation};
+use shield_service::credentials::Token;
 use shield_service::ledger::Budget;
+use shield_service::server::OPENAPI;
 use shield_service::store::Store;
 
 fn refused(result: Result<impl Sized, ClientError>) -> (u16, String) {
@@ -114,82 +117,128 @@ fn the_same_again_is_fine_and_anything_else_a_conflict() {
     assert_eq!(refused(late), (409, "stage".to_owned()));
 }
 
-/// What somebody tries to do.
-type Attempt<'a> = Box<dyn Fn(&Client) -> Result<(), ClientError> + 'a>;
+/// An operation of the API's description, and the roles that it names.
+struct Operation {
+    method: String,
+    path: String,
+    roles: Vec<String>,
+}
+
+/// Everything that needs a token, as the API describes itself.
+fn operations() -> Vec<Operation> {
+    let document: Value = serde_json::from_str(OPENAPI).unwrap();
+    let mut operations = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            if !operation["security"].is_array() {
+                let roles = operation["x-shield-roles"].as_array().unwrap().iter();
+                let roles = roles.map(|role| role.as_str().unwrap().to_owned()).collect();
+                operations.push(Operation { method: method.clone(), path: path.clone(), roles });
+            }
+        }
+    }
+    // What ends an election comes last.
+    operations.sort_by_key(|operation| operation.path.ends_with("/close"));
+    operations
+}
+
+/// Everybody with a token: of this election, of another, of none.
+fn callers(server: &Running, own: &Parties, other: &Parties) -> Vec<(&'static str, Token)> {
+    vec![
+        ("operator", server.operator.token.clone()),
+        ("monitor", server.monitor.clone()),
+        ("student", own.student().token),
+        ("teacher", own.teacher(0).token),
+        ("other teacher", own.teacher(1).token),
+        ("foreign student", other.student().token),
+        ("foreign teacher", other.teacher(0).token),
+    ]
+}
+
+/// Whether the description lets a caller do something with an election and the first teacher's place in it.
+fn is_listed(operation: &Operation, who: &str) -> bool {
+    let named = |role: &str| operation.roles.iter().any(|named| named == role);
+    match who {
+        _ if named("anybody with a token") => true,
+        "operator" | "monitor" | "student" => named(who),
+        "teacher" => named("teacher") || named("teacher (its own)"),
+        "other teacher" => named("teacher"),
+        _ => false,
+    }
+}
+
+/// The status that somebody is answered with.
+fn status(server: &Running, token: &Token, method: &str, path: &str, body: &[u8]) -> u16 {
+    let agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .allow_non_standard_methods(true)
+        .timeout_await_100(Some(Duration::from_secs(20)))
+        .timeout_global(Some(Duration::from_secs(30)))
+        .build()
+        .new_agent();
+    let mut request = ureq::http::Request::builder()
+        .method(method)
+        .uri(format!("{}{path}", server.url))
+        .header("authorization", format!("Bearer {}", token.secret()))
+        .header("content-type", "application/json");
+    if !body.is_empty() {
+        // Who is refused is refused before the body is read, and would find the connection closed while it sends.
+        request = request.header("expect", "100-continue");
+    }
+    agent.run(request.body(body).unwrap()).unwrap().status().as_u16()
+}
 
 #[test]
 fn roles_can_do_only_what_is_theirs() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(settings(&folder.path().join("data")));
-    let parties = Parties::create(&server, election("roles", 3, 20, 1), folder.path());
-    let other = Parties::create(&server, election("others", 3, 20, 1), folder.path());
+    let server = Running::start_plain(settings(&folder.path().join("data")));
+    let create = |name| Parties::create(&server, election(name, 3, 20, 1), folder.path());
+    let (parties, spare, other) = (create("roles"), create("spare"), create("others"));
     parties.submit_keys(&server);
-    let ballot = parties.ballot(&votes(0, 20), 1);
-    let clients = [
-        ("operator", server.client(&server.operator)),
-        ("student", server.client(&parties.student())),
-        ("teacher", server.client(&parties.teacher(0))),
-        ("other teacher", server.client(&parties.teacher(1))),
-        ("foreign student", server.client(&other.student())),
-        ("foreign teacher", server.client(&other.teacher(0))),
-    ];
-    let read = |client: &Client, path: &str| client.get_bytes(path, 1 << 26).map(drop);
-    // (what, who is let through, the attempt)
-    let attempts: Vec<(&str, &[&str], Attempt)> = vec![
-        ("status", &["operator", "student", "teacher", "other teacher"], {
-            Box::new(|c| read(c, "/v1/elections/roles"))
-        }),
-        ("public key", &["operator", "student", "teacher", "other teacher"], {
-            Box::new(|c| read(c, "/v1/elections/roles/keys/public"))
-        }),
-        ("ballot", &["teacher"], {
-            Box::new(|c| c.put("/v1/elections/roles/ballots/t0/0", &ballot[0]))
-        }),
-        ("list", &["operator"], Box::new(|c| read(c, "/v1/elections"))),
-        ("ledger", &["operator"], Box::new(|c| read(c, "/v1/ledger"))),
-        ("incidents", &["operator"], Box::new(|c| read(c, "/v1/incidents"))),
-        ("metrics", &["operator"], Box::new(|c| read(c, "/metrics"))),
-        ("close", &["operator", "student"], {
-            Box::new(|c| client::close(c, parties.file.name()).map(drop))
-        }),
-        ("results", &["student"], {
-            Box::new(|c| {
-                // Not there yet is an answer too, but only for those who may ask.
-                match read(c, "/v1/elections/roles/results/0") {
-                    Err(ClientError::Refused { status: 404, .. }) => Ok(()),
-                    answer => answer,
-                }
-            })
-        }),
-        ("key upload", &["student"], {
-            Box::new(|c| {
-                client::submit_key(
-                    c,
-                    parties.file.name(),
-                    "public",
-                    &parties.folder.join("public.key"),
-                )
-            })
-        }),
-        ("withdraw", &[], {
-            Box::new(|c| match client::withdraw(c, parties.file.name()) {
-                // The operator may, but not once it is closed.
-                Err(ClientError::Refused { status: 409, .. }) => Err(ClientError::Refused {
-                    status: 403,
-                    kind: String::new(),
-                    detail: String::new(),
-                }),
-                answer => answer,
-            })
-        }),
-    ];
-    for (what, allowed, attempt) in &attempts {
-        for (who, client) in &clients {
-            match (attempt(client), allowed.contains(who)) {
-                (Ok(()), true) | (Err(ClientError::Refused { status: 403, .. }), false) => {}
-                (outcome, allowed) => panic!("{who}, {what}: {outcome:?}, allowed: {allowed}"),
+    spare.submit_keys(&server);
+    let ballot = parties.ballot(&votes(0, 20), 1).remove(0);
+    let key = |kind| std::fs::read(parties.folder.join(format!("{kind}.key"))).unwrap();
+    let bodies = [("/keys/public", key("public")), ("/keys/evaluation", key("evaluation"))];
+    let mut asked = 0;
+    for operation in operations() {
+        let Operation { method, path, .. } = &operation;
+        // Calling it off would end it for everything that comes after.
+        let own = if method == "delete" { &spare } else { &parties };
+        let path = path.replace("{election}", own.file.name().as_str());
+        let path = path.replace("{teacher}", "t0").replace("{batch}", "0");
+        let kinds: &[&str] =
+            if path.contains("{kind}") { &["public", "evaluation"] } else { &[""] };
+        for kind in kinds {
+            let path = path.replace("{kind}", kind);
+            let body: &[u8] = match method.as_str() {
+                "put" if path.contains("/ballots/") => &ballot,
+                "put" => &bodies.iter().find(|(place, _)| path.ends_with(place)).unwrap().1,
+                "post" if path == "/v1/elections" => b"{}",
+                _ => b"",
+            };
+            // Those who may not come first: they find everything as it was.
+            let mut callers = callers(&server, own, &other);
+            callers.sort_by_key(|(who, _)| is_listed(&operation, who));
+            for (who, token) in callers {
+                asked += 1;
+                let status = status(&server, &token, &method.to_uppercase(), &path, body);
+                let expected = match (is_listed(&operation, who), &*path) {
+                    (false, _) => 403..404,
+                    // Let through: what it sends is no election, what it asks for is not there yet.
+                    (true, "/v1/elections") if method == "post" => 422..423,
+                    (true, "/v1/elections/roles/results/0") => 404..405,
+                    (true, _) => 200..300,
+                };
+                assert!(expected.contains(&status), "{who}, {method} {path}: {status}");
             }
         }
+    }
+    assert_eq!(asked, 7 * 17, "7 callers, 15 operations, two of them for two kinds of key");
+    let words =
+        ["operator", "monitor", "student", "teacher", "teacher (its own)", "anybody with a token"];
+    for operation in operations() {
+        let known = |role: &String| words.contains(&role.as_str());
+        assert!(operation.roles.iter().all(known), "{}: a role that is not tried", operation.path);
     }
 }
 
@@ -198,9 +247,7 @@ fn without_a_token_nothing_but_health_answers() {
     let folder = tempfile::tempdir().unwrap();
     let server = Running::start(settings(&folder.path().join("data")));
     let stranger = Invitation {
-        token: shield_service::credentials::Token::random(
-            &mut <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(99),
-        ),
+        token: Token::random(&mut <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(99)),
         ..server.operator.clone()
     };
     let client = server.client(&stranger);
@@ -250,7 +297,7 @@ fn the_budget_is_checked_before_anyone_encrypts() {
     // Once the first is called off there is room again.
     client::withdraw(&operator, &"first".parse().unwrap()).unwrap();
     Parties::create(&server, election("third", 5, 40, 4), folder.path());
-    let ledger: serde_json::Value = operator.get("/v1/ledger").unwrap();
+    let ledger: Value = operator.get("/v1/ledger").unwrap();
     assert_eq!(ledger[0]["group"], "everybody");
     assert_eq!(ledger[0]["entries"].as_array().unwrap().len(), 1);
     assert_eq!(ledger[0]["entries"][0]["voters"], 4);

@@ -2,13 +2,18 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shield::Seed;
 use shield::backend::Presence;
 use shield_service::credentials::{Role, TokenHash};
-use shield_service::store::{Stage, Store, StoreError, Stored, StoredBallot, VoterCounts};
+use shield_service::ledger::Budget;
+use shield_service::server::{ServeError, Service, Settings};
+use shield_service::store::{
+    DatabaseUrl, Stage, Store, StoreError, Stored, StoredBallot, VoterCounts,
+};
 use shield_service::{ElectionFile, Name};
 use support::postgres::Cluster;
 use tempfile::TempDir;
@@ -18,17 +23,32 @@ const SAMPLES: usize = 8;
 
 /// A store that can be closed and opened again.
 struct Place {
-    folder: TempDir,
+    data: PathBuf,
     database: Option<String>,
+    _folder: TempDir,
 }
 
 impl Place {
     fn new(database: Option<String>) -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), database }
+        let folder = tempfile::tempdir().unwrap();
+        Self { data: folder.path().join("data"), database, _folder: folder }
     }
 
     async fn open(&self) -> Store {
-        Store::open(self.folder.path(), self.database.as_deref()).await.unwrap()
+        let store = Store::open(&self.data, self.database.as_deref()).await.unwrap();
+        store.sweep().await.unwrap();
+        store
+    }
+
+    /// What a server on these would be told.
+    fn settings(&self) -> Settings {
+        Settings {
+            data: self.data.clone(),
+            database: self.database.clone().map(DatabaseUrl::from),
+            budget: Budget::default(),
+            uploads: 1,
+            patience: Duration::from_secs(1),
+        }
     }
 }
 
@@ -64,11 +84,17 @@ on_both![
     a_failed_aggregation_goes_on_with_its_seed,
     a_batch_has_one_release,
     only_what_is_not_closed_can_be_called_off,
+    a_mistyped_group_binds_nobody_for_ever,
     a_restart_forgets_nothing,
     damaged_rows_are_noticed,
     nothing_is_accepted_after_the_freeze,
     the_same_ballot_at_once_is_stored_once,
+    what_is_refused_leaves_no_file,
+    an_older_data_base_destroys_no_ballot,
+    busy_is_told_from_broken,
     stores_may_open_at_once,
+    folder_and_data_base_belong_together,
+    folders_without_a_name_are_taken_on,
 ];
 
 fn file_of(name: &str, group: &str, teachers: u32) -> ElectionFile {
@@ -152,6 +178,12 @@ async fn elections_are_created_once(place: Place) {
     assert!(!bookings[0].spent);
     assert_eq!(bookings[0].voters, [(2, SAMPLES as u64)]);
 
+    // The same tokens in other hands are other invitations.
+    let mut swapped = ward_tokens.clone();
+    let (first, second) = (swapped[1].0.clone(), swapped[2].0.clone());
+    (swapped[1].0, swapped[2].0) = (second, first);
+    let again = store.create_election(&ward, &swapped).await;
+    assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
     ward_tokens[1].0 = token("somebody else's");
     let again = store.create_election(&ward, &ward_tokens).await;
     assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
@@ -361,6 +393,10 @@ async fn only_what_is_not_closed_can_be_called_off(place: Place) {
         );
     }
 
+    // Nobody is invited to what was called off.
+    let again = store.create_election(&ward, &tokens(&ward)).await;
+    assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
+
     let clinic = open_election(&store, &file("clinic")).await;
     close(&store, &clinic, 1).await.unwrap();
     let refused = store.withdraw(&clinic).await;
@@ -369,6 +405,35 @@ async fn only_what_is_not_closed_can_be_called_off(place: Place) {
     let nowhere: Name = "nowhere".parse().unwrap();
     assert!(matches!(store.withdraw(&nowhere).await, Err(StoreError::NoElection)));
     assert!(matches!(close(&store, &nowhere, 1).await, Err(StoreError::NoElection)));
+}
+
+async fn a_mistyped_group_binds_nobody_for_ever(place: Place) {
+    let store = place.open().await;
+    let in_group = |name: &str, group: &str, teachers: &str| {
+        let text = format!(
+            "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 4\nsamples = {SAMPLES}\nquorum = 1\nteachers = [{teachers}]\n"
+        );
+        ElectionFile::parse(&text).unwrap()
+    };
+    let create = async |file: &ElectionFile| store.create_election(file, &tokens(file)).await;
+    let typo = in_group("typo", "hopsitals", "\"amber\", \"birch\"");
+    let other = in_group("other", "hopsitals", "\"birch\"");
+    let amber = in_group("amber", "hospitals", "\"amber\"");
+    let birch = in_group("birch", "hospitals", "\"birch\"");
+    create(&typo).await.unwrap();
+    create(&other).await.unwrap();
+    assert!(matches!(create(&amber).await, Err(StoreError::OtherGroup { .. })));
+    store.withdraw(typo.name()).await.unwrap();
+    create(&amber).await.unwrap();
+    // Who has another election in the group stays in it, also once that one is closed.
+    assert!(matches!(create(&birch).await, Err(StoreError::OtherGroup { .. })));
+    add_key(&store, other.name(), "public", "00", b"public").await.unwrap();
+    add_key(&store, other.name(), "evaluation", "00", b"evaluation").await.unwrap();
+    close(&store, other.name(), 1).await.unwrap();
+    let third = in_group("third", "hopsitals", "\"birch\"");
+    create(&third).await.unwrap();
+    store.withdraw(third.name()).await.unwrap();
+    assert!(matches!(create(&birch).await, Err(StoreError::OtherGroup { .. })));
 }
 
 fn files_under(folder: &Path) -> usize {
@@ -387,16 +452,17 @@ async fn a_restart_forgets_nothing(place: Place) {
     store.add_release(&name, 0, b"release").await.unwrap();
     let before = store.frozen(&name).await.unwrap();
     // A crash came between the file and its row, and one in the middle of an upload.
-    let elections = place.folder.path().join("elections");
+    let elections = place.data.join("elections");
     let kept = files_under(&elections);
     assert_eq!(kept, 6);
     std::fs::write(elections.join("ward").join("releases").join("7-litter"), b"litter").unwrap();
-    std::fs::write(place.folder.path().join("incoming").join("half"), b"hal").unwrap();
+    std::fs::write(place.data.join("incoming").join("half"), b"hal").unwrap();
     drop(store);
 
     let store = place.open().await;
     assert_eq!(files_under(&elections), kept);
-    assert_eq!(files_under(&place.folder.path().join("incoming")), 0);
+    assert_eq!(files_under(&place.data.join("incoming")), 0);
+    assert_eq!(files_under(&place.data.join("swept")), 1);
     let after = store.frozen(&name).await.unwrap();
     assert_eq!(before.0.as_bytes(), after.0.as_bytes());
     assert_eq!(before.1, after.1);
@@ -423,8 +489,15 @@ async fn damaged_rows_are_noticed(place: Place) {
     close(&store, &name, 1).await.unwrap();
     store.frozen(&name).await.unwrap();
 
-    let sqlite = format!("sqlite://{}", place.folder.path().join("shield.sqlite").display());
+    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
     let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let clinic = open_election(&store, &file("clinic")).await;
+    let unbooked = "DELETE FROM ledger WHERE election = 'clinic'";
+    sqlx::query(unbooked).execute(&pool).await.unwrap();
+    let closed = close(&store, &clinic, 1).await;
+    assert!(matches!(closed, Err(StoreError::Damaged("ledger"))), "{closed:?}");
+    assert_eq!(store.election(&clinic).await.unwrap().stage, Stage::Open);
+
     sqlx::query("DELETE FROM ballots WHERE teacher = 1").execute(&pool).await.unwrap();
     let frozen = store.frozen(&name).await;
     assert!(matches!(frozen, Err(StoreError::Damaged(_))), "{frozen:?}");
@@ -512,15 +585,134 @@ async fn the_same_ballot_at_once_is_stored_once(place: Place) {
     assert_eq!(store.ballots(&name).await.unwrap().len(), 1);
 }
 
+/// Each of these uploads once left its file behind: whoever had a token could fill the disk.
+async fn what_is_refused_leaves_no_file(place: Place) {
+    let store = Arc::new(place.open().await);
+    let elections = place.data.join("elections");
+    let waiting = file("waiting");
+    store.create_election(&waiting, &tokens(&waiting)).await.unwrap();
+    add_key(&store, waiting.name(), "public", "aa", b"key").await.unwrap();
+    let open = open_election(&store, &file("open")).await;
+    add_ballot(&store, &open, 0, 0, b"zero").await.unwrap();
+    let closed = open_election(&store, &file("closed")).await;
+    close(&store, &closed, 1).await.unwrap();
+    store.add_release(&closed, 0, b"release").await.unwrap();
+    let kept = files_under(&elections);
+    let mut refused = 0;
+    for number in 0..5 {
+        let bytes = format!("number {number}");
+        let bytes = bytes.as_bytes();
+        let answers = [
+            add_ballot(&store, waiting.name(), 1, 0, bytes).await,
+            add_ballot(&store, &open, 0, 0, bytes).await,
+            add_ballot(&store, &open, 1 + number % 4, 0, b"zero").await,
+            add_ballot(&store, &closed, 1, 0, bytes).await,
+            add_key(&store, waiting.name(), "public", "aa", bytes).await,
+            add_key(&store, waiting.name(), "evaluation", "bb", bytes).await,
+            add_key(&store, &closed, "public", "00", bytes).await,
+            store.add_release(&closed, 0, bytes).await,
+        ];
+        for answer in answers {
+            answer.expect_err("refused");
+            refused += 1;
+        }
+    }
+    assert_eq!((refused, files_under(&elections)), (40, kept));
+
+    // At once: what all of them look for is there only when the first of them is through.
+    let many: Vec<_> = (0..20)
+        .map(|number: u32| {
+            let (store, open) = (Arc::clone(&store), open.clone());
+            let bytes = format!("copy {}", number % 2);
+            tokio::spawn(async move {
+                add_ballot(&store, &open, 1 + number % 3, 0, bytes.as_bytes()).await
+            })
+        })
+        .collect();
+    for one in many {
+        let _ = one.await.unwrap();
+    }
+    let ballots = store.ballots(&open).await.unwrap();
+    assert_eq!(files_under(&elections), kept + ballots.len() - 1);
+    for ballot in ballots {
+        let object = shield_service::store::Object::Ballot { teacher: ballot.teacher, batch: 0 };
+        store.read(&open, object, &ballot.hash).unwrap();
+    }
+}
+
+/// A start with yesterday's data base once deleted every ballot of today.
+async fn an_older_data_base_destroys_no_ballot(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    add_ballot(&store, &name, 0, 0, b"yesterday").await.unwrap();
+    add_ballot(&store, &name, 1, 0, b"today").await.unwrap();
+    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
+    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let older = "DELETE FROM ballots WHERE teacher = 1";
+    sqlx::query(older).execute(&pool).await.unwrap();
+    pool.close().await;
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.sweep().await.unwrap(), 0, "once is enough");
+    let elections = place.data.join("elections");
+    assert_eq!(files_under(&elections), 3);
+    // It can be put back where it was.
+    let swept: Vec<_> = std::fs::read_dir(place.data.join("swept")).unwrap().collect();
+    let moment = swept[0].as_ref().unwrap().path();
+    let from = moment.join("elections/ward/ballots/1");
+    let file = std::fs::read_dir(&from).unwrap().next().unwrap().unwrap();
+    assert_eq!(std::fs::read(file.path()).unwrap(), b"today");
+    assert_eq!(swept.len(), 1);
+}
+
+/// What the data base says when it has too much to do, as it really says it.
+async fn busy_is_told_from_broken(place: Place) {
+    drop(place.open().await);
+    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
+    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let mut answers = Vec::new();
+    if place.database.is_some() {
+        for statement in [
+            "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$",
+            "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$",
+        ] {
+            answers.push(sqlx::query(statement).execute(&mut *connection).await);
+        }
+    } else {
+        let mut other = pool.acquire().await.unwrap();
+        sqlx::query("PRAGMA busy_timeout = 0").execute(&mut *connection).await.unwrap();
+        // Somebody else writes: wait. Somebody else wrote since we read: begin again.
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *other).await.unwrap();
+        let write = "UPDATE schema_version SET version = version";
+        answers.push(sqlx::query(write).execute(&mut *connection).await);
+        sqlx::query("BEGIN").execute(&mut *connection).await.unwrap();
+        sqlx::query("SELECT * FROM schema_version").fetch_all(&mut *connection).await.unwrap();
+        // Writing what is there already would be no change.
+        let change = "UPDATE schema_version SET version = version + 1";
+        sqlx::query(change).execute(&mut *other).await.unwrap();
+        sqlx::query("COMMIT").execute(&mut *other).await.unwrap();
+        answers.push(sqlx::query(write).execute(&mut *connection).await);
+        sqlx::query("ROLLBACK").execute(&mut *connection).await.unwrap();
+    }
+    for answer in answers {
+        let error = StoreError::from(answer.expect_err("busy"));
+        assert!(error.is_busy(), "{error:?}");
+    }
+    let broken = sqlx::query("SELECT * FROM nowhere").execute(&mut *connection).await;
+    assert!(!StoreError::from(broken.expect_err("no such table")).is_busy());
+}
+
 /// The tables of an empty data base are made once, whoever comes first.
 async fn stores_may_open_at_once(place: Place) {
+    std::fs::create_dir(&place.data).unwrap();
     let place = Arc::new(place);
     let openings: Vec<_> = (0..6)
         .map(|_| {
             let place = Arc::clone(&place);
             tokio::spawn(async move {
                 let folder = tempfile::tempdir().unwrap();
-                let sqlite = place.folder.path().join("shield.sqlite");
+                let sqlite = place.data.join("shield.sqlite");
                 let sqlite = format!("sqlite://{}?mode=rwc", sqlite.display());
                 let database = place.database.clone().unwrap_or(sqlite);
                 Store::open(folder.path(), Some(&database)).await.map(drop)
@@ -530,4 +722,65 @@ async fn stores_may_open_at_once(place: Place) {
     for opening in openings {
         opening.await.unwrap().unwrap();
     }
+}
+
+/// Whether a server opens, and if not, why.
+async fn opens(settings: &Settings) -> Result<(), ServeError> {
+    Service::open(settings).await.map(drop)
+}
+
+/// A restart that forgets `--database` must not begin anew with whole budgets, and two folders with one data base must
+/// not be two servers.
+async fn folder_and_data_base_belong_together(place: Place) {
+    let settings = place.settings();
+    opens(&settings).await.unwrap();
+    opens(&settings).await.unwrap();
+    let sqlite = format!("sqlite://{}?mode=rwc", place.data.join("shield.sqlite").display());
+    let here = place.database.clone().unwrap_or(sqlite);
+    let elsewhere = tempfile::tempdir().unwrap();
+
+    let file = std::fs::read(place.data.join("identity")).unwrap();
+    let other = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
+    let slip = opens(&Settings { database: Some(other.into()), ..settings.clone() }).await;
+    let Err(error @ ServeError::OtherDatabase(_)) = slip else { panic!("{slip:?}") };
+    assert!(error.is_bad_input() && error.to_string().contains("--database of last time"));
+
+    let data = elsewhere.path().join("data");
+    let second = Settings { data: data.clone(), database: Some(here.into()), ..settings.clone() };
+    let slip = opens(&second).await;
+    let Err(error @ ServeError::OtherFolder(_)) = slip else { panic!("{slip:?}") };
+    assert!(error.is_bad_input());
+    assert!(!data.join("identity").exists(), "the second folder stays nobody's");
+
+    // Neither of them harmed the pair.
+    opens(&settings).await.unwrap();
+    assert_eq!(std::fs::read(place.data.join("identity")).unwrap(), file);
+    // A crash before the last rename: the next start goes on.
+    let (name, draft) = (place.data.join("identity"), place.data.join("identity.new"));
+    std::fs::rename(&name, &draft).unwrap();
+    opens(&settings).await.unwrap();
+    assert!(name.exists() && !draft.exists());
+    // A folder that lost its name is not taken for another's.
+    std::fs::remove_file(&name).unwrap();
+    assert!(matches!(opens(&settings).await, Err(ServeError::OtherFolder(_))));
+}
+
+/// Earlier releases wrote no name: theirs are taken on, if folder and data base know the same elections.
+async fn folders_without_a_name_are_taken_on(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    drop(store);
+    let settings = place.settings();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let empty = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
+    let slip = opens(&Settings { database: Some(empty.into()), ..settings.clone() }).await;
+    assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
+    let folder = place.data.join("elections").join(name.as_str());
+    let hidden = elsewhere.path().join("hidden");
+    std::fs::rename(&folder, &hidden).unwrap();
+    let slip = opens(&settings).await;
+    assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
+    std::fs::rename(&hidden, &folder).unwrap();
+    opens(&settings).await.unwrap();
+    opens(&settings).await.unwrap();
 }

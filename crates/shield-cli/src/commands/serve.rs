@@ -14,7 +14,8 @@ use shield_service::client::Invitation;
 use shield_service::credentials::{Role, Token};
 use shield_service::ledger::Budget;
 use shield_service::server::tls::{self, Certificate};
-use shield_service::server::{ServeError, Service, Settings, serve};
+use shield_service::server::{ServeError, Service, Settings, public_url, serve};
+use shield_service::store::DatabaseUrl;
 use tracing_subscriber::EnvFilter;
 
 use crate::console;
@@ -28,6 +29,7 @@ use crate::failure::Failure;
     creates elections, and a browser signs in at the server's address with the token in it.\n\n\
     Student and server must not collude: the one has the key, the other the ballots."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line, each for itself")]
 pub(super) struct ServeArgs {
     /// Where the data are: made if it is not there
     #[arg(long, value_name = "FOLDER")]
@@ -53,13 +55,13 @@ pub(super) struct ServeArgs {
     #[arg(long, conflicts_with = "certificate")]
     plain: bool,
 
-    /// The address that others reach the server at [default: from --listen]
+    /// The address that others reach the server at; it goes into invitations [default: from --listen]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
     /// A PostgreSQL URL, instead of SQLite in the data folder
     #[arg(long, value_name = "URL", env = "SHIELD_DATABASE", hide_env_values = true)]
-    database: Option<String>,
+    database: Option<DatabaseUrl>,
 
     /// The most that a group of teachers may spend in all its elections together
     #[arg(long, value_name = "EPSILON", default_value_t = Budget::default().epsilon)]
@@ -72,6 +74,18 @@ pub(super) struct ServeArgs {
     /// The operator's invitation: written at the first start, read at later ones
     #[arg(long, value_name = "FILE", default_value = "operator.toml")]
     operator: PathBuf,
+
+    /// Make another operator, with an invitation of its own
+    #[arg(long)]
+    new_operator: bool,
+
+    /// An invitation that reads the metrics and nothing else: written at the first start that asks for it
+    #[arg(long, value_name = "FILE")]
+    monitor: Option<PathBuf>,
+
+    /// Make another monitor, with an invitation of its own
+    #[arg(long, requires = "monitor")]
+    new_monitor: bool,
 
     /// How many uploads are taken at once; others are asked to come back
     #[arg(long, value_name = "N", default_value_t = 32)]
@@ -95,10 +109,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
         Failure::failed(format!("cannot listen on {}: {error}; {remedy}", args.listen))
     })?;
     let address = listener.local_addr().map_err(Failure::failed)?;
-    let url = args.public_url.clone().unwrap_or_else(|| {
-        let scheme = if certificate.is_some() { "https" } else { "http" };
-        format!("{scheme}://{address}")
-    });
+    let url = public_url(args.public_url.as_deref(), address, certificate.as_ref())
+        .map_err(Failure::bad_input)?;
+    // A certificate of the operator's own is signed by an authority that clients know; only ours is not.
+    let pem = match &certificate {
+        Some(certificate) if args.dev => {
+            Some(fs::read_to_string(&certificate.chain).map_err(Failure::failed)?)
+        }
+        _ => None,
+    };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
     runtime.block_on(async {
         let settings = Settings {
@@ -109,30 +128,35 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             patience: Duration::from_secs(20),
         };
         let service = Service::open(&settings).await.map_err(|error| match error {
-            ServeError::Locked(_) => Failure::bad_input(error),
-            _ => Failure::failed(format!("{}: {error}", args.data.display())),
+            error if error.is_bad_input() => Failure::bad_input(error),
+            error => Failure::failed(format!("{}: {error}", args.data.display())),
         })?;
-        let operator = operator(args, &url, certificate.as_ref())?;
-        service.add_operator(&operator.token.hash()).await.map_err(Failure::failed)?;
+        for seat in seats(args) {
+            let name = seat.role.name();
+            let is_taken = service.has_role(&seat.role).await?;
+            match seat.invitation(is_taken, &url, pem.as_deref())? {
+                Some(invitation) => {
+                    service.add(&invitation.token.hash(), &seat.role).await?;
+                    console::note(&format!("{name}'s invitation: {}", seat.file.display()));
+                }
+                None => console::note(&format!(
+                    "the {name}'s invitation is elsewhere; --new-{name} makes another"
+                )),
+            }
+        }
         console::note(&format!("shield serves at {url}, data in {}", args.data.display()));
-        console::note(&format!("operator's invitation: {}", args.operator.display()));
-        serve(service, listener, certificate, stop()).await.map_err(Failure::failed)
+        Ok(serve(service, listener, certificate, stop()).await?)
     })
 }
 
+/// The certificate, which is read here: the server must not stumble over it once it has written invitations.
 fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
-    match (&args.certificate, &args.key) {
-        (Some(chain), Some(key)) => {
-            for path in [chain, key] {
-                fs::metadata(path)
-                    .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
-            }
-            Ok(Some(Certificate { chain: chain.clone(), key: key.clone() }))
-        }
+    let certificate = match (&args.certificate, &args.key) {
+        (Some(chain), Some(key)) => Certificate { chain: chain.clone(), key: key.clone() },
         _ if args.dev => {
             let failed =
                 |error: io::Error| Failure::failed(format!("{}: {error}", args.data.display()));
-            Ok(Some(tls::self_signed(&args.data).map_err(failed)?))
+            tls::self_signed(&args.data).map_err(failed)?
         }
         _ if args.plain => {
             if !args.listen.ip().is_loopback() {
@@ -140,37 +164,76 @@ fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
                     "--plain would send tokens in the clear; listen on 127.0.0.1, or give --certificate and --key",
                 ));
             }
-            Ok(None)
+            return Ok(None);
         }
-        _ => Err(Failure::bad_input(
-            "there is no certificate; give --certificate and --key, or --dev to try things out on this machine",
-        )),
+        _ => {
+            return Err(Failure::bad_input(
+                "there is no certificate; give --certificate and --key, or --dev to try things out on this machine",
+            ));
+        }
+    };
+    certificate.config().map_err(Failure::bad_input)?;
+    Ok(Some(certificate))
+}
+
+/// A role of the server's own, and the file with its invitation.
+struct Seat<'a> {
+    role: Role,
+    file: &'a Path,
+    /// Whether there is to be one more bearer.
+    another: bool,
+}
+
+fn seats(args: &ServeArgs) -> Vec<Seat<'_>> {
+    let operator = Seat { role: Role::Operator, file: &args.operator, another: args.new_operator };
+    let monitor = args.monitor.iter().map(|file| Seat {
+        role: Role::Monitor,
+        file,
+        another: args.new_monitor,
+    });
+    std::iter::once(operator).chain(monitor).collect()
+}
+
+impl Seat<'_> {
+    /// The invitation: the one of last time, or a new one for the first bearer, or for one more if that is asked for.
+    /// None if it was moved to where it is safe, as it should be.
+    fn invitation(
+        &self,
+        is_taken: bool,
+        url: &str,
+        pem: Option<&str>,
+    ) -> Result<Option<Invitation>, Failure> {
+        let (name, file) = (self.role.name(), self.file.display());
+        if self.file.exists() {
+            if self.another {
+                return Err(Failure::bad_input(format!(
+                    "{file}: this invitation is there already; name another file with --{name}"
+                )));
+            }
+            let invitation = Invitation::read_file(self.file)?;
+            if invitation.role != name {
+                return Err(Failure::bad_input(format!(
+                    "{file}: this is an invitation for the {}; give the {name}'s with --{name}",
+                    invitation.role
+                )));
+            }
+            return Ok(Some(invitation));
+        }
+        if is_taken && !self.another {
+            return Ok(None);
+        }
+        let token = Token::random(&mut OsRng.unwrap_err());
+        let invitation = Invitation::new(url, &self.role, None, pem, token);
+        invitation.write(self.file).map_err(|error| Failure::failed(format!("{file}: {error}")))?;
+        Ok(Some(invitation))
     }
 }
 
-/// The operator's invitation: the one of last time, or a new one.
-fn operator(
-    args: &ServeArgs,
-    url: &str,
-    certificate: Option<&Certificate>,
-) -> Result<Invitation, Failure> {
-    let path: &Path = &args.operator;
-    if path.exists() {
-        return Ok(Invitation::read(path)?);
+/// What the server cannot start with is input; everything else failed on the way.
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
     }
-    // A certificate of the operator's own is signed by an authority that clients know; only ours is not.
-    let pem = match certificate {
-        Some(certificate) if args.dev => {
-            Some(fs::read_to_string(&certificate.chain).map_err(Failure::failed)?)
-        }
-        _ => None,
-    };
-    let token = Token::random(&mut OsRng.unwrap_err());
-    let invitation = Invitation::new(url, &Role::Operator, None, pem.as_deref(), token);
-    invitation
-        .write(path)
-        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
-    Ok(invitation)
 }
 
 /// Lines for people on a terminal, JSON for everything else. `RUST_LOG` chooses what.

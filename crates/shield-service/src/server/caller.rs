@@ -88,6 +88,20 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
+/// Whoever runs the server: looked at before anything of the body is read.
+pub(crate) struct Operator;
+
+impl FromRequestParts<Arc<Service>> for Operator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
+        Caller::from_request_parts(parts, service).await?.operator().map(|()| Self)
+    }
+}
+
 /// Lets callers with a valid token pass, before anything else of the request is looked at.
 pub(super) async fn admit(
     State(service): State<Arc<Service>>,

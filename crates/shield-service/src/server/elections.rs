@@ -1,6 +1,6 @@
 //! Creating, watching, closing and calling off elections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,15 +11,15 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shield::Seed;
 use shield::backend::Backend;
-use shield::{Epsilon, Seed};
 
-use super::caller::Caller;
+use super::caller::{Caller, Operator};
 use super::problem::Problem;
 use super::{Service, Setup};
 use crate::credentials::{Role, TokenHash, hex};
 use crate::election_file::ElectionFile;
-use crate::ledger::{Account, Cost, Entry};
+use crate::ledger::Cost;
 use crate::name::Name;
 use crate::store::{Stage, Stored, StoredBallot, StoredElection, VoterCounts, presence_from_text};
 use crate::turnout::Turnout;
@@ -90,10 +90,9 @@ pub struct Submitted {
 
 pub(super) async fn create(
     State(service): State<Arc<Service>>,
-    caller: Caller,
+    _: Operator,
     Json(new): Json<NewElection>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    caller.operator()?;
     let file = ElectionFile::parse(&new.file).map_err(|error| {
         let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
         Problem::unusable(&error).with("mistakes", mistakes)
@@ -180,17 +179,11 @@ pub(super) async fn withdraw(
     Path(name): Path<Name>,
 ) -> Result<StatusCode, Problem> {
     caller.operator()?;
+    // Not beside the creation of another election, whose teachers it might let go.
+    let _one_at_a_time = service.booking.lock().await;
     service.store.withdraw(&name).await?;
     tracing::info!(election = %name, "election withdrawn");
     Ok(StatusCode::NO_CONTENT)
-}
-
-pub(super) async fn ledger(
-    State(service): State<Arc<Service>>,
-    caller: Caller,
-) -> Result<Json<Vec<Account>>, Problem> {
-    caller.operator()?;
-    Ok(Json(service.accounts().await?))
 }
 
 /// The teachers with a ballot for every batch, by number.
@@ -222,96 +215,6 @@ impl Service {
         tracing::info!(election = %name, again = stored == Stored::Again, "election closed");
         self.work.notify_one();
         Ok(stored)
-    }
-
-    /// Refuses what the group's budget cannot pay, with the numbers.
-    async fn afford(
-        &self,
-        file: &ElectionFile,
-        mut costs: Vec<Cost>,
-        voters: VoterCounts,
-    ) -> Result<(), Problem> {
-        let before = self.total(costs.clone()).await?;
-        let cost = Cost::new(file, voters);
-        let alone = self.total(vec![cost.clone()]).await?;
-        costs.push(cost);
-        let after = self.total(costs).await?;
-        if after.get() <= self.budget.epsilon {
-            return Ok(());
-        }
-        let detail = format!(
-            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its own and \
-             would bring it to {} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
-            file.group(),
-            short(before),
-            self.budget.epsilon,
-            short(alone),
-            short(after),
-            self.budget.delta,
-        );
-        Err(Problem::conflict("budget", detail)
-            .with("budget", self.budget.epsilon)
-            .with("before", number(before))
-            .with("alone", number(alone))
-            .with("after", number(after)))
-    }
-
-    /// What the other elections of a file's group cost, spent or set aside.
-    async fn costs(&self, file: &ElectionFile) -> Result<Vec<Cost>, Problem> {
-        let mut costs = Vec::new();
-        for booking in self.store.bookings(file.group()).await? {
-            if booking.election != *file.name() {
-                let other = self.store.election(&booking.election).await?.file;
-                costs.push(Cost::new(&other, booking.voters));
-            }
-        }
-        Ok(costs)
-    }
-
-    /// The epsilon of some releases together, computed away from the threads that answer.
-    async fn total(&self, costs: Vec<Cost>) -> Result<Epsilon, Problem> {
-        let (accountant, delta) = (Arc::clone(&self.accountant), self.budget.delta);
-        tokio::task::spawn_blocking(move || accountant.total(&costs, delta))
-            .await
-            .map_err(Problem::internal)
-    }
-
-    /// Every group's account.
-    pub(crate) async fn accounts(&self) -> Result<Vec<Account>, Problem> {
-        let elections = self.store.elections().await?;
-        let files: BTreeMap<&Name, &ElectionFile> =
-            elections.iter().map(|election| (election.file.name(), &election.file)).collect();
-        let groups: BTreeSet<&Name> = files.values().map(|file| file.group()).collect();
-        let mut accounts = Vec::new();
-        for group in groups {
-            let mut entries = Vec::new();
-            let (mut spent, mut reserved) = (Vec::new(), Vec::new());
-            for booking in self.store.bookings(group).await? {
-                // One that was created since the list was read comes with the next look.
-                let Some(file) = files.get(&booking.election) else { continue };
-                let cost = Cost::new(file, booking.voters.clone());
-                if booking.spent {
-                    spent.push(cost.clone());
-                }
-                reserved.push(cost.clone());
-                entries.push(Entry {
-                    election: booking.election.to_string(),
-                    spent: booking.spent,
-                    queries: booking.voters.iter().map(|&(_, queries)| queries).sum(),
-                    voters: booking.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0),
-                    epsilon: self.total(vec![cost]).await?,
-                });
-            }
-            accounts.push(Account {
-                group: group.to_string(),
-                entries,
-                spent: self.total(spent).await?,
-                reserved: self.total(reserved).await?,
-                budget: self.budget.epsilon,
-                delta: self.budget.delta,
-            });
-        }
-        Ok(accounts)
     }
 
     /// An election as one of its parties may see it.
@@ -384,19 +287,6 @@ impl Service {
         }
         Ok(())
     }
-}
-
-/// An epsilon with three decimals, rounded up: a bound stays one.
-pub(crate) fn short(epsilon: Epsilon) -> String {
-    match epsilon.get() {
-        infinite if infinite.is_infinite() => "inf".to_owned(),
-        finite => format!("{:.3}", (finite * 1000.0).ceil() / 1000.0),
-    }
-}
-
-/// An epsilon for JSON, which knows no infinity.
-fn number(epsilon: Epsilon) -> Value {
-    serde_json::to_value(epsilon).unwrap_or(Value::Null)
 }
 
 /// How many samples have how many voters, if all of them have a quorum.

@@ -1,7 +1,10 @@
 //! The server: an HTTP API over the store, and one worker that aggregates.
 
+mod accounts;
+mod address;
 mod caller;
 mod elections;
+mod identity;
 mod metrics;
 mod objects;
 mod page;
@@ -16,19 +19,19 @@ mod upload;
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use axum::Router;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
+use axum_server::{Handle, Server};
 use jiff::Timestamp;
 use serde::Serialize;
 use shield_bfv::BfvBackend;
@@ -46,7 +49,8 @@ use crate::election_file::ElectionFile;
 use crate::ledger::{Accountant, Budget};
 use crate::name::Name;
 use crate::private;
-use crate::store::{Store, StoreError};
+use crate::store::{DatabaseUrl, Store, StoreError};
+pub use address::{AddressError, public_url};
 use caller::Caller;
 pub(crate) use elections::complete;
 pub use elections::{NewElection, Status, Submitted};
@@ -60,13 +64,19 @@ pub const OPENAPI: &str = include_str!("openapi.json");
 /// Largest body of a request that is not an upload.
 const SMALL_BODY: usize = 16 << 20;
 
+/// Largest body of a request without a bearer token: a form with a token in it, which has 71 bytes.
+const OPEN_BODY: usize = 1 << 10;
+
+/// How long a caller may take for the headers of a request, the first and every other.
+const HEADER_PATIENCE: Duration = Duration::from_secs(10);
+
 /// How the server is to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where the data are.
     pub data: PathBuf,
     /// A PostgreSQL URL; SQLite in the data folder without one.
-    pub database: Option<String>,
+    pub database: Option<DatabaseUrl>,
     /// What each group may spend.
     pub budget: Budget,
     /// How many uploads are taken at once.
@@ -84,9 +94,42 @@ pub enum ServeError {
     /// Another server has the data folder.
     #[error("{}: another server is running on this data folder; stop it first", .0.display())]
     Locked(PathBuf),
-    /// The network, or the certificate.
+    /// Others can look into the data folder.
+    #[error("{folder}: others can open this folder, and what was drawn for every election is in it; run `chmod 700 {folder}`", folder = .0.display())]
+    Exposed(PathBuf),
+    /// The data folder was used with another data base.
+    #[error("{}: this folder belongs to another data base; give the --database of last time", .0.display())]
+    OtherDatabase(PathBuf),
+    /// The data base was used with another data folder.
+    #[error("{}: the data base belongs to another folder; give the --data of last time, or an empty data base", .0.display())]
+    OtherFolder(PathBuf),
+    /// A token that is somebody else's.
+    #[error(
+        "the token that was to make the {0} has another role already; give an invitation of the {0}'s own"
+    )]
+    OtherRole(&'static str),
+    /// The certificate, or its key.
+    #[error(transparent)]
+    Certificate(#[from] tls::CertificateError),
+    /// The network, or the data folder.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl ServeError {
+    /// Whether it is for the one who started the server to mend: what was given does not go together.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Locked(_)
+            | Self::Exposed(_)
+            | Self::OtherDatabase(_)
+            | Self::OtherFolder(_)
+            | Self::OtherRole(_)
+            | Self::Certificate(_)
+            | Self::Store(StoreError::OpenWay { .. }) => true,
+            Self::Store(_) | Self::Io(_) => false,
+        }
+    }
 }
 
 /// An election and its engine, ready to use.
@@ -110,11 +153,11 @@ pub struct Service {
     pub(crate) budget: Budget,
     pub(crate) metrics: Metrics,
     /// How many uploads may still come in.
-    pub(crate) uploads: Semaphore,
+    pub(crate) uploads: Arc<Semaphore>,
     /// How long an uploader may take for the next piece.
     pub(crate) patience: Duration,
     /// How many of them may be checked at once.
-    pub(crate) checks: Semaphore,
+    pub(crate) checks: Arc<Semaphore>,
     /// Held while a cost is compared with the budget and booked.
     pub(crate) booking: tokio::sync::Mutex<()>,
     /// Wakes the worker.
@@ -130,21 +173,27 @@ pub struct Service {
 impl Service {
     /// Opens the store.
     pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
-        // The lock comes first: opening the store sweeps up what looks left over, and what another server is
-        // receiving right now looks just like that.
+        // The lock comes first: sweeping takes away what looks left over, and what another server is receiving right now
+        // looks just like that. So does everything, to a data base that is another folder's.
         private::make_folder(&settings.data)?;
+        if is_open_to_others(&settings.data)? {
+            return Err(ServeError::Exposed(settings.data.clone()));
+        }
         let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
-        let store = Store::open(&settings.data, settings.database.as_deref()).await?;
+        let database = settings.database.as_ref().map(DatabaseUrl::secret);
+        let store = Store::open(&settings.data, database).await?;
+        identity::bind(&settings.data, &store).await?;
+        store.sweep().await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Arc::new(Self {
             store,
             accountant: Arc::default(),
             budget: settings.budget,
             metrics: Metrics::new(),
-            uploads: Semaphore::new(settings.uploads),
+            uploads: Arc::new(Semaphore::new(settings.uploads)),
             patience: settings.patience,
-            checks: Semaphore::new(cores),
+            checks: Arc::new(Semaphore::new(cores)),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
             page: page::Page::default(),
@@ -156,13 +205,28 @@ impl Service {
     }
 
     /// Lets the bearer of a token run the server.
-    pub async fn add_operator(&self, token: &TokenHash) -> Result<(), StoreError> {
-        self.store.add_token(token, &Role::Operator).await
+    pub async fn add_operator(&self, token: &TokenHash) -> Result<(), ServeError> {
+        self.add(token, &Role::Operator).await
     }
 
     /// Lets the bearer of a token read the metrics.
-    pub async fn add_monitor(&self, token: &TokenHash) -> Result<(), StoreError> {
-        self.store.add_token(token, &Role::Monitor).await
+    pub async fn add_monitor(&self, token: &TokenHash) -> Result<(), ServeError> {
+        self.add(token, &Role::Monitor).await
+    }
+
+    /// Gives a role to the bearer of a token. One that is in use keeps its role, and then it is not the one that was
+    /// meant.
+    pub async fn add(&self, token: &TokenHash, wanted: &Role) -> Result<(), ServeError> {
+        self.store.add_token(token, wanted).await?;
+        match self.store.role(token).await? {
+            Some(role) if role == *wanted => Ok(()),
+            _ => Err(ServeError::OtherRole(wanted.name())),
+        }
+    }
+
+    /// Whether anybody has a role: the operator's, or a monitor's.
+    pub async fn has_role(&self, role: &Role) -> Result<bool, ServeError> {
+        Ok(self.store.has_role(role).await?)
     }
 
     pub(crate) async fn setup(&self, name: &Name) -> Result<Arc<Setup>, Problem> {
@@ -206,6 +270,19 @@ impl Service {
     }
 }
 
+/// Whether others than its owner can enter a folder. Files inside are not looked at: nobody gets to them.
+fn is_open_to_others(folder: &Path) -> io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        Ok(fs::metadata(folder)?.permissions().mode() & 0o077 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        fs::metadata(folder).map(|_| false)
+    }
+}
+
 /// The API.
 pub(crate) fn router(service: Arc<Service>) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
@@ -225,11 +302,11 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
     // Who has no token learns nothing about what else is wrong with a request.
     let guard = middleware::from_fn_with_state(Arc::clone(&service), caller::admit);
     let guarded = routes::guarded().router.fallback(nothing_here).layer(guard);
-    routes::open()
-        .router
-        .merge(guarded)
+    // What anybody may send is not worth more memory than a token takes; the narrower limit is the one that counts.
+    let open = routes::open().router.layer(DefaultBodyLimit::max(OPEN_BODY));
+    open.merge(guarded)
         .method_not_allowed_fallback(not_allowed)
-        .layer(axum::extract::DefaultBodyLimit::max(SMALL_BODY))
+        .layer(DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_mins(2)))
@@ -288,7 +365,7 @@ async fn observe(
     next: Next,
 ) -> Response {
     let start = Instant::now();
-    let method = request.method().to_string();
+    let method = metrics::method(request.method());
     let route = route.map_or_else(|| "none".to_owned(), |route| route.as_str().to_owned());
     let response = next.run(request).await;
     let status = response.status().as_u16();
@@ -306,27 +383,20 @@ pub async fn serve(
     certificate: Option<tls::Certificate>,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
-    // Only the first call in a process installs; the others find it there.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     listener.set_nonblocking(true)?;
+    let tls = certificate.as_ref().map(tls::Certificate::config).transpose()?;
     let handle: Handle<SocketAddr> = Handle::new();
     service.page.tls.store(certificate.is_some(), Ordering::Relaxed);
     let worker = tokio::spawn(aggregation::run(Arc::clone(&service)));
     let application = router(Arc::clone(&service)).into_make_service();
     let answer = async {
-        let Some(certificate) = certificate else {
-            let mut server = axum_server::from_tcp(listener)?.handle(handle.clone());
-            be_patient(server.http_builder());
-            return server.serve(application).await;
+        let Some(tls) = tls else {
+            let server = axum_server::from_tcp(listener)?.handle(handle.clone());
+            return be_patient(server).serve(application).await;
         };
-        let config = RustlsConfig::from_pem_file(&certificate.chain, &certificate.key).await;
-        let config = config.map_err(|error| {
-            let chain = certificate.chain.display();
-            io::Error::new(error.kind(), format!("{chain}: {error}; give a PEM chain and its key"))
-        })?;
-        let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle.clone());
-        be_patient(server.http_builder());
-        server.serve(application).await
+        let tls = RustlsConfig::from_config(Arc::new(tls));
+        let server = axum_server::from_tcp_rustls(listener, tls)?.handle(handle.clone());
+        be_patient(server).serve(application).await
     };
     tokio::pin!(answer);
     let answered = tokio::select! {
@@ -345,12 +415,14 @@ pub async fn serve(
     Ok(answered?)
 }
 
-/// Callers who send their headers too slowly are sent away.
-fn be_patient(
-    builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>,
-) {
-    builder
+/// Callers who send their headers too slowly are sent away. That holds for HTTP/1 alone, and only if hyper need not find
+/// out first which version it is.
+fn be_patient<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
+    let mut server = server.http1_only();
+    server
+        .http_builder()
         .http1()
         .timer(hyper_util::rt::TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(10));
+        .header_read_timeout(HEADER_PATIENCE);
+    server
 }

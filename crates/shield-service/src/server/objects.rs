@@ -1,5 +1,6 @@
 //! Keys, ballots and results: what goes through the server, and who may send or fetch it.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -8,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use shield::backend::{Backend, Ballot};
 use shield_bfv::KeyId;
+use tracing::Instrument;
 
 use super::caller::Caller;
 use super::problem::Problem;
@@ -38,21 +40,26 @@ pub(super) async fn put_key(
         "public" => setup.backend.plan().public_key_bytes(),
         _ => setup.backend.plan().evaluation_key_bytes(),
     };
-    let Upload { incoming, room: _room } = receive(&service, &headers, body, limit).await?;
-    let checked = service
-        .check(move || {
-            let bytes = incoming.read().map_err(Problem::internal)?;
-            let id = match kind {
-                "public" => setup.backend.decode_public_key(&bytes).map(|key| key.id()),
-                _ => setup.backend.decode_evaluation_key(&bytes).map(|key| key.id()),
-            };
-            Ok((id.map_err(Problem::unusable)?, incoming))
-        })
-        .await;
-    let (id, incoming) = checked.inspect_err(|problem| service.refused(&name, "key", problem))?;
-    let stored = service.store.add_key(&name, kind, &hex(id.as_bytes()), incoming).await?;
-    tracing::info!(election = %name, kind, "key stored");
-    Ok(answer(stored))
+    let Upload { incoming, room } = receive(&service, &headers, body, limit).await?;
+    see_through(async move {
+        let _room = room;
+        let checked = service
+            .check(move || {
+                let bytes = incoming.read().map_err(Problem::internal)?;
+                let id = match kind {
+                    "public" => setup.backend.decode_public_key(&bytes).map(|key| key.id()),
+                    _ => setup.backend.decode_evaluation_key(&bytes).map(|key| key.id()),
+                };
+                Ok((id.map_err(Problem::unusable)?, incoming))
+            })
+            .await;
+        let (id, incoming) =
+            checked.inspect_err(|problem| service.refused(&name, "key", problem))?;
+        let stored = service.store.add_key(&name, kind, &hex(id.as_bytes()), incoming).await?;
+        tracing::info!(election = %name, kind, "key stored");
+        Ok(answer(stored))
+    })
+    .await
 }
 
 pub(super) async fn get_key(
@@ -112,33 +119,45 @@ pub(super) async fn put_ballot(
         })?;
     let key = key_id(&key.key_id)?;
     let limit = setup.backend.plan().ballot_bytes();
-    let Upload { incoming, room: _room } = receive(&service, &headers, body, limit).await?;
-    let checked = service
-        .check(move || {
-            let bytes = incoming.read().map_err(Problem::internal)?;
-            let ballot = setup
-                .backend
-                .decode_ballot(&bytes, batch as usize, key)
-                .map_err(Problem::unusable)?;
-            Ok((ballot.presence().clone(), incoming))
-        })
-        .await;
-    let what = format!("ballot of {teacher}");
-    let (presence, incoming) =
-        checked.inspect_err(|problem| service.refused(&name, &what, problem))?;
-    let bytes = incoming.bytes();
-    let stored = service
-        .store
-        .add_ballot(&name, number, batch, &presence, incoming)
-        .await
-        .map_err(Problem::from)
-        .inspect_err(|problem| service.refused(&name, &what, problem))?;
-    if stored == Stored::New {
-        service.metrics.ballots.inc();
-        service.metrics.ballot_bytes.inc_by(bytes);
-    }
-    tracing::info!(election = %name, %teacher, batch, again = stored == Stored::Again, "ballot stored");
-    Ok(answer(stored))
+    let Upload { incoming, room } = receive(&service, &headers, body, limit).await?;
+    see_through(async move {
+        let _room = room;
+        let checked = service
+            .check(move || {
+                let bytes = incoming.read().map_err(Problem::internal)?;
+                let ballot = setup
+                    .backend
+                    .decode_ballot(&bytes, batch as usize, key)
+                    .map_err(Problem::unusable)?;
+                Ok((ballot.presence().clone(), incoming))
+            })
+            .await;
+        let what = format!("ballot of {teacher}");
+        let (presence, incoming) =
+            checked.inspect_err(|problem| service.refused(&name, &what, problem))?;
+        let bytes = incoming.bytes();
+        let stored = service
+            .store
+            .add_ballot(&name, number, batch, &presence, incoming)
+            .await
+            .map_err(Problem::from)
+            .inspect_err(|problem| service.refused(&name, &what, problem))?;
+        if stored == Stored::New {
+            service.metrics.ballots.inc();
+            service.metrics.ballot_bytes.inc_by(bytes);
+        }
+        tracing::info!(election = %name, %teacher, batch, again = stored == Stored::Again, "ballot stored");
+        Ok(answer(stored))
+    })
+    .await
+}
+
+/// Goes on though the caller hangs up. What was begun would go on anyway, on a thread that nobody can stop: so it keeps
+/// its room until it is over, and no file stays half stored.
+pub(super) async fn see_through<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::spawn(work.in_current_span()).await.map_err(Problem::internal)?
 }
 
 pub(super) async fn get_result(
@@ -166,11 +185,16 @@ pub(crate) fn key_id(text: &str) -> Result<KeyId, Problem> {
 
 impl Service {
     /// Checks an upload away from the threads that answer, a few at a time.
-    async fn check<T: Send + 'static>(
+    pub(super) async fn check<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let _turn = self.checks.acquire().await.map_err(Problem::internal)?;
+        let turn = Arc::clone(&self.checks).acquire_owned().await.map_err(Problem::internal)?;
+        // The turn ends with the work, not with the one who waits for it.
+        let work = move || {
+            let _turn = turn;
+            work()
+        };
         tokio::task::spawn_blocking(work).await.map_err(Problem::internal)?
     }
 

@@ -83,6 +83,15 @@ impl Problem {
         problem
     }
 
+    /// The data base has too much to do: nothing is wrong, and whoever waits gets through.
+    fn overtaxed(error: impl std::fmt::Display) -> Self {
+        tracing::warn!(%error, "the data base is busy");
+        let detail = "the server's data base is busy; try again in a moment";
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
+        problem.retry_after = Some(2);
+        problem
+    }
+
     /// Something on the server's side: the log has the reason, the caller only learns where to look.
     pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
         tracing::error!(%error, "internal error");
@@ -108,9 +117,11 @@ impl From<StoreError> for Problem {
             StoreError::Stage { .. } => Self::conflict("stage", error),
             StoreError::Conflict { .. } => Self::conflict("conflict", error),
             StoreError::Replayed => Self::conflict("replayed", error),
-            StoreError::Database(_) | StoreError::Io(_) | StoreError::Damaged(_) => {
-                Self::internal(error)
-            }
+            StoreError::Database(_) if error.is_busy() => Self::overtaxed(error),
+            StoreError::Database(_)
+            | StoreError::OpenWay { .. }
+            | StoreError::Io(_)
+            | StoreError::Damaged(_) => Self::internal(error),
         }
     }
 }
@@ -133,5 +144,22 @@ impl IntoResponse for Problem {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_data_base_asks_to_come_back_and_a_broken_one_does_not() {
+        let answer =
+            |error: sqlx::Error| Problem::from(StoreError::Database(error)).into_response();
+        let busy = answer(sqlx::Error::PoolTimedOut);
+        assert_eq!(busy.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(busy.headers().get(header::RETRY_AFTER).unwrap(), "2");
+        let broken = answer(sqlx::Error::PoolClosed);
+        assert_eq!(broken.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(!broken.headers().contains_key(header::RETRY_AFTER));
     }
 }

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
-use super::{Service, elections, objects, page};
+use super::{Service, accounts, elections, objects, page};
 
 /// Routes, and what they are.
 #[derive(Default)]
@@ -63,7 +63,7 @@ pub(super) fn guarded() -> Routes {
         .get("/metrics", super::metrics_text)
         .get("/v1/openapi.json", super::openapi)
         .get("/v1/whoami", objects::whoami)
-        .get("/v1/ledger", elections::ledger)
+        .get("/v1/ledger", accounts::ledger)
         .get("/v1/incidents", super::incidents)
         .post("/v1/elections", elections::create)
         .get("/v1/elections", elections::list)

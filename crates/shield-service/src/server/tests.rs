@@ -1,7 +1,9 @@
 //! The server from outside: over a socket, with and without tokens.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,41 +13,72 @@ use serde_json::Value;
 use shield::backend::Presence;
 use tempfile::TempDir;
 use ureq::http::{Request, Response};
+use ureq::tls::{RootCerts, TlsConfig};
 
-use super::{NewElection, OPENAPI, Service, Settings, Status, routes, serve};
+use super::objects::see_through;
+use super::problem::Problem;
+use super::tls::{Certificate, self_signed};
+use super::{
+    HEADER_PATIENCE, NewElection, OPENAPI, ServeError, Service, Settings, Status, routes, serve,
+};
 use crate::credentials::{Role, Token};
 use crate::election_file::ElectionFile;
 use crate::ledger::Budget;
 use crate::name::Name;
 use crate::store::{StoreError, Stored};
 
+fn settings(data: &Path) -> Settings {
+    Settings {
+        data: data.to_owned(),
+        database: None,
+        budget: Budget::default(),
+        uploads: 8,
+        patience: Duration::from_secs(5),
+    }
+}
+
 /// A server on a port of its own, until it is dropped.
 pub(super) struct Running {
     pub(super) service: Arc<Service>,
     pub(super) address: String,
     pub(super) operator: Token,
+    pub(super) data: PathBuf,
+    /// The certificate, PEM, if it speaks TLS.
+    pem: Option<String>,
     runtime: tokio::runtime::Runtime,
     _folder: TempDir,
 }
 
 impl Running {
     pub(super) fn start() -> Self {
+        Self::start_with(|_| None)
+    }
+
+    /// The same, with a self-signed certificate.
+    pub(super) fn start_tls() -> Self {
+        Self::start_with(|folder| Some(self_signed(folder).unwrap()))
+    }
+
+    fn start_with(certificate: impl FnOnce(&Path) -> Option<Certificate>) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            data: folder.path().to_owned(),
-            database: None,
-            budget: Budget::default(),
-            uploads: 8,
-            patience: Duration::from_secs(5),
-        };
-        let service = runtime.block_on(Service::open(&settings)).unwrap();
+        let data = folder.path().join("data");
+        let service = runtime.block_on(Service::open(&settings(&data))).unwrap();
         let operator = token(0);
         runtime.block_on(service.add_operator(&operator.hash())).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        runtime.spawn(serve(Arc::clone(&service), listener, None, std::future::pending()));
-        Self { service, address, operator, runtime, _folder: folder }
+        let certificate = certificate(&data);
+        let chain = certificate.as_ref().map(|certificate| &certificate.chain);
+        let pem = chain.map(|chain| std::fs::read_to_string(chain).unwrap());
+        runtime.spawn(serve(Arc::clone(&service), listener, certificate, std::future::pending()));
+        Self { service, address, operator, data, pem, runtime, _folder: folder }
+    }
+
+    /// The server's address as a browser shows it.
+    pub(super) fn origin(&self) -> String {
+        let scheme = if self.pem.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
     }
 
     pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
@@ -60,14 +93,19 @@ impl Running {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Response<String> {
+        let mut tls = TlsConfig::builder();
+        if let Some(pem) = &self.pem {
+            let root = ureq::tls::Certificate::from_pem(pem.as_bytes()).unwrap();
+            tls = tls.root_certs(RootCerts::new_with_certs(&[root]));
+        }
         let config = ureq::Agent::config_builder()
+            .tls_config(tls.build())
             .http_status_as_error(false)
             .max_redirects(0)
             .allow_non_standard_methods(true)
             .timeout_global(Some(Duration::from_secs(20)))
             .build();
-        let mut request =
-            Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.origin()));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -246,6 +284,172 @@ fn refusals_are_problems_with_an_id() {
         assert!(!problem["detail"].as_str().unwrap().is_empty(), "{about}");
         assert!(problem["type"].as_str().unwrap().starts_with("urn:shield:problem:"), "{about}");
     }
+}
+
+/// A TLS client as browsers are: it would rather speak HTTP/2.
+fn browser(server: &Running) -> rustls::StreamOwned<rustls::ClientConnection, TcpStream> {
+    use rustls::pki_types::pem::PemObject;
+    let mut roots = rustls::RootCertStore::empty();
+    let pem = server.pem.as_ref().unwrap();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let name = "localhost".try_into().unwrap();
+    let mut connection = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(2 * HEADER_PATIENCE)).unwrap();
+    connection.complete_io(&mut stream).unwrap();
+    rustls::StreamOwned::new(connection, stream)
+}
+
+#[test]
+fn browsers_that_offer_http_2_get_http_1() {
+    let server = Running::start_tls();
+    assert_eq!(browser(&server).conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+    // Nor does it listen to those who begin with it unasked.
+    let plain = Running::start();
+    let mut stream = TcpStream::connect(&plain.address).unwrap();
+    stream.set_read_timeout(Some(2 * HEADER_PATIENCE)).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "), "{answer:?}");
+}
+
+/// The limit on headers once began to count only after hyper had seen by which version they would come.
+#[test]
+fn who_says_nothing_is_sent_away() {
+    let (plain, tls) = (Running::start(), Running::start_tls());
+    let open = |start: &[u8]| {
+        let mut stream = TcpStream::connect(&plain.address).unwrap();
+        stream.set_read_timeout(Some(2 * HEADER_PATIENCE)).unwrap();
+        stream.write_all(start).unwrap();
+        stream
+    };
+    let mut silent: Vec<(&str, Box<dyn Read + Send>)> = vec![
+        ("nothing", Box::new(open(b""))),
+        ("a letter that begins HTTP/2", Box::new(open(b"P"))),
+        ("half a request", Box::new(open(b"GET / HTTP/1.1\r\nhost:"))),
+        ("nothing after the handshake", Box::new(browser(&tls))),
+    ];
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for (what, stream) in &mut silent {
+            scope.spawn(move || {
+                let mut answer = Vec::new();
+                // Hung up on: an end, or a reset. Not our own patience.
+                let ended = stream.read_to_end(&mut answer);
+                let waited = ended.is_err_and(|error| {
+                    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+                });
+                assert!(!waited, "{what}: still connected after {:?}", start.elapsed());
+            });
+        }
+    });
+    assert!(start.elapsed() < HEADER_PATIENCE + Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+/// The seeds are in the data base, and SQLite's file is as open as the umask leaves it.
+#[cfg(unix)]
+#[test]
+fn a_data_folder_that_others_can_open_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let open = |mode: u32| {
+        std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).unwrap();
+        runtime.block_on(Service::open(&settings(&data))).map(drop)
+    };
+    for mode in [0o755, 0o750, 0o701] {
+        let error = open(mode).expect_err("others can open it");
+        assert!(matches!(error, ServeError::Exposed(_)) && error.is_bad_input(), "{error}");
+        assert!(error.to_string().contains(&format!("chmod 700 {}", data.display())), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0, "nothing was written into it");
+    open(0o700).unwrap();
+}
+
+/// A caller who hung up once gave its turn and its room back, while the work for it went on: any number of them could
+/// be under way.
+#[test]
+fn work_keeps_its_turn_and_its_room_when_the_caller_hangs_up() {
+    let server = Running::start();
+    let service = &server.service;
+    let (turns, rooms) = (service.checks.available_permits(), service.uploads.available_permits());
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    server.wait(async {
+        let room = Arc::clone(&service.uploads).try_acquire_owned().unwrap();
+        let checking = Arc::clone(service);
+        let upload = see_through(async move {
+            let _room = room;
+            checking.check(move || wait.recv().map_err(Problem::internal)).await
+        });
+        let caller = tokio::time::timeout(Duration::from_millis(50), upload);
+        assert!(caller.await.is_err(), "it hangs up");
+        assert_eq!(service.checks.available_permits(), turns - 1);
+        assert_eq!(service.uploads.available_permits(), rooms - 1);
+        go_on.send(()).unwrap();
+        let start = Instant::now();
+        while service.uploads.available_permits() < rooms {
+            assert!(start.elapsed() < Duration::from_secs(10), "the room is never given back");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(service.checks.available_permits(), turns);
+
+        // Nor does one who waits for the check alone take the turn along.
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let check = service.check(move || wait.recv().map_err(Problem::internal));
+        assert!(tokio::time::timeout(Duration::from_millis(50), check).await.is_err());
+        assert_eq!(service.checks.available_permits(), turns - 1);
+        go_on.send(()).unwrap();
+    });
+}
+
+#[test]
+fn a_token_of_another_role_makes_no_operator() {
+    let server = Running::start();
+    server.wait(async {
+        let service = &server.service;
+        assert!(service.has_role(&Role::Operator).await.unwrap());
+        assert!(!service.has_role(&Role::Monitor).await.unwrap());
+        service.add_operator(&server.operator.hash()).await.unwrap();
+        service.add_monitor(&token(1).hash()).await.unwrap();
+        let refused = service.add_operator(&token(1).hash()).await;
+        let Err(error @ ServeError::OtherRole("operator")) = refused else { panic!("{refused:?}") };
+        assert!(error.is_bad_input());
+        assert!(matches!(
+            service.add_monitor(&server.operator.hash()).await,
+            Err(ServeError::OtherRole("monitor"))
+        ));
+    });
+}
+
+/// The lines of one counter, each with its labels.
+fn series(server: &Running, counter: &str) -> Vec<String> {
+    let answer = server.send("GET", "/metrics", &[("authorization", &server.bearer())], "");
+    let lines = answer.body().lines().filter(|line| line.starts_with(counter));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn methods_of_the_callers_choosing_do_not_grow_the_metrics() {
+    let server = Running::start();
+    for number in 0..100 {
+        assert_eq!(server.send(&format!("ODD{number}"), "/healthz", &[], "").status(), 401);
+    }
+    let odd: Vec<String> = series(&server, "shield_requests_total")
+        .into_iter()
+        .filter(|line| !line.contains("method=\"GET\""))
+        .collect();
+    assert_eq!(odd.len(), 1, "{odd:?}");
+    assert!(odd[0].contains("method=\"other\"") && odd[0].ends_with(" 100"), "{odd:?}");
 }
 
 /// An election on which the first `voters` teachers have voted, with files that no engine would read.

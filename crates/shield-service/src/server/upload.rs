@@ -1,30 +1,32 @@
 //! Bytes on their way in: bounded in number, size and patience.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Service;
 use super::problem::Problem;
 use crate::store::Incoming;
 
-/// A body in a temporary file, and the right to take up room with it.
-pub(crate) struct Upload<'a> {
+/// A body in a temporary file, and the right to take up room with it, which lasts as long as the work on it.
+pub(crate) struct Upload {
     pub(crate) incoming: Incoming,
-    pub(crate) room: SemaphorePermit<'a>,
+    pub(crate) room: OwnedSemaphorePermit,
 }
 
 /// Streams a body of at most `limit` bytes into a temporary file.
 ///
 /// Too many at once are sent away with `Retry-After`: memory and disk stay bounded whatever comes.
-pub(crate) async fn receive<'a>(
-    service: &'a Service,
+pub(crate) async fn receive(
+    service: &Service,
     headers: &HeaderMap,
     mut body: Body,
     limit: usize,
-) -> Result<Upload<'a>, Problem> {
+) -> Result<Upload, Problem> {
     let too_large = || {
         let detail =
             format!("more than the {limit} bytes that this can have; send the file as it was made");
@@ -37,7 +39,7 @@ pub(crate) async fn receive<'a>(
     if announced.is_some_and(|bytes| bytes > limit as u64) {
         return Err(too_large());
     }
-    let room = service.uploads.try_acquire().map_err(|_| Problem::busy())?;
+    let room = Arc::clone(&service.uploads).try_acquire_owned().map_err(|_| Problem::busy())?;
     let mut incoming = service.store.incoming()?;
     loop {
         let frame = timeout(service.patience, body.frame()).await.map_err(|_| {

@@ -6,13 +6,16 @@ use shield::backend::Presence;
 use sqlx::{AnyConnection, Row};
 
 use super::{
-    Incoming, Object, Store, StoreError, Stored, StoredBallot, large, now, small, stage_of,
+    Incoming, Object, Stage, Store, StoreError, Stored, StoredBallot, large, now, small, stage_of,
 };
 use crate::credentials::hex;
 use crate::name::Name;
 
 impl Store {
     /// Keeps a teacher's ballot for one batch.
+    ///
+    /// What will be refused is refused before its file is kept, and a file without a row does not stay: the folder
+    /// holds no more than the tables name, whatever is sent.
     pub async fn add_ballot(
         &self,
         election: &Name,
@@ -21,16 +24,42 @@ impl Store {
         presence: &Presence,
         incoming: Incoming,
     ) -> Result<Stored, StoreError> {
+        let object = Object::Ballot { teacher, batch };
+        let _alone = self.places.enter(election, object).await;
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
         if let Some(known) = self.ballot_hash(election, teacher, batch).await? {
-            let what = "a ballot of this teacher for this batch";
-            return if known == hash {
-                Ok(Stored::Again)
-            } else {
-                Err(StoreError::Conflict { what })
-            };
+            return same_ballot(&known, &hash);
         }
-        self.keep(election, Object::Ballot { teacher, batch }, incoming).await?;
+        if self.is_replayed(election, batch, &hash).await? {
+            return Err(StoreError::Replayed);
+        }
+        let stage = stage_of(&mut *self.pool.acquire().await?, election).await?;
+        if stage != Stage::Open {
+            return Err(not_open(stage));
+        }
+        let ballot =
+            StoredBallot { teacher, batch, hash: hash.clone(), presence: presence_text(presence) };
+        let stored = match self.keep(election, object, incoming).await {
+            Ok(()) => self.book_ballot(election, &ballot, bytes).await,
+            Err(error) => Err(error),
+        };
+        // A commit whose answer was lost may have gone through: only the tables know.
+        if stored.is_err()
+            && let Ok(known) = self.ballot_hash(election, teacher, batch).await
+            && known.as_ref() != Some(&hash)
+        {
+            self.discard(election, object, &hash).await;
+        }
+        stored
+    }
+
+    /// Writes the row of a ballot whose file is kept, if the election is still open.
+    async fn book_ballot(
+        &self,
+        election: &Name,
+        ballot: &StoredBallot,
+        bytes: u64,
+    ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
         let open = sqlx::query(
             "UPDATE elections SET touched = touched + 1 WHERE name = $1 AND stage = 'open'",
@@ -39,38 +68,50 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         if open.rows_affected() == 0 {
-            let stage = stage_of(&mut transaction, election).await?;
-            return Err(StoreError::Stage {
-                stage,
-                needed: "ballots are taken only while it is open",
-            });
+            return Err(not_open(stage_of(&mut transaction, election).await?));
         }
         let inserted = sqlx::query(
             "INSERT INTO ballots (election, teacher, batch, hash, bytes, presence, received)
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
         )
         .bind(election.as_str())
-        .bind(i64::from(teacher))
-        .bind(i64::from(batch))
-        .bind(&hash)
+        .bind(i64::from(ballot.teacher))
+        .bind(i64::from(ballot.batch))
+        .bind(&ballot.hash)
         .bind(large(bytes))
-        .bind(presence_text(presence))
+        .bind(&ballot.presence)
         .bind(now())
         .execute(&mut *transaction)
         .await?;
         if inserted.rows_affected() == 0 {
             transaction.rollback().await?;
             // Either the same teacher was quicker on another connection, or the bytes are another's.
-            return match self.ballot_hash(election, teacher, batch).await? {
-                Some(known) if known == hash => Ok(Stored::Again),
-                Some(_) => {
-                    Err(StoreError::Conflict { what: "a ballot of this teacher for this batch" })
-                }
+            let known = self.ballot_hash(election, ballot.teacher, ballot.batch).await?;
+            return match known {
+                Some(known) => same_ballot(&known, &ballot.hash),
                 None => Err(StoreError::Replayed),
             };
         }
         transaction.commit().await?;
         Ok(Stored::New)
+    }
+
+    /// Whether a ballot of these bytes is there for a batch, of whichever teacher.
+    async fn is_replayed(
+        &self,
+        election: &Name,
+        batch: u32,
+        hash: &str,
+    ) -> Result<bool, StoreError> {
+        let copies: i64 = sqlx::query_scalar(
+            "SELECT COUNT(*) FROM ballots WHERE election = $1 AND batch = $2 AND hash = $3",
+        )
+        .bind(election.as_str())
+        .bind(i64::from(batch))
+        .bind(hash)
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(copies > 0)
     }
 
     async fn ballot_hash(
@@ -94,6 +135,18 @@ impl Store {
         let mut connection = self.pool.acquire().await?;
         ballots(&mut connection, election).await
     }
+}
+
+fn same_ballot(known: &str, hash: &str) -> Result<Stored, StoreError> {
+    if known == hash {
+        Ok(Stored::Again)
+    } else {
+        Err(StoreError::Conflict { what: "a ballot of this teacher for this batch" })
+    }
+}
+
+fn not_open(stage: Stage) -> StoreError {
+    StoreError::Stage { stage, needed: "ballots are taken only while it is open" }
 }
 
 pub(super) async fn ballots(

@@ -57,7 +57,7 @@ impl Store {
         .execute(&mut *transaction)
         .await
         .map_err(database)?;
-        sqlx::query(
+        let booked = sqlx::query(
             "UPDATE ledger SET stage = 'spent', voters = $1, booked = $2 WHERE election = $3",
         )
         .bind(voters_text(&voters))
@@ -66,6 +66,10 @@ impl Store {
         .execute(&mut *transaction)
         .await
         .map_err(database)?;
+        // What is not booked must not be released: nobody would ever count it.
+        if booked.rows_affected() != 1 {
+            return Err(StoreError::Damaged("ledger").into());
+        }
         transaction.commit().await.map_err(database)?;
         Ok(Stored::New)
     }
@@ -93,10 +97,15 @@ impl Store {
         batch: u32,
         release: &[u8],
     ) -> Result<Stored, StoreError> {
+        let object = Object::Release { batch };
+        let _alone = self.places.enter(election, object).await;
         let mut incoming = self.incoming()?;
         incoming.write(release)?;
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
-        self.keep(election, Object::Release { batch }, incoming).await?;
+        if let Some(known) = self.release_hash(election, batch).await? {
+            return same_release(&known, &hash);
+        }
+        self.keep(election, object, incoming).await?;
         let inserted = sqlx::query(
             "INSERT INTO releases (election, batch, hash, bytes) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
         )
@@ -109,17 +118,21 @@ impl Store {
         if inserted.rows_affected() == 1 {
             return Ok(Stored::New);
         }
-        let known: String =
+        let known = self.release_hash(election, batch).await?;
+        same_release(&known.ok_or(StoreError::Damaged("release"))?, &hash)
+    }
+
+    async fn release_hash(
+        &self,
+        election: &Name,
+        batch: u32,
+    ) -> Result<Option<String>, StoreError> {
+        let hash =
             sqlx::query_scalar("SELECT hash FROM releases WHERE election = $1 AND batch = $2")
                 .bind(election.as_str())
                 .bind(i64::from(batch))
-                .fetch_one(&self.pool)
-                .await?;
-        if known == hash {
-            Ok(Stored::Again)
-        } else {
-            Err(StoreError::Conflict { what: "another release of this batch" })
-        }
+                .fetch_optional(&self.pool);
+        Ok(hash.await?)
     }
 
     /// The releases of an election, by batch.
@@ -173,5 +186,13 @@ impl Store {
                 })
             })
             .collect()
+    }
+}
+
+fn same_release(known: &str, hash: &str) -> Result<Stored, StoreError> {
+    if known == hash {
+        Ok(Stored::Again)
+    } else {
+        Err(StoreError::Conflict { what: "another release of this batch" })
     }
 }

@@ -1,5 +1,7 @@
 //! Elections, their tokens and their keys.
 
+use std::collections::HashSet;
+
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
@@ -20,26 +22,17 @@ impl Store {
 
     /// Whose token it is.
     pub async fn role(&self, token: &TokenHash) -> Result<Option<Role>, StoreError> {
-        let row = sqlx::query("SELECT role, election, teacher FROM tokens WHERE hash = $1")
-            .bind(token.as_str())
-            .fetch_optional(&self.pool)
-            .await?;
-        let Some(row) = row else { return Ok(None) };
-        let election = || -> Result<Name, StoreError> {
-            let name: Option<String> = row.try_get("election")?;
-            name.and_then(|name| name.parse().ok()).ok_or(StoreError::Damaged("token"))
-        };
-        let role = match row.try_get::<String, _>("role")?.as_str() {
-            "operator" => Role::Operator,
-            "monitor" => Role::Monitor,
-            "student" => Role::Student { election: election()? },
-            "teacher" => {
-                let teacher = small(row.try_get::<Option<i64>, _>("teacher")?.unwrap_or(-1))?;
-                Role::Teacher { election: election()?, teacher }
-            }
-            _ => return Err(StoreError::Damaged("token")),
-        };
-        Ok(Some(role))
+        role_of(&mut *self.pool.acquire().await?, token).await
+    }
+
+    /// Whether any token has a role that belongs to no election.
+    pub async fn has_role(&self, role: &Role) -> Result<bool, StoreError> {
+        let bearers: i64 =
+            sqlx::query_scalar("SELECT COUNT(*) FROM tokens WHERE role = $1 AND election IS NULL")
+                .bind(role.name())
+                .fetch_one(&self.pool)
+                .await?;
+        Ok(bearers > 0)
     }
 
     /// Creates an election, with its tokens and its place in the ledger. All or nothing.
@@ -63,20 +56,15 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         if inserted.rows_affected() == 0 {
-            let known: String = sqlx::query_scalar("SELECT file FROM elections WHERE name = $1")
+            let row = sqlx::query("SELECT file, stage FROM elections WHERE name = $1")
                 .bind(file.name().as_str())
                 .fetch_one(&mut *transaction)
                 .await?;
-            let mut same = known == file.canonical();
-            for (token, _) in tokens {
-                let known: i64 = sqlx::query_scalar(
-                    "SELECT COUNT(*) FROM tokens WHERE hash = $1 AND election = $2",
-                )
-                .bind(token.as_str())
-                .bind(file.name().as_str())
-                .fetch_one(&mut *transaction)
-                .await?;
-                same &= known == 1;
+            let stage: Stage = row.try_get::<String, _>("stage")?.parse()?;
+            let mut same =
+                stage != Stage::Withdrawn && row.try_get::<String, _>("file")? == file.canonical();
+            for (token, role) in tokens {
+                same &= role_of(&mut transaction, token).await?.as_ref() == Some(role);
             }
             return if same { Ok(Stored::Again) } else { Err(StoreError::NameTaken) };
         }
@@ -148,6 +136,8 @@ impl Store {
     }
 
     /// Calls an election off and gives its budget back. Not once its ballots are frozen.
+    ///
+    /// Must not run beside [`Store::create_election`], which would not see that a teacher leaves the group.
     pub async fn withdraw(&self, name: &Name) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
         let moved = sqlx::query(
@@ -167,6 +157,12 @@ impl Store {
             .bind(name.as_str())
             .execute(&mut *transaction)
             .await?;
+        let file: String = sqlx::query_scalar("SELECT file FROM elections WHERE name = $1")
+            .bind(name.as_str())
+            .fetch_one(&mut *transaction)
+            .await?;
+        let file = ElectionFile::parse(&file).map_err(|_| StoreError::Damaged("election file"))?;
+        leave_group(&mut transaction, &file).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -183,43 +179,48 @@ impl Store {
             "public" => Object::PublicKey,
             _ => Object::EvaluationKey,
         };
+        let _alone = self.places.enter(election, object).await;
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
-        self.keep(election, object, incoming).await?;
+        // A look before the file is kept, and again inside the transaction that counts.
+        let mut connection = self.pool.acquire().await?;
+        if let Some(stored) = known_key(&mut connection, election, kind, key_id, &hash).await? {
+            return Ok(stored);
+        }
+        drop(connection);
+        let stored = match self.keep(election, object, incoming).await {
+            Ok(()) => self.book_key(election, kind, key_id, &hash, bytes).await,
+            Err(error) => Err(error),
+        };
+        // A commit whose answer was lost may have gone through: only the tables know.
+        if stored.is_err()
+            && let Ok(known) = self.key(election, kind).await
+            && known.is_none_or(|known| known.hash != hash)
+        {
+            self.discard(election, object, &hash).await;
+        }
+        stored
+    }
+
+    /// Writes the row of a key whose file is kept; with the second one, the election opens.
+    async fn book_key(
+        &self,
+        election: &Name,
+        kind: &'static str,
+        key_id: &str,
+        hash: &str,
+        bytes: u64,
+    ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
         touch(&mut transaction, election).await?;
-        let known = sqlx::query("SELECT hash FROM election_keys WHERE election = $1 AND kind = $2")
-            .bind(election.as_str())
-            .bind(kind)
-            .fetch_optional(&mut *transaction)
-            .await?;
-        if let Some(row) = known {
-            let same = row.try_get::<String, _>("hash")? == hash;
-            return if same {
-                Ok(Stored::Again)
-            } else {
-                Err(StoreError::Conflict { what: "this key" })
-            };
-        }
-        let stage = stage_of(&mut transaction, election).await?;
-        if stage != Stage::AwaitingKeys {
-            return Err(StoreError::Stage { stage, needed: "it takes no more keys" });
-        }
-        let foreign: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM election_keys WHERE election = $1 AND key_id <> $2",
-        )
-        .bind(election.as_str())
-        .bind(key_id)
-        .fetch_one(&mut *transaction)
-        .await?;
-        if foreign > 0 {
-            return Err(StoreError::Conflict { what: "a key of another set" });
+        if let Some(stored) = known_key(&mut transaction, election, kind, key_id, hash).await? {
+            return Ok(stored);
         }
         sqlx::query(
             "INSERT INTO election_keys (election, kind, hash, bytes, key_id) VALUES ($1, $2, $3, $4, $5)",
         )
         .bind(election.as_str())
         .bind(kind)
-        .bind(&hash)
+        .bind(hash)
         .bind(large(bytes))
         .bind(key_id)
         .execute(&mut *transaction)
@@ -254,6 +255,94 @@ impl Store {
         row.map(|row| Ok(StoredKey { hash: row.try_get("hash")?, key_id: row.try_get("key_id")? }))
             .transpose()
     }
+}
+
+async fn role_of(
+    connection: &mut AnyConnection,
+    token: &TokenHash,
+) -> Result<Option<Role>, StoreError> {
+    let row = sqlx::query("SELECT role, election, teacher FROM tokens WHERE hash = $1")
+        .bind(token.as_str())
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let election = || -> Result<Name, StoreError> {
+        let name: Option<String> = row.try_get("election")?;
+        name.and_then(|name| name.parse().ok()).ok_or(StoreError::Damaged("token"))
+    };
+    let role = match row.try_get::<String, _>("role")?.as_str() {
+        "operator" => Role::Operator,
+        "monitor" => Role::Monitor,
+        "student" => Role::Student { election: election()? },
+        "teacher" => {
+            let teacher = small(row.try_get::<Option<i64>, _>("teacher")?.unwrap_or(-1))?;
+            Role::Teacher { election: election()?, teacher }
+        }
+        _ => return Err(StoreError::Damaged("token")),
+    };
+    Ok(Some(role))
+}
+
+/// Lets those teachers of a withdrawn election leave its group who are in no other election of it: their votes were
+/// never spent from its budget. A mistyped group would otherwise bind them for ever.
+async fn leave_group(
+    connection: &mut AnyConnection,
+    withdrawn: &ElectionFile,
+) -> Result<(), StoreError> {
+    let others: Vec<String> =
+        sqlx::query_scalar("SELECT file FROM elections WHERE grp = $1 AND stage <> 'withdrawn'")
+            .bind(withdrawn.group().as_str())
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut bound = HashSet::new();
+    for other in &others {
+        let other = ElectionFile::parse(other).map_err(|_| StoreError::Damaged("election file"))?;
+        bound.extend(other.teachers().iter().cloned());
+    }
+    for teacher in withdrawn.teachers().iter().filter(|teacher| !bound.contains(*teacher)) {
+        sqlx::query("DELETE FROM members WHERE teacher = $1 AND grp = $2")
+            .bind(teacher.as_str())
+            .bind(withdrawn.group().as_str())
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Whether a key is there already. Fails if another is in its place, or if the election would not take it.
+async fn known_key(
+    connection: &mut AnyConnection,
+    election: &Name,
+    kind: &'static str,
+    key_id: &str,
+    hash: &str,
+) -> Result<Option<Stored>, StoreError> {
+    let known: Option<String> =
+        sqlx::query_scalar("SELECT hash FROM election_keys WHERE election = $1 AND kind = $2")
+            .bind(election.as_str())
+            .bind(kind)
+            .fetch_optional(&mut *connection)
+            .await?;
+    match known {
+        Some(known) if known == hash => return Ok(Some(Stored::Again)),
+        Some(_) => return Err(StoreError::Conflict { what: "this key" }),
+        None => {}
+    }
+    let stage = stage_of(&mut *connection, election).await?;
+    if stage != Stage::AwaitingKeys {
+        return Err(StoreError::Stage { stage, needed: "it takes no more keys" });
+    }
+    let foreign: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM election_keys WHERE election = $1 AND key_id <> $2",
+    )
+    .bind(election.as_str())
+    .bind(key_id)
+    .fetch_one(connection)
+    .await?;
+    if foreign > 0 {
+        return Err(StoreError::Conflict { what: "a key of another set" });
+    }
+    Ok(None)
 }
 
 async fn insert_token(

@@ -1,7 +1,7 @@
 //! Ballots, keys and releases as files: written under a temporary name, synced, renamed.
 //!
 //! A file's name carries the hash of its content, so writing it twice is harmless, and a file that no table
-//! speaks of (a crash came between the two) is only litter, swept up at the next start.
+//! speaks of (a crash came between the two) is only litter, put aside at the next start.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::name::Name;
 use crate::private;
 
 /// What a file holds, and whose it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Object {
     /// The teachers' key.
     PublicKey,
@@ -99,6 +99,15 @@ impl Folder {
         }
     }
 
+    /// The names of the elections that have files.
+    pub(super) fn elections(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.0.join("elections")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
     pub(super) fn incoming(&self) -> io::Result<Incoming> {
         let file = NamedTempFile::new_in(self.temporary())?;
         Ok(Incoming { file, hasher: blake3::Hasher::new(), bytes: 0 })
@@ -137,27 +146,38 @@ impl Folder {
         Err(place(io::Error::new(io::ErrorKind::InvalidData, damaged)))
     }
 
-    /// Removes the files of an election that `known` does not name.
-    pub(super) fn sweep(&self, election: &Name, known: &[PathBuf]) -> io::Result<usize> {
+    /// Moves the files of an election that `known` does not name into the folder `aside`, under the paths they had.
+    ///
+    /// Links are left alone: what is behind them is not ours to judge.
+    pub(super) fn sweep(
+        &self,
+        election: &Name,
+        known: &[PathBuf],
+        aside: &Path,
+    ) -> io::Result<usize> {
         let known: std::collections::HashSet<&Path> = known.iter().map(PathBuf::as_path).collect();
-        let mut removed = 0;
-        let mut folders = vec![self.0.join("elections").join(election.as_str())];
+        let mut moved = 0;
+        let mut folders = vec![Path::new("elections").join(election.as_str())];
         while let Some(folder) = folders.pop() {
-            let entries = match fs::read_dir(&folder) {
+            let entries = match fs::read_dir(self.0.join(&folder)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 entries => entries?,
             };
             for entry in entries {
-                let path = entry?.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if !known.contains(path.as_path()) {
-                    fs::remove_file(&path)?;
-                    removed += 1;
+                let entry = entry?;
+                let (kind, inner) = (entry.file_type()?, folder.join(entry.file_name()));
+                let path = self.0.join(&inner);
+                if kind.is_dir() {
+                    folders.push(inner);
+                } else if kind.is_file() && !known.contains(path.as_path()) {
+                    let place = self.0.join(aside).join(&inner);
+                    private::make_folder(place.parent().unwrap_or(&self.0))?;
+                    fs::rename(&path, &place)?;
+                    moved += 1;
                 }
             }
         }
-        Ok(removed)
+        Ok(moved)
     }
 }
 
@@ -180,8 +200,26 @@ mod tests {
         let path = store.path(&election, object, &hash);
         fs::write(&path, b"ballet").unwrap();
         assert!(store.read(&election, object, &hash).unwrap_err().to_string().contains("backup"));
-        assert_eq!(store.sweep(&election, std::slice::from_ref(&path)).unwrap(), 0);
-        assert_eq!(store.sweep(&election, &[]).unwrap(), 1);
+        let aside = Path::new("swept/now");
+        assert_eq!(store.sweep(&election, std::slice::from_ref(&path), aside).unwrap(), 0);
+        assert_eq!(store.sweep(&election, &[], aside).unwrap(), 1);
         assert!(!path.exists());
+        let place = folder.path().join(aside).join(path.strip_prefix(folder.path()).unwrap());
+        assert_eq!(fs::read(place).unwrap(), b"ballet");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn sweeping_does_not_follow_links() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Folder::open(folder.path()).unwrap();
+        let election: Name = "ward-7".parse().unwrap();
+        let own = folder.path().join("elections/ward-7");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(elsewhere.path().join("somebody's"), b"").unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), own.join("ballots")).unwrap();
+        assert_eq!(store.sweep(&election, &[], Path::new("swept/now")).unwrap(), 0);
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+        assert!(own.join("ballots").is_symlink());
     }
 }

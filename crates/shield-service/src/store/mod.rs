@@ -11,19 +11,25 @@
 
 mod ballots;
 mod closing;
+mod database;
 mod elections;
 mod files;
+mod identity;
 mod records;
 mod schema;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use sqlx::any::AnyPoolOptions;
 use sqlx::{AnyConnection, AnyPool};
+use tokio::sync::{Mutex, MutexGuard};
 
 pub use ballots::{presence_from_text, presence_text};
+pub use database::DatabaseUrl;
 pub use files::{Incoming, Object};
 pub use records::{
     Booking, Stage, StoreError, Stored, StoredBallot, StoredElection, StoredKey, StoredRelease,
@@ -38,17 +44,20 @@ use files::Folder;
 pub struct Store {
     pool: AnyPool,
     folder: Folder,
+    places: Places,
 }
 
 impl Store {
     /// Opens the store, and makes it if it is not there.
     ///
-    /// `database` is a PostgreSQL URL; without one, SQLite in the data folder.
+    /// `database` is a PostgreSQL URL; without one, SQLite in the data folder. Whether the two belong together is for
+    /// the caller to find out, before [`Store::sweep`].
     pub async fn open(data: &Path, database: Option<&str>) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let folder = Folder::open(data)?;
         let sqlite = || format!("sqlite://{}?mode=rwc", data.join("shield.sqlite").display());
         let url = database.map_or_else(sqlite, str::to_owned);
+        database::check_the_way(&url)?;
         let is_sqlite = url.starts_with("sqlite:");
         let pool = AnyPoolOptions::new()
             .max_connections(if is_sqlite { 4 } else { 8 })
@@ -71,13 +80,14 @@ impl Store {
             .connect(&url)
             .await?;
         schema::migrate(&mut *pool.acquire().await?).await?;
-        let store = Self { pool, folder };
-        store.sweep().await?;
-        Ok(store)
+        Ok(Self { pool, folder, places: Places::default() })
     }
 
-    /// Removes files that a crash left without a row.
-    async fn sweep(&self) -> Result<(), StoreError> {
+    /// Puts files aside that no row names: a crash came between the two, or the data base is older than the folder, and
+    /// then they are ballots that were acknowledged. So none is deleted.
+    pub async fn sweep(&self) -> Result<usize, StoreError> {
+        let aside = format!("swept/{}", Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S%.3fZ"));
+        let mut swept = 0;
         for election in self.elections().await? {
             let name = election.file.name();
             let mut known = Vec::new();
@@ -94,9 +104,12 @@ impl Store {
             for StoredRelease { batch, hash } in self.releases(name).await? {
                 known.push(self.folder.path(name, Object::Release { batch }, &hash));
             }
-            self.folder.sweep(name, &known)?;
+            swept += self.folder.sweep(name, &known, Path::new(&aside))?;
         }
-        Ok(())
+        if swept > 0 {
+            tracing::warn!(files = swept, folder = aside, "put aside what no row names");
+        }
+        Ok(swept)
     }
 
     /// Whether the data base answers.
@@ -124,6 +137,32 @@ impl Store {
         let (folder, election) = (self.folder.clone(), election.clone());
         let kept = tokio::task::spawn_blocking(move || folder.keep(&election, object, incoming));
         Ok(kept.await.map_err(io::Error::other)??)
+    }
+
+    /// Takes a file away again that was kept for nothing. What cannot be removed is left to the next sweep.
+    async fn discard(&self, election: &Name, object: Object, hash: &str) {
+        let path = self.folder.path(election, object, hash);
+        let removed = tokio::task::spawn_blocking(move || std::fs::remove_file(path));
+        if let Ok(Err(error)) = removed.await
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%election, ?object, %error, "a file without a row stays until the next start");
+        }
+    }
+}
+
+/// One at a time in each place: of two who store the same bytes there, the one that fails would take away the file
+/// that the other's row is about to name. A few locks for all places; sharing one costs only a wait.
+#[derive(Clone, Debug, Default)]
+struct Places(Arc<[Mutex<()>; 32]>);
+
+impl Places {
+    /// Must be taken before a connection: the other way round, all connections might wait here.
+    async fn enter(&self, election: &Name, object: Object) -> MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        (election.as_str(), object).hash(&mut hasher);
+        let place = usize::try_from(hasher.finish() % self.0.len() as u64).unwrap_or(0);
+        self.0[place].lock().await
     }
 }
 

@@ -65,6 +65,15 @@ pub enum StoreError {
     /// The data base would not.
     #[error("the data base: {0}")]
     Database(#[from] sqlx::Error),
+    /// Whoever stands between server and data base could read along.
+    #[error(
+        "the data base is at {host}, and anybody on the way could read its password and the seeds; add `sslmode=verify-full` to \
+         the URL (with `sslrootcert=FILE` for a certificate of your own, or `sslmode=verify-ca` if it does not name the host)"
+    )]
+    OpenWay {
+        /// Where the data base is.
+        host: String,
+    },
     /// The data folder would not.
     #[error("the data folder: {0}")]
     Io(#[from] io::Error),
@@ -76,7 +85,7 @@ pub enum StoreError {
     NoElection,
     /// The name is taken.
     #[error(
-        "there is already an election of that name, with another file or other invitations; choose another name"
+        "there is already an election of that name, with another file or other invitations, or called off; choose another name"
     )]
     NameTaken,
     /// A teacher is in another group.
@@ -106,6 +115,21 @@ pub enum StoreError {
     /// The bytes are another teacher's.
     #[error("another teacher has submitted the very same ballot; make your own with `shield vote`")]
     Replayed,
+}
+
+impl StoreError {
+    /// Whether the data base had too much to do, and the same may go through in a moment.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::PoolTimedOut) => true,
+            Self::Database(error) => {
+                let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+                // SQLite: busy, while recovering, with an older snapshot. PostgreSQL: not serialisable, deadlock.
+                code.is_some_and(|code| ["5", "261", "517", "40001", "40P01"].contains(&&*code))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// An election as the tables have it.

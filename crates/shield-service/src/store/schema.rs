@@ -6,7 +6,9 @@
 use sqlx::AnyConnection;
 
 /// The migrations so far; the place in the list is the version that it leads to.
-const MIGRATIONS: &[&[&str]] = &[&[
+const MIGRATIONS: &[&[&str]] = &[FIRST, IDENTITY];
+
+const FIRST: &[&str] = &[
     "CREATE TABLE elections (
         name TEXT NOT NULL PRIMARY KEY,
         grp TEXT NOT NULL,
@@ -62,9 +64,13 @@ const MIGRATIONS: &[&[&str]] = &[&[
         voters TEXT NOT NULL,
         booked BIGINT NOT NULL
     )",
-]];
+];
 
-/// Brings the tables up to date. Several servers may start at once: the version's row is locked first.
+/// Which data folder belongs to these tables: one row, written once.
+const IDENTITY: &[&str] = &["CREATE TABLE identity (id TEXT NOT NULL PRIMARY KEY)"];
+
+/// Brings the tables up to date. Two servers may try at once, though only one of them will get the data base: the
+/// version's row is locked first.
 pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let made = sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)")
         .execute(&mut *connection)
@@ -84,10 +90,7 @@ pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::
         .execute(&mut *connection)
         .await?;
     let mut transaction = sqlx::Connection::begin(connection).await?;
-    // An update takes the lock on both data bases; a select would not.
-    sqlx::query("UPDATE schema_version SET version = version WHERE id = 1")
-        .execute(&mut *transaction)
-        .await?;
+    lock(&mut transaction).await?;
     let version: i64 = sqlx::query_scalar("SELECT version FROM schema_version WHERE id = 1")
         .fetch_one(&mut *transaction)
         .await?;
@@ -111,4 +114,10 @@ pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await
+}
+
+/// Waits until no other transaction has this lock. An update takes it on both data bases; a select would not.
+pub(super) async fn lock(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    let update = sqlx::query("UPDATE schema_version SET version = version WHERE id = 1");
+    update.execute(connection).await.map(drop)
 }

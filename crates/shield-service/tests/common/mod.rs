@@ -27,6 +27,7 @@ use tokio::sync::oneshot;
 pub struct Running {
     pub url: String,
     pub operator: Invitation,
+    pub monitor: Token,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), ServeError>>>,
 }
@@ -62,6 +63,8 @@ impl Running {
         // The same token each time: a server that starts again has the same operator.
         let token = Token::random(&mut StdRng::seed_from_u64(7));
         let operator = Invitation::new(&url, &Role::Operator, None, pem.as_deref(), token.clone());
+        let monitor = Token::random(&mut StdRng::seed_from_u64(8));
+        let reads_metrics = monitor.hash();
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -69,6 +72,7 @@ impl Running {
             runtime.block_on(async {
                 let service = Service::open(&settings).await?;
                 service.add_operator(&token.hash()).await?;
+                service.add_monitor(&reads_metrics).await?;
                 let _ = ready.send(());
                 serve(service, listener, certificate, async {
                     let _ = stopped.await;
@@ -77,7 +81,7 @@ impl Running {
             })
         });
         is_ready.recv_timeout(Duration::from_mins(1)).expect("the server starts");
-        Self { url, operator, stop: Some(stop), thread: Some(thread) }
+        Self { url, operator, monitor, stop: Some(stop), thread: Some(thread) }
     }
 
     pub fn client(&self, invitation: &Invitation) -> Client {

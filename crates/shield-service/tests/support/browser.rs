@@ -67,6 +67,8 @@ impl Browser {
         let driver = Driver::start(&driver);
         let profile = tempfile::tempdir().unwrap();
         let capabilities = json!({
+            // The certificate that the server makes for trying things out.
+            "acceptInsecureCerts": true,
             "goog:chromeOptions": {
                 "binary": chromium,
                 "args": [

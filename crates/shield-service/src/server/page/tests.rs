@@ -2,17 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use ureq::http::Response;
+use ureq::http::{Response, StatusCode};
 
 use crate::credentials::Role;
 use crate::server::tests::{Running, header, token};
 
-fn origin(server: &Running) -> String {
-    format!("http://{}", server.address)
-}
-
 fn sign_in(server: &Running, token: &str, more: &[(&str, &str)]) -> Response<String> {
-    let origin = origin(server);
+    let origin = server.origin();
     let form = ("content-type", "application/x-www-form-urlencoded");
     let headers = [&[("origin", &*origin), form], more].concat();
     server.send("POST", "/session", &headers, &format!("token={token}"))
@@ -64,7 +60,7 @@ fn the_operator_gets_in_and_out() {
     let again = server.send("GET", "/", &[("cookie", &cookie)], "");
     assert!(!header(&again, "content-security-policy").contains(nonce));
 
-    let origin = origin(&server);
+    let origin = server.origin();
     let from_elsewhere = [("cookie", &*cookie), ("origin", "https://evil.example")];
     assert_eq!(server.send("POST", "/session/end", &from_elsewhere, "").status(), 403);
     assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
@@ -77,18 +73,27 @@ fn the_operator_gets_in_and_out() {
 
 #[test]
 fn over_tls_the_cookie_is_bound_to_it() {
+    let server = Running::start_tls();
+    let answer = sign_in(&server, server.operator.secret(), &[]);
+    assert_eq!(answer.status(), 303);
+    let set = header(&answer, "set-cookie");
+    assert!(set.starts_with("__Host-shield=") && set.contains("; Secure"), "{set}");
+    let cookie = cookie(&answer);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
+    let plain = cookie.replace("__Host-", "");
+    assert_eq!(server.send("GET", "/", &[("cookie", &plain)], "").status(), 401);
+}
+
+#[test]
+fn behind_a_proxy_that_speaks_tls_the_cookie_is_bound_to_it() {
     let server = Running::start();
-    // As a proxy on the same machine says it.
     let proxy = ("x-forwarded-proto", "https");
     let answer = sign_in(&server, server.operator.secret(), &[proxy]);
     let set = header(&answer, "set-cookie");
     assert!(set.starts_with("__Host-shield=") && set.contains("; Secure"), "{set}");
     let cookie = cookie(&answer);
     assert_eq!(server.send("GET", "/", &[("cookie", &cookie), proxy], "").status(), 200);
-    server.service.page.tls.store(true, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
-    let plain = cookie.replace("__Host-", "");
-    assert_eq!(server.send("GET", "/", &[("cookie", &plain)], "").status(), 401);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 401);
 }
 
 #[test]
@@ -119,10 +124,20 @@ fn other_tokens_do_not_open_the_page() {
     assert!(start.elapsed() >= 6 * super::DELAY);
 }
 
+/// Whoever has no token could otherwise make the server hold 16 MiB for each connection.
+#[test]
+fn a_form_much_longer_than_a_token_is_not_read() {
+    let server = Running::start();
+    let padded = |bytes: usize| format!("{}{}", server.operator.secret(), "+".repeat(bytes));
+    assert_eq!(sign_in(&server, &padded(100), &[]).status(), 303, "spaces at the end do no harm");
+    let answer = sign_in(&server, &padded(2 << 10), &[]);
+    assert_eq!((answer.status().as_u16(), header(&answer, "set-cookie")), (401, ""));
+}
+
 #[test]
 fn forms_from_elsewhere_are_refused() {
     let server = Running::start();
-    let here = origin(&server);
+    let here = server.origin();
     let body = format!("token={}", server.operator.secret());
     let form = ("content-type", "application/x-www-form-urlencoded");
     for headers in [
@@ -177,9 +192,21 @@ fn what_others_wrote_is_shown_as_text() {
 #[test]
 fn a_token_that_is_taken_away_ends_its_sessions() {
     let server = Running::start();
-    let cookie = cookie(&sign_in(&server, server.operator.secret(), &[]));
-    let nobody = server.service.page.sessions.begin(token(50).hash(), Instant::now());
+    let other = token(1);
+    server.wait(server.service.add_operator(&other.hash())).unwrap();
+    let (gone, stays) = (
+        cookie(&sign_in(&server, server.operator.secret(), &[])),
+        cookie(&sign_in(&server, other.secret(), &[])),
+    );
     let page = |cookie: &str| server.send("GET", "/", &[("cookie", cookie)], "").status();
-    assert_eq!(page(&cookie), 200);
-    assert_eq!(page(&format!("shield={nobody}")), 401);
+    assert_eq!((page(&gone), page(&stays)), (StatusCode::OK, StatusCode::OK));
+    server.wait(async {
+        let url = format!("sqlite://{}", server.data.join("shield.sqlite").display());
+        let tables = sqlx::AnyPool::connect(&url).await.unwrap();
+        let taken = sqlx::query("DELETE FROM tokens WHERE hash = $1")
+            .bind(server.operator.hash().as_str().to_owned())
+            .execute(&tables);
+        assert_eq!(taken.await.unwrap().rows_affected(), 1);
+    });
+    assert_eq!((page(&gone), page(&stays)), (StatusCode::UNAUTHORIZED, StatusCode::OK));
 }
