@@ -1,12 +1,9 @@
 //! What `shield serve` is started with, and what it refuses to start with.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use common::stderr;
 use shield_service::client::{Invitation, TOKEN_VARIABLE};
 use shield_service::credentials::{Role, Token};
 use shield_service::store::Store;
@@ -29,8 +26,8 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts a server and stops it once it serves. Gives what it said.
-fn said(mut command: Command) -> String {
+/// Starts a server and stops it once it serves. Gives what it said, and how it ended if it did so by itself.
+fn run(mut command: Command) -> (String, Option<ExitStatus>) {
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut server = Server(child);
     let mut said = String::new();
@@ -38,17 +35,25 @@ fn said(mut command: Command) -> String {
         let line = line.unwrap();
         said.extend([&*line, "\n"]);
         if line.starts_with("shield serves at ") {
-            return said;
+            return (said, None);
         }
     }
-    panic!("it does not serve: {said}");
+    (said, Some(server.0.wait().unwrap()))
 }
 
-/// Starts a server that must refuse to, and gives what it said.
-fn refused(mut command: Command) -> String {
-    let output: Output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    stderr(&output)
+/// What a server says that must start.
+fn said(command: Command) -> String {
+    let (said, ended) = run(command);
+    assert!(ended.is_none(), "it does not serve: {said}");
+    said
+}
+
+/// What a server says that must refuse to start.
+fn refused(command: Command) -> String {
+    let (said, ended) = run(command);
+    let ended = ended.unwrap_or_else(|| panic!("it was let through: {said}"));
+    assert_eq!(ended.code(), Some(2), "{said}");
+    said
 }
 
 /// The role that the server gives a token.
