@@ -10,6 +10,7 @@
 //! | [`ledger`] | what a group of teachers has spent, and what it can afford |
 //! | `turnout` | how many voters each sample has, and whether that is a quorum |
 //! | [`server`], `aggregation` | the HTTP API, and the work behind it |
+//! | `this_machine` | what needs no TLS |
 //! | [`client`] | what operator, student and teachers do with a server |
 
 mod aggregation;
@@ -24,6 +25,7 @@ mod new_file;
 pub mod private;
 pub mod server;
 pub mod store;
+mod this_machine;
 mod turnout;
 
 pub use election_file::ElectionFile;

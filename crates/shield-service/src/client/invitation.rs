@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -13,6 +12,7 @@ use ureq::http::Uri;
 use crate::credentials::{Role, Token};
 use crate::name::Name;
 use crate::private;
+use crate::this_machine::is_this_machine;
 
 /// The environment variable whose token counts instead of the file's.
 pub const TOKEN_VARIABLE: &str = "SHIELD_TOKEN";
@@ -145,8 +145,7 @@ impl Invitation {
 /// Whether a token may go to an address: over TLS, or without leaving this machine.
 fn check_server(address: &str) -> Result<(), &'static str> {
     let parsed: Uri = address.parse().map_err(|_| "is not one; it looks like https://host:8443")?;
-    let host = parsed.host().unwrap_or_default().trim_matches(['[', ']']);
-    let here = host == "localhost" || host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
+    let here = is_this_machine(parsed.host().unwrap_or_default());
     match parsed.scheme_str() {
         Some("https") => Ok(()),
         Some("http") if here => Ok(()),

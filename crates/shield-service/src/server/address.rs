@@ -6,6 +6,7 @@ use axum::http::Uri;
 use thiserror::Error;
 
 use super::tls::Certificate;
+use crate::this_machine::is_this_machine;
 
 /// An address that no invitation should carry.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -43,10 +44,9 @@ pub fn public_url(
     if host.is_empty() || ip.is_some_and(|ip| ip.is_unspecified()) {
         return Err(no_address());
     }
-    let is_here = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
     match parsed.scheme_str() {
         Some("https") => Ok(given.to_owned()),
-        Some("http") if is_here => Ok(given.to_owned()),
+        Some("http") if is_this_machine(host) => Ok(given.to_owned()),
         Some("http") => Err(AddressError::InTheClear(given.to_owned())),
         _ => Err(no_address()),
     }

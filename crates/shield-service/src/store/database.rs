@@ -1,12 +1,12 @@
 //! Where the data base is, and whether the way there is safe.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::StoreError;
+use crate::this_machine::is_this_machine;
 
 /// A data base's URL. It may hold a password, so it is not shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,10 +42,7 @@ pub(super) fn check_the_way(url: &str) -> Result<(), StoreError> {
     // Parsed as the driver does it, with what the environment adds.
     let options = PgConnectOptions::from_str(url)?;
     let host = options.get_host().trim_matches(['[', ']']);
-    let is_here = options.get_socket().is_some()
-        || host.starts_with('/')
-        || host.eq_ignore_ascii_case("localhost")
-        || host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
+    let is_here = options.get_socket().is_some() || host.starts_with('/') || is_this_machine(host);
     let is_checked = matches!(options.get_ssl_mode(), PgSslMode::VerifyFull | PgSslMode::VerifyCa);
     if is_here || is_checked { Ok(()) } else { Err(StoreError::OpenWay { host: host.to_owned() }) }
 }
