@@ -20,6 +20,7 @@ use shield_service::server::tls::self_signed;
 use shield_service::server::{Service, Settings, serve};
 use shield_service::store::{Store, StoredBallot, VoterCounts};
 use shield_service::{ElectionFile, Name};
+use sqlx::{AnyConnection, Connection};
 use support::browser::Browser;
 
 const HOSTILE: &str = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> & \"quotes\"";
@@ -180,7 +181,7 @@ async fn people_who_run_the_server_see_how_it_goes() {
     signing_in(&browser, &address).await;
     everything_is_shown(&browser).await;
     looks_right_everywhere(&browser).await;
-    an_aggregation_is_watched(&browser, &address).await;
+    an_aggregation_is_watched(&browser, &address, &settings.data).await;
     works_without_scripts(&browser, &address).await;
     signing_out(&browser, &address).await;
 
@@ -311,19 +312,45 @@ async fn looks_right_everywhere(browser: &Browser) {
     browser.screen(1280, false).await;
 }
 
-async fn an_aggregation_is_watched(browser: &Browser, address: &str) {
+/// Nobody else can write to the data base: an aggregation, which takes a second, waits to be looked at.
+struct Hold(AnyConnection);
+
+impl Hold {
+    async fn after_the_first_release(data: &Path) -> Self {
+        let url = format!("sqlite://{}/shield.sqlite", data.display());
+        let mut connection = AnyConnection::connect(&url).await.unwrap();
+        let released = "SELECT COUNT(*) FROM releases WHERE election = 'ward-7'";
+        for _ in 0..3_000 {
+            let count: i64 = sqlx::query_scalar(released).fetch_one(&mut connection).await.unwrap();
+            if count > 0 {
+                sqlx::query("BEGIN IMMEDIATE").execute(&mut connection).await.unwrap();
+                return Self(connection);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no batch was released within half a minute");
+    }
+
+    async fn end(mut self) {
+        sqlx::query("COMMIT").execute(&mut self.0).await.unwrap();
+    }
+}
+
+async fn an_aggregation_is_watched(browser: &Browser, address: &str, data: &Path) {
     // Gone after a reload, and so shows that there was none.
     browser.page.execute("window.sameDocument = true", vec![]).await.unwrap();
     ureq::post(format!("{address}/v1/elections/ward-7/close"))
         .header("authorization", format!("Bearer {}", token(0).secret()))
         .send_empty()
         .unwrap();
+    let hold = Hold::after_the_first_release(data).await;
     let card = "document.getElementById('election-ward-7').closest('article')";
     browser.until(&format!("{card}.querySelector('.stage').textContent === 'Aggregating'")).await;
     let aggregated = format!("{card}.querySelectorAll('dd b')[1].textContent");
     browser.until(&format!("{aggregated} > 0 && {aggregated} < 4")).await;
     browser.screen(1280, false).await;
     browser.picture("aggregating").await;
+    hold.end().await;
     browser.until(&format!("{card}.querySelector('.stage').textContent === 'Released'")).await;
     browser.until(&format!("{aggregated} === '4'")).await;
     let same = browser.page.execute("return window.sameDocument === true", vec![]).await.unwrap();
