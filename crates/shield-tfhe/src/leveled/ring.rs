@@ -164,11 +164,11 @@ impl Ring {
         out
     }
 
-    /// Transforms back.
-    pub(crate) fn back(&mut self, fourier: &Fourier, out: &mut [u64]) {
+    /// Transforms back, and adds to `out`. (The crate has vector instructions for adding only; without, rounding alone takes longer than the transform.)
+    pub(crate) fn add_back(&mut self, fourier: &Fourier, out: &mut [u64]) {
         let (fft, stack) = (self.fft.as_view(), self.buffers.stack());
         let view = FourierPolynomialView { data: fourier.0.as_slice() };
-        fft.backward_as_torus(Polynomial::from_container(out), view, stack);
+        fft.add_backward_as_torus(Polynomial::from_container(out), view, stack);
     }
 }
 
@@ -227,7 +227,7 @@ impl Factor {
         for (half, out) in [(&self.low, &mut out), (&self.high, &mut high)] {
             let mut product = Fourier::zero();
             product.add_product(half, small);
-            ring.back(&product, out);
+            ring.add_back(&product, out);
         }
         for (out, high) in out.iter_mut().zip(high) {
             let rounded = high.wrapping_add(1 << 31) & !0xffff_ffff;

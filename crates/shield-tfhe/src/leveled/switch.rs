@@ -69,7 +69,7 @@ impl SwitchKey {
         }
         let mut words = vec![0; 2 * DEGREE];
         for (sum, out) in sums.iter().zip(words.chunks_exact_mut(DEGREE)) {
-            ring.back(sum, out);
+            ring.add_back(sum, out);
         }
         glwe(words)
     }
