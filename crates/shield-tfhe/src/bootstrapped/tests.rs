@@ -195,7 +195,9 @@ fn noise_within(lookups: usize, factor: std::ops::Range<f64>) {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let mark = torus(0.125);
     let error = |ciphertext: &Lwe| turns(secret.phase(ciphertext).wrapping_sub(mark));
-    let near = |name: &str, found: f64, expected: f64| {
+    // What half the key's error adds to every encryption is one draw a key, and so varies more than the rest.
+    let by_key = 0.6..1.7;
+    let near = |name: &str, found: f64, expected: f64, factor: &std::ops::Range<f64>| {
         let ratio = found / expected;
         println!("{name}: {found:.3e}, predicted {expected:.3e}, ratio {ratio:.2}");
         assert!(factor.contains(&ratio), "{name}: {found:e} for {expected:e}");
@@ -207,18 +209,18 @@ fn noise_within(lookups: usize, factor: std::ops::Range<f64>) {
         });
         variance(&errors.collect::<Vec<f64>>())
     };
-    near("encryption", fresh(64, &mut rng), encryption_variance());
-    near("cut to 32 bits", fresh(32, &mut rng), packing_variance(32));
-    near("cut to 16 bits", fresh(16, &mut rng), packing_variance(16));
+    near("encryption", fresh(64, &mut rng), encryption_variance(), &by_key);
+    near("cut to 32 bits", fresh(32, &mut rng), packing_variance(32), &by_key);
+    near("cut to 16 bits", fresh(16, &mut rng), packing_variance(16), &by_key);
     let mut lookup = Lookup::new(evaluation);
     let (flat, identity) = (Table::new(|_| 0.125), Table::new(|x| x));
     let packed = public.encrypt(&vec![mark; lookups], 32, &mut rng);
     let mut look = |table: &Table| -> Vec<f64> {
         (0..lookups).map(|place| error(&lookup.look_up(table, &packed.number(place)))).collect()
     };
-    near("bootstrapping", variance(&look(&flat)), bootstrap_variance());
+    near("bootstrapping", variance(&look(&flat)), bootstrap_variance(), &factor);
     let read = look(&identity);
-    near("lookup", variance(&read), lookup_variance());
+    near("lookup", variance(&read), lookup_variance(), &factor);
     // Tables are read without bias: five deviations of the mean, and as much for this key's own switching.
     let mean = read.iter().sum::<f64>() / lookups as f64;
     assert!(mean.abs() < 7.0 * (lookup_variance() / 120.0).sqrt(), "{mean:e}");
