@@ -75,16 +75,21 @@ fn the_token_in_the_environment_is_the_callers_alone() {
     }
 }
 
-#[test]
-fn nothing_is_fetched_over_something_else() {
-    let place = Place::new();
+/// An election of four samples with its results released, in the folder `ward`.
+fn released(place: &Place) -> Parties {
     let parties = Parties::create(&place.server, election("ward", 2, 4, 1), place.folder.path());
     parties.submit_keys(&place.server);
     parties.submit(&place.server, 0, &votes(0, 4));
     let student = place.server.client(&parties.student());
     client::close(&student, parties.file.name()).unwrap();
     parties.wait(&place.server);
+    parties
+}
 
+#[test]
+fn nothing_is_fetched_over_something_else() {
+    let place = Place::new();
+    let parties = released(&place);
     fs::write(place.path("secret.key"), "the only one").unwrap();
     for (what, out) in [("election", "e.toml"), ("public-key", "p.key"), ("results", "r")] {
         let party = "ward/student.toml";
@@ -110,13 +115,7 @@ fn nothing_is_fetched_over_something_else() {
 #[test]
 fn what_others_keep_beside_the_results_stays() {
     let place = Place::new();
-    let parties = Parties::create(&place.server, election("ward", 2, 4, 1), place.folder.path());
-    parties.submit_keys(&place.server);
-    parties.submit(&place.server, 0, &votes(0, 4));
-    let student = place.server.client(&parties.student());
-    client::close(&student, parties.file.name()).unwrap();
-    parties.wait(&place.server);
-
+    released(&place);
     fs::create_dir(place.path("r.parts")).unwrap();
     fs::write(place.path("r.parts/thesis.tex"), "years of work").unwrap();
     place.done(&fetching("results", "ward/student.toml", "r"));

@@ -5,7 +5,7 @@
 mod support;
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,19 +150,23 @@ async fn prepare(folder: &Path) {
     }
 }
 
+fn settings(data: PathBuf) -> Settings {
+    Settings {
+        data,
+        database: None,
+        budget: Budget::default(),
+        uploads: 4,
+        patience: Duration::from_secs(5),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn people_who_run_the_server_see_how_it_goes() {
     let Some(browser) = Browser::start().await else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     prepare(&data).await;
-    let settings = Settings {
-        data,
-        database: None,
-        budget: Budget::default(),
-        uploads: 4,
-        patience: Duration::from_secs(5),
-    };
+    let settings = settings(data);
     let service = Service::open(&settings).await.unwrap();
     service.add_operator(&token(0).hash()).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -199,13 +203,7 @@ async fn people_who_run_the_server_see_how_it_goes() {
 async fn people_sign_in_over_tls() {
     let Some(browser) = Browser::start().await else { return };
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings {
-        data: folder.path().join("data"),
-        database: None,
-        budget: Budget::default(),
-        uploads: 4,
-        patience: Duration::from_secs(5),
-    };
+    let settings = settings(folder.path().join("data"));
     let service = Service::open(&settings).await.unwrap();
     service.add_operator(&token(0).hash()).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
