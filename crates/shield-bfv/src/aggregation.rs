@@ -42,7 +42,8 @@ pub(crate) struct Aggregation<'a> {
 /// What the draws select: ballots, and plaintexts to add.
 struct Selected {
     ballots: Vec<Selection>,
-    /// Slots to add to each ciphertext of cells: dummies, and D minus the degree of the cell's round.
+    /// Slots to add to each ciphertext of cells: dummies, and D minus the degree of the cell's
+    /// round.
     plaintexts: Vec<Vec<u64>>,
 }
 
@@ -70,9 +71,10 @@ impl Aggregation<'_> {
         Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
     }
 
-    /// A seed for masks and flooding that follows from the seed and from everything that is released under
-    /// them: setting, release, keys, and the tallies, in which every drawn ballot is. Should one seed ever
-    /// meet two sets of ballots, against all rules, the two releases at least do not share their masks.
+    /// A seed for masks and flooding that follows from the seed and from everything that is
+    /// released under them: setting, release, keys, and the tallies, in which every drawn ballot
+    /// is. Should one seed ever meet two sets of ballots, against all rules, the two releases at
+    /// least do not share their masks.
     pub(crate) fn bound_to(&self, tallies: &[Ciphertext]) -> Seed {
         let digests: Vec<blake3::Hash> = tallies
             .par_iter()
@@ -99,7 +101,8 @@ impl Aggregation<'_> {
         Seed::from_bytes(*hasher.finalize().as_bytes())
     }
 
-    /// The secret shift of each sample; none where the output does not depend on the order of cells.
+    /// The secret shift of each sample; none where the output does not depend on the order of
+    /// cells.
     pub(crate) fn shifts(&self) -> Vec<usize> {
         let rounds = self.plan.layout().rounds();
         let shift = |sample| match self.plan.release() {

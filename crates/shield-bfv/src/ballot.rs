@@ -1,8 +1,8 @@
 //! The ballot: one teacher's votes on one batch, in one ciphertext.
 //!
-//! The vote on a sample is one-hot over the sample's run; an abstention is all zero, and the sample's urn
-//! does not hold the teacher. With several groups the votes are repeated in each. (The paper sends a
-//! ciphertext a teacher and sample.)
+//! The vote on a sample is one-hot over the sample's run; an abstention is all zero, and the
+//! sample's urn does not hold the teacher. With several groups the votes are repeated in each. (The
+//! paper sends a ciphertext a teacher and sample.)
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Keys, ballots and releases as bytes, in the frame of [`shield::framing`].
 //!
-//! Residues are packed without gaps. Every kind has exactly one length under a plan, and every residue is checked against its
-//! prime.
+//! Residues are packed without gaps. Every kind has exactly one length under a plan, and every
+//! residue is checked against its prime.
 
 use crate::keys;
 use crate::plan::Plan;
@@ -44,7 +44,8 @@ fn write_poly<R>(out: &mut Vec<u8>, context: &Context, poly: &Poly<R>) {
     }
 }
 
-/// Appends residues of `bits` bits, without gaps. Limbs have a multiple of 8 residues, so bytes come out even.
+/// Appends residues of `bits` bits, without gaps. Limbs have a multiple of 8 residues, so bytes
+/// come out even.
 fn pack(out: &mut Vec<u8>, residues: &[u64], bits: u32) {
     let (mut pending, mut filled) = (0_u128, 0);
     for &x in residues {

@@ -1,15 +1,16 @@
 //! The composable release: an encryption of the one-hot label, as the paper outputs it.
 //!
-//! What is released is switched down to one prime: such encryptions can be added up (to count labels, say),
-//! not multiplied or rotated.
+//! What is released is switched down to one prime: such encryptions can be added up (to count
+//! labels, say), not multiplied or rotated.
 //!
-//! This is the paper's own output: the outcome of round j counts if no earlier round succeeded. With (res, fail) of
-//! two neighbouring stretches of rounds, the whole stretch has `res = res1 + fail1 res2` and
-//! `fail = fail1 fail2`; so a tree of depth log2 of the rounds does it, first between the groups of
-//! each ciphertext, then between ciphertexts. Here the factor D! must be divided out, once.
+//! This is the paper's own output: the outcome of round j counts if no earlier round succeeded.
+//! With (res, fail) of two neighbouring stretches of rounds, the whole stretch has `res = res1 +
+//! fail1 res2` and `fail = fail1 fail2`; so a tree of depth log2 of the rounds does it, first
+//! between the groups of each ciphertext, then between ciphertexts. Here the factor D! must be
+//! divided out, once.
 //!
-//! The label of sample i is one-hot in the run of group 0; all other runs are multiplied by zero before the
-//! release, because they hold partial results.
+//! The label of sample i is one-hot in the run of group 0; all other runs are multiplied by zero
+//! before the release, because they hold partial results.
 
 use rayon::prelude::*;
 

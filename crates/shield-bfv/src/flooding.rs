@@ -1,8 +1,9 @@
 //! Circuit privacy: what the student gets follows from the labels alone.
 //!
-//! The student owns the secret key, so from a released ciphertext it reads not only the slots but the whole
-//! phase `c0 + c1 s = Delta m + e`. The error e depends on the votes, on the draws and on the masks, and
-//! the pair (c0, c1) itself is a function of the ballots. (The paper releases both as they are.) Two things hide them.
+//! The student owns the secret key, so from a released ciphertext it reads not only the slots but
+//! the whole phase `c0 + c1 s = Delta m + e`. The error e depends on the votes, on the draws and on
+//! the masks, and the pair (c0, c1) itself is a function of the ballots. (The paper releases both
+//! as they are.) Two things hide them.
 //!
 //! **Re-randomisation**: a fresh encryption of zero is added, under the student's public key.
 //!
@@ -10,30 +11,34 @@
 //!
 //! # Theorem
 //!
-//! Let X ciphertexts be released, whose errors (re-randomisation included) have canonical norm at most B,
-//! and let `W = 2^b >= 1.53 sqrt(X) B 2^40`. Given its key and the messages m, the student cannot tell the
-//! released ciphertexts from `(Delta m + f - c1 s, c1)` with c1 uniform and f flooding noise: statistical
-//! distance at most 2^-40 for the phases, plus the advantage against one ring-LWE instance a ciphertext.
+//! Let X ciphertexts be released, whose errors (re-randomisation included) have canonical norm at
+//! most B, and let `W = 2^b >= 1.53 sqrt(X) B 2^40`. Given its key and the messages m, the student
+//! cannot tell the released ciphertexts from `(Delta m + f - c1 s, c1)` with c1 uniform and f
+//! flooding noise: statistical distance at most 2^-40 for the phases, plus the advantage against
+//! one ring-LWE instance a ciphertext.
 //!
 //! # Proof
 //!
-//! *Phases.* Let p(x) be the probability that the sum of three uniform integers of {0, ..., W-1} is x.
-//! Shifting one coordinate by d moves the vector of square roots of p by at most |d| sqrt(J) in Euclidean
-//! norm, with `J = sum over x of (sqrt p(x) - sqrt p(x-1))^2 <= sum (p(x) - p(x-1))^2 / (p(x) + p(x-1))`.
-//! On the rising part, x < W, p(x) = (x+1)(x+2)/2W^3, so the difference is (x+1)/W^3 and the sum
-//! (x+1)^2/W^3: each x adds W^-3, the whole part W^-2; likewise the falling part. In the middle p + p >=
-//! 1/W and the difference at distance y from the centre is at most 2|y|/W^3, which adds at most 1/3 W^-2.
-//! So J <= (7/3) W^-2. For a product of such coordinates shifted by a vector d, squared Hellinger
-//! distances add up, and the statistical distance is at most `sqrt(J) |d|_2 <= 1.53 |d|_2 / W`. The
-//! Euclidean norm of an error's coefficients is at most its canonical norm (Parseval), so |d|_2 <= sqrt(X) B
-//! for all released coefficients together, and the distance is at most 2^-40.
+//! *Phases.* Let p(x) be the probability that the sum of three uniform integers of {0, ..., W-1} is
+//! x. Shifting one coordinate by d moves the vector of square roots of p by at most |d| sqrt(J) in
+//! Euclidean norm, with `J = sum over x of (sqrt p(x) - sqrt p(x-1))^2 <= sum (p(x) - p(x-1))^2 /
+//! (p(x) + p(x-1))`. On the rising part, x < W, p(x) = (x+1)(x+2)/2W^3, so the difference is
+//! (x+1)/W^3 and the sum (x+1)^2/W^3: each x adds W^-3, the whole part W^-2; likewise the falling
+//! part. In the middle p + p >= 1/W and the difference at distance y from the centre is at most
+//! 2|y|/W^3, which adds at most 1/3 W^-2. So J <= (7/3) W^-2. For a product of such coordinates
+//! shifted by a vector d, squared Hellinger distances add up, and the statistical distance is at
+//! most `sqrt(J) |d|_2 <= 1.53 |d|_2 / W`. The Euclidean norm of an error's coefficients is at most
+//! its canonical norm (Parseval), so |d|_2 <= sqrt(X) B for all released coefficients together, and
+//! the distance is at most 2^-40.
 //!
-//! *Ciphertexts.* Once the phase is `Delta m + f`, whatever the error was, c0 follows from c1 and s, and
-//! `c1 + a u + e2` with u and e2 fresh and in nothing else is a ring-LWE sample under the public a: replace
-//! it by uniform. Switching the modulus down is done to the result, and can reveal nothing more. []
+//! *Ciphertexts.* Once the phase is `Delta m + f`, whatever the error was, c0 follows from c1 and
+//! s, and `c1 + a u + e2` with u and e2 fresh and in nothing else is a ring-LWE sample under the
+//! public a: replace it by uniform. Switching the modulus down is done to the result, and can
+//! reveal nothing more. []
 //!
-//! Three uniform integers and not a Gaussian: they are exact, the same on every machine, and never larger
-//! than 1.5 W, which costs two bits less of modulus than a Gaussian of the same protection with its tail.
+//! Three uniform integers and not a Gaussian: they are exact, the same on every machine, and never
+//! larger than 1.5 W, which costs two bits less of modulus than a Gaussian of the same protection
+//! with its tail.
 
 use rand::{CryptoRng, RngCore};
 
@@ -149,7 +154,8 @@ mod tests {
             let mean = noise.iter().sum::<f64>() / 1_024.0;
             let variance = noise.iter().map(|x| x * x).sum::<f64>() / 1_024.0;
             assert!(noise.iter().all(|x| x.abs() <= 1.5), "{bits} bits");
-            // A variance of W^2 / 4, but for what the width of one integer takes off: five deviations.
+            // A variance of W^2 / 4, but for what the width of one integer takes off: five
+            // deviations.
             let expected = 0.25 * (1.0 - 4_f64.powi(-(bits as i32)));
             assert!((variance - expected).abs() < 0.07, "{bits} bits: variance {variance}");
             let half = 0.5 / 2_f64.powi(bits as i32);

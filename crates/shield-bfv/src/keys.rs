@@ -6,7 +6,8 @@
 //! | [`PublicKey`] | anyone | nothing |
 //! | [`EvaluationKey`] | the server (anyone may have it) | nothing |
 //!
-//! Student and server must not work together: the student's key reads every ballot, and the server has them.
+//! Student and server must not work together: the student's key reads every ballot, and the server
+//! has them.
 
 use std::fmt;
 

@@ -1,15 +1,16 @@
 //! Which slot of a ciphertext holds what.
 //!
-//! A slot is a value of the plaintext at an odd power of a root of unity: row r, column c is at exponent
-//! `(-1)^r 3^c`. K classes are padded to K', a power of two. Class k of position (r, c) stands at column
-//! `c + k W`, where W = (N/2)/K'; the K' slots of a position are then exactly K' neighbours in the
-//! transform's bit-reversed order, a *run*: all masks are constant on runs, and rotating by multiples
-//! of W moves classes around within their run.
+//! A slot is a value of the plaintext at an odd power of a root of unity: row r, column c is at
+//! exponent `(-1)^r 3^c`. K classes are padded to K', a power of two. Class k of position (r, c)
+//! stands at column `c + k W`, where W = (N/2)/K'; the K' slots of a position are then exactly K'
+//! neighbours in the transform's bit-reversed order, a *run*: all masks are constant on runs, and
+//! rotating by multiples of W moves classes around within their run.
 //!
 //! A ciphertext has N/K' positions. With fewer samples than that, they are cut into G *groups*, so
 //! that one ciphertext holds G cells: G rounds of each sample (the teacher repeats its votes).
 
-/// Fewest slots a run: a run is whole registers, and uniform junk looks one-hot with a chance of 2^-125.
+/// Fewest slots a run: a run is whole registers, and uniform junk looks one-hot with a chance of
+/// 2^-125.
 const MIN_RUN: usize = 8;
 
 /// Most ciphertexts of cells that one aggregation holds in memory.
@@ -33,8 +34,8 @@ pub(crate) struct Cell {
 }
 
 impl Layout {
-    /// The layout for `samples` samples of `classes` classes with `rounds` rounds in a ring of `degree`
-    /// coefficients; `None` where a position would need more slots than a row has.
+    /// The layout for `samples` samples of `classes` classes with `rounds` rounds in a ring of
+    /// `degree` coefficients; `None` where a position would need more slots than a row has.
     pub(crate) fn new(
         degree: usize,
         classes: usize,
@@ -46,8 +47,8 @@ impl Layout {
         if positions < 2 {
             return None;
         }
-        // As many groups as the samples leave room for; more, and so smaller batches, where the cells would
-        // otherwise need too many ciphertexts at once.
+        // As many groups as the samples leave room for; more, and so smaller batches, where the
+        // cells would otherwise need too many ciphertexts at once.
         let fitting = positions / samples.min(positions);
         let roomy = 1 << fitting.ilog2();
         let needed = rounds.div_ceil(MAX_CIPHERTEXTS).next_power_of_two();
@@ -105,7 +106,8 @@ impl Layout {
         (0..self.run.ilog2()).map(|bit| power(3, columns << bit, 2 * self.degree as u64)).collect()
     }
 
-    /// Automorphisms that generate all moves between groups: the columns' by powers of two, then the rows'.
+    /// Automorphisms that generate all moves between groups: the columns' by powers of two, then
+    /// the rows'.
     pub(crate) fn group_moves(&self) -> Vec<u64> {
         let modulus = 2 * self.degree as u64;
         let columns = (self.groups / 2).max(1);
@@ -115,8 +117,8 @@ impl Layout {
         steps.chain(swap).collect()
     }
 
-    /// The group whose content stands in `group` after the move number `by`: bit i of the column part of
-    /// `by` is the i-th of [`Layout::group_moves`], its row part the last.
+    /// The group whose content stands in `group` after the move number `by`: bit i of the column
+    /// part of `by` is the i-th of [`Layout::group_moves`], its row part the last.
     pub(crate) fn moved(&self, group: usize, by: usize) -> usize {
         let columns = (self.groups / 2).max(1);
         let column = (group + by) % columns;

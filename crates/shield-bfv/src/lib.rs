@@ -14,8 +14,9 @@
 //! | `published` | the paper's circuit, as a baseline (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
-//! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs depth 13;
-//! this one has depth log2 of the largest degree. Where and why it departs is said in each module.
+//! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs
+//! depth 13; this one has depth log2 of the largest degree. Where and why it departs is said in
+//! each module.
 
 mod aggregation;
 pub mod backend;

@@ -1,33 +1,33 @@
 //! The noise bound: how large the error of a ciphertext can get, operation by operation.
 //!
-//! A ciphertext has `c0 + c1 s = Delta m + e` modulo Q, and decrypts rightly while |e| < Q/2t. This module
-//! bounds the *canonical norm* of e, its largest absolute value at a complex root of X^N + 1. That norm
-//! bounds every coefficient, bounds the Euclidean norm of all coefficients together (Parseval), is
-//! multiplicative, and does not change under automorphisms. So a chain of products is bounded by a
-//! product of bounds; nothing else is used below.
+//! A ciphertext has `c0 + c1 s = Delta m + e` modulo Q, and decrypts rightly while |e| < Q/2t. This
+//! module bounds the *canonical norm* of e, its largest absolute value at a complex root of X^N +
+//! 1. That norm bounds every coefficient, bounds the Euclidean norm of all coefficients together
+//! (Parseval), is multiplicative, and does not change under automorphisms. So a chain of products
+//! is bounded by a product of bounds; nothing else is used below.
 //!
 //! # What is random, and how large it gets
 //!
-//! A polynomial with independent, centred, sub-Gaussian coefficients of variance v has at each root a
-//! value whose part in any direction is sub-Gaussian with variance N v / 2. Covering the circle with 16
-//! directions and the N/2 pairs of roots with a union bound,
-//! `P(norm > T sqrt(N v)) <= 8 N exp(-0.96 T^2)`: T is chosen to make that 2^-40 divided by the number of such
-//! events in a batch (`events`), so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
+//! A polynomial with independent, centred, sub-Gaussian coefficients of variance v has at each root
+//! a value whose part in any direction is sub-Gaussian with variance N v / 2. Covering the circle
+//! with 16 directions and the N/2 pairs of roots with a union bound, `P(norm > T sqrt(N v)) <= 8 N
+//! exp(-0.96 T^2)`: T is chosen to make that 2^-40 divided by the number of such events in a batch
+//! (`events`), so a bound fails with a chance below 2^-40. Ternary secrets (v = 2/3), centred
 //! binomial errors (v = 10.5) and uniform integers of an interval (v = width^2 / 12) are strictly
 //! sub-Gaussian. The key's own secret has its norm checked when it is drawn.
 //!
 //! # What is modelled
 //!
-//! Ciphertext parts are uniform to anyone without the key, and that is how they enter here. So are taken:
-//! residues that rounding discards, digits of a key switch, and the coefficients modulo t of encoded masks
-//! and votes (images of the draws under the inverse transform). No further independence is assumed:
-//! sums over classes, moves and masks are added up with the triangle inequality. The tests compare
-//! every stage's bound with the measured norm.
+//! Ciphertext parts are uniform to anyone without the key, and that is how they enter here. So are
+//! taken: residues that rounding discards, digits of a key switch, and the coefficients modulo t of
+//! encoded masks and votes (images of the draws under the inverse transform). No further
+//! independence is assumed: sums over classes, moves and masks are added up with the triangle
+//! inequality. The tests compare every stage's bound with the measured norm.
 //!
 //! # The operations
 //!
-//! With S the norm of s, U = T sqrt(N/12) that of a uniform polynomial of width one, and G = t U (1 + S) that
-//! of `t (c0 + c1 s) / Q`, the lifted message:
+//! With S the norm of s, U = T sqrt(N/12) that of a uniform polynomial of width one, and G = t U (1
+//! + S) that of `t (c0 + c1 s) / Q`, the lifted message:
 //!
 //! | operation | bound |
 //! |---|---|
@@ -38,8 +38,9 @@
 //! | one prime less | `E / q + U (2 + S)`: two roundings, and m / t |
 //! | times a plaintext of norm R | `R E`, plus what wraps around t |
 //!
-//! Every prime is one modulo t, so `t Delta = Q - 1`: what wraps around the plaintext modulus enters the
-//! noise as itself, and the usual error `(Q mod t) m / t` is less than one half a coefficient.
+//! Every prime is one modulo t, so `t Delta = Q - 1`: what wraps around the plaintext modulus
+//! enters the noise as itself, and the usual error `(Q mod t) m / t` is less than one half a
+//! coefficient.
 
 use crate::ring::PLAINTEXT;
 use crate::scheme::{ERROR_VARIANCE, Secret};
@@ -58,8 +59,9 @@ pub(crate) struct Ring {
 
 /// log2 of more random polynomials than the bounds of a batch speak of, and at least 12.
 ///
-/// Each pair of a released ciphertext and a moved source has a mask; each move has digits, errors and roundings;
-/// and what comes before, or the tree of the composable release, is below 128 a ciphertext and 8 a move.
+/// Each pair of a released ciphertext and a moved source has a mask; each move has digits, errors
+/// and roundings; and what comes before, or the tree of the composable release, is below 128 a
+/// ciphertext and 8 a move.
 pub(crate) fn events(ciphertexts: usize, groups: usize) -> f64 {
     let (ciphertexts, groups) = (ciphertexts as f64, groups as f64);
     let masks = ciphertexts * ciphertexts * groups;
@@ -116,7 +118,8 @@ impl Ring {
         2_f64.powi(self.prime_bits.cast_signed())
     }
 
-    /// log2 of a prime, from below. Primes are about 2^36 apart, so short ones lie further from `2^prime_bits`.
+    /// log2 of a prime, from below. Primes are about 2^36 apart, so short ones lie further from
+    /// `2^prime_bits`.
     pub(crate) fn log_prime(self) -> f64 {
         let gap = if self.prime_bits >= 51 { 1e-3 } else { 0.032 };
         f64::from(self.prime_bits) - gap
@@ -142,9 +145,9 @@ impl Ring {
 
     /// The sum of `ballots` masked ballots, masks of `terms` coefficients, with a plaintext added.
     ///
-    /// `sum m_t (e u_t + e1_t + e2_t s)`: given the masks, each of the three sums over teachers is sub-Gaussian
-    /// at each root with the sum of the masks' squared values there as its scale, at most
-    /// `(sqrt(ballots) + T)^2 t^2 terms / 12`.
+    /// `sum m_t (e u_t + e1_t + e2_t s)`: given the masks, each of the three sums over teachers is
+    /// sub-Gaussian at each root with the sum of the masks' squared values there as its scale, at
+    /// most `(sqrt(ballots) + T)^2 t^2 terms / 12`.
     pub(crate) fn tally(self, ballots: usize, terms: usize) -> Noise {
         let fresh = self.fresh();
         let masks = ((ballots as f64).sqrt() + self.tail()) * T * (terms as f64 / 12.0).sqrt();

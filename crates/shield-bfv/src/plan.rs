@@ -1,7 +1,7 @@
 //! The plan: from an election to a ring, a layout, a proven noise bound, flooding and sizes.
 //!
-//! Candidate rings are tried from the cheapest up. A ring is taken when the noise bound of the whole
-//! circuit, flooding included, leaves every slot decryptable: see [`crate::noise`].
+//! Candidate rings are tried from the cheapest up. A ring is taken when the noise bound of the
+//! whole circuit, flooding included, leaves every slot decryptable: see [`crate::noise`].
 
 mod refusal;
 
@@ -27,7 +27,8 @@ pub enum ReleaseMode {
     /// One clean cell among uniform junk, at a secret place: the shallow circuit.
     #[default]
     Reveal,
-    /// An encryption of the one-hot label, as the paper outputs it. Such encryptions can be added up.
+    /// An encryption of the one-hot label, as the paper outputs it. Such encryptions can be added
+    /// up.
     Composable,
 }
 
@@ -99,7 +100,8 @@ const RINGS: [(usize, u32, usize); 16] = [
 /// Most classes: with more, a position no longer fits twice in the smallest ring's row.
 const MAX_CLASSES: usize = 1_024;
 
-/// Most rounds of a reveal: it counts successes modulo t, and the count must not come round to zero.
+/// Most rounds of a reveal: it counts successes modulo t, and the count must not come round to
+/// zero.
 const MAX_REVEAL_ROUNDS: usize = PLAINTEXT as usize - 2;
 
 impl Plan {

@@ -1,37 +1,39 @@
-//! The one-shot reveal: the student sees the label of each sample, and nothing else, without a prefix product.
+//! The one-shot reveal: the student sees the label of each sample, and nothing else, without a
+//! prefix product.
 //!
 //! # Construction
 //!
 //! Let pi_j be the one-hot-or-zero outcome of round j, n_j its sum over classes (1 if the round
-//! succeeded) and s_j the sum of n_i over earlier rounds i < j. Then `v_j = 1 - n_j + s_j` is 0 for the first
-//! round that succeeds and between 1 and the number of rounds for every other one, so never a multiple of t.
-//! The release is `u_j = pi_j + r_j v_j` with r_j uniform in every slot. (All of it times D!, the value of
-//! [`crate::unanimity`] on success, which changes nothing.)
+//! succeeded) and s_j the sum of n_i over earlier rounds i < j. Then `v_j = 1 - n_j + s_j` is 0 for
+//! the first round that succeeds and between 1 and the number of rounds for every other one, so
+//! never a multiple of t. The release is `u_j = pi_j + r_j v_j` with r_j uniform in every slot.
+//! (All of it times D!, the value of [`crate::unanimity`] on success, which changes nothing.)
 //!
-//! The rounds of each sample stand in its cells at a secret cyclic shift, uniform and drawn anew for each
-//! sample: round j is in cell (j + shift) mod a. The shift costs nothing, because the tally's masks are made for
-//! it: cell c tallies whatever round stands there. Only v needs to know the order, cell by cell: for a
-//! sample with a given shift, the successes of cell c' enter v of cell c with coefficient -1 if c' = c, +1
-//! if the round in c' comes before the round in c, and 0 otherwise. Multiplied by r that is one
-//! plaintext for each pair of ciphertexts, so everything after the unanimity test is linear, and the
-//! circuit's depth is that of the test. (The paper's prefix product costs another log2 of the rounds.)
+//! The rounds of each sample stand in its cells at a secret cyclic shift, uniform and drawn anew
+//! for each sample: round j is in cell (j + shift) mod a. The shift costs nothing, because the
+//! tally's masks are made for it: cell c tallies whatever round stands there. Only v needs to know
+//! the order, cell by cell: for a sample with a given shift, the successes of cell c' enter v of
+//! cell c with coefficient -1 if c' = c, +1 if the round in c' comes before the round in c, and 0
+//! otherwise. Multiplied by r that is one plaintext for each pair of ciphertexts, so everything
+//! after the unanimity test is linear, and the circuit's depth is that of the test. (The paper's
+//! prefix product costs another log2 of the rounds.)
 //!
 //! # What the student sees
 //!
-//! **Claim.** For each sample, the cells are: if some round succeeds with class k, one cell, at a uniform
-//! place, that is D! at class k and 0 at all others, and uniform slots in every other cell; if none does, uniform
-//! slots in every cell. All of this is independent across samples, of the round that won, of the
-//! votes and of the draws, given the labels.
+//! **Claim.** For each sample, the cells are: if some round succeeds with class k, one cell, at a
+//! uniform place, that is D! at class k and 0 at all others, and uniform slots in every other cell;
+//! if none does, uniform slots in every cell. All of this is independent across samples, of the
+//! round that won, of the votes and of the draws, given the labels.
 //!
-//! **Proof.** Fix votes, draws and shifts. In a cell with v != 0, r v is uniform in every slot, as t is
-//! prime and r is uniform, and so is pi + r v; the r of different slots are independent. A cell with v = 0
-//! holds exactly the first success: there pi is one-hot and u = pi. So given the label, the cells
-//! depend on votes and draws only through the place of the clean cell, (j + shift) mod a, which is
-//! uniform for every j because the shift is uniform and in nothing else. []
+//! **Proof.** Fix votes, draws and shifts. In a cell with v != 0, r v is uniform in every slot, as
+//! t is prime and r is uniform, and so is pi + r v; the r of different slots are independent. A
+//! cell with v = 0 holds exactly the first success: there pi is one-hot and u = pi. So given the
+//! label, the cells depend on votes and draws only through the place of the clean cell, (j + shift)
+//! mod a, which is uniform for every j because the shift is uniform and in nothing else. []
 //!
-//! So the slots can be simulated from the labels. That the rest of a ciphertext can, [`crate::flooding`]
-//! proves. A student that wants a label finds the one clean cell; that junk looks clean has a chance of at most
-//! K a / t^K' a sample, below 2^-100.
+//! So the slots can be simulated from the labels. That the rest of a ciphertext can,
+//! [`crate::flooding`] proves. A student that wants a label finds the one clean cell; that junk
+//! looks clean has a chance of at most K a / t^K' a sample, below 2^-100.
 
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
@@ -80,7 +82,8 @@ impl Safeguards {
     }
 }
 
-/// A uniform number below `bound`, without any bias: words of the last, incomplete round are drawn again.
+/// A uniform number below `bound`, without any bias: words of the last, incomplete round are drawn
+/// again.
 fn below(bound: u64, rng: &mut impl RngCore) -> u64 {
     let whole = u64::MAX - u64::MAX % bound;
     loop {

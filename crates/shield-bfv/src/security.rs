@@ -1,8 +1,9 @@
 //! How large a modulus may be: the table of the homomorphic encryption standard.
 //!
-//! Albrecht et al., "Homomorphic encryption security standard" (2018), table 1, classical attackers,
-//! secrets with coefficients uniform in {-1, 0, 1} and errors of standard deviation 3.19 or more. That is
-//! what the engine draws: ternary secrets, centred binomial errors of standard deviation 3.24.
+//! Albrecht et al., "Homomorphic encryption security standard" (2018), table 1, classical
+//! attackers, secrets with coefficients uniform in {-1, 0, 1} and errors of standard deviation 3.19
+//! or more. That is what the engine draws: ternary secrets, centred binomial errors of standard
+//! deviation 3.24.
 
 /// Ring degree, then the largest log2 Q for 128, 192 and 256 bits of security.
 const TABLE: [(usize, [u32; 3]); 4] = [

@@ -1,13 +1,13 @@
 //! The tally: for each cell, how often each class was drawn, still encrypted.
 //!
-//! `C = sum over teachers of m_t Z_t`, where Z_t is the teacher's ballot and m_t the plaintext that holds, at
-//! each sample, how often the cell's round drew the teacher. The paper multiplies one masked ciphertext a
-//! teacher instead; here no ciphertexts are multiplied at all.
+//! `C = sum over teachers of m_t Z_t`, where Z_t is the teacher's ballot and m_t the plaintext that
+//! holds, at each sample, how often the cell's round drew the teacher. The paper multiplies one
+//! masked ciphertext a teacher instead; here no ciphertexts are multiplied at all.
 //!
 //! Masks are constant on runs, so a mask is a polynomial in X^K' with N/K' coefficients. Eight are
-//! transformed at once, one a lane. A mask's value then meets a run of the ballot's values: scalar times
-//! block, summed in two 64-bit halves, reduced once after up to 4,000 teachers. Ballots are opened a few at
-//! a time; nothing grows with the number of teachers but the time.
+//! transformed at once, one a lane. A mask's value then meets a run of the ballot's values: scalar
+//! times block, summed in two 64-bit halves, reduced once after up to 4,000 teachers. Ballots are
+//! opened a few at a time; nothing grows with the number of teachers but the time.
 
 use std::borrow::Cow;
 
@@ -175,7 +175,8 @@ fn accumulate(
     let ciphertexts = full.len();
     let steps = context.degree() / LANES / STEP;
     let blocks_a_run = context.degree() / positions / LANES;
-    // Pages of each ballot a task: long enough to stream from memory, short enough for the second cache.
+    // Pages of each ballot a task: long enough to stream from memory, short enough for the second
+    // cache.
     let steps_a_task = (steps / 16).max(1);
     let masks: Vec<&[Block]> = masks.iter().map(|mask| mask.as_chunks().0).collect();
     sums.halves_mut().par_chunks_mut(steps_a_task * ciphertexts).enumerate().for_each(
@@ -199,8 +200,8 @@ fn accumulate(
 
 /// The ballots' blocks from `first` on, step by step, ballot by ballot.
 ///
-/// Limbs lie a power of two apart, so that equal places of all ballots compete for the same few lines of
-/// every cache. Side by side they do not.
+/// Limbs lie a power of two apart, so that equal places of all ballots compete for the same few
+/// lines of every cache. Side by side they do not.
 fn gather(limbs: &[[&[Block]; 2]], first: usize, count: usize) -> Buffer {
     let mut gathered = Buffer::stale(count * 2 * limbs.len() * LANES);
     let steps: &mut [[Block; 2 * STEP]] = gathered.as_chunks_mut().0.as_chunks_mut().0;
@@ -337,7 +338,8 @@ mod tests {
         let key = EncryptionKey::generate(&context, &secret, &mut rng);
         let mut ballot = key.zero(&context, 4, &mut rng);
         ballot.add_slots(&context, vec![1; 1_024]);
-        // Runs of 8 slots. Every teacher is drawn at run 3 of ciphertext 0, teachers 0 to 99 twice at run 5 of 1.
+        // Runs of 8 slots. Every teacher is drawn at run 3 of ciphertext 0, teachers 0 to 99 twice
+        // at run 5 of 1.
         let teachers = 2 * MAX_TERMS as u32 + 100;
         let everyone =
             (0..teachers).map(|teacher| Selection { teacher, ciphertext: 0, position: 3 });

@@ -1,9 +1,10 @@
 //! Unanimity: from how often each class was drawn to whether all draws agreed on it.
 //!
-//! The tally of a round of degree p gets the constant D - p, so that every round of every degree asks the
-//! same of each slot: is it D? The answer is the polynomial with roots 0, 1, ..., D - 1, which is D! at D: a
-//! constant factor that is never divided out. With Y = C^2 - (D-1) C the roots pair up,
-//! `(C - i)(C - (D-1-i)) = Y + i (D-1-i)`, and D is a power of two, so the depth is log2 D, which is optimal.
+//! The tally of a round of degree p gets the constant D - p, so that every round of every degree
+//! asks the same of each slot: is it D? The answer is the polynomial with roots 0, 1, ..., D - 1,
+//! which is D! at D: a constant factor that is never divided out. With Y = C^2 - (D-1) C the roots
+//! pair up, `(C - i)(C - (D-1-i)) = Y + i (D-1-i)`, and D is a power of two, so the depth is log2
+//! D, which is optimal.
 
 use crate::noise::{Noise, Ring};
 use crate::ring::Context;

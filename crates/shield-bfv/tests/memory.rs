@@ -47,7 +47,8 @@ impl BallotBox<BfvBallot> for Streamed {
     }
 }
 
-/// The most memory in use during one aggregation, keys and one ballot included, and the size of a ballot.
+/// The most memory in use during one aggregation, keys and one ballot included, and the size of a
+/// ballot.
 fn peak(teachers: usize) -> (usize, usize) {
     let classes = Classes::new(10).expect("classes");
     let mechanism =
@@ -75,7 +76,8 @@ fn twenty_times_the_teachers_take_no_more_memory() {
     let (few, ballot) = pool.install(|| peak(60));
     let (many, _) = pool.install(|| peak(1_200));
     println!("60 teachers: {few} bytes, 1,200 teachers: {many}, a ballot: {ballot}");
-    // All ballots together would be 1,140 more, nearly three times this room; draws are 12 bytes each.
+    // All ballots together would be 1,140 more, nearly three times this room; draws are 12 bytes
+    // each.
     let room = KEPT + 24 * ballot;
     assert!(many < few + room, "{few} bytes, then {many}");
 }

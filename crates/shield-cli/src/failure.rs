@@ -84,7 +84,8 @@ impl From<ElectionFileError> for Failure {
     }
 }
 
-/// What the server refuses as unusable is input, and so is a file that cannot be used; everything else failed on the way.
+/// What the server refuses as unusable is input, and so is a file that cannot be used; everything
+/// else failed on the way.
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {

@@ -104,7 +104,8 @@ pub(crate) struct NoiseArgs {
     #[arg(long, value_name = "B", default_value_t = DEFAULT_NOISE)]
     pub(crate) noise: f64,
 
-    /// How many teachers may be missing from a noisy-argmax: the others' shares of the noise make up for theirs
+    /// How many teachers may be missing from a noisy-argmax: the others' shares of the noise make
+    /// up for theirs
     #[arg(long, value_name = "D", default_value_t = 0)]
     pub(crate) dropouts: u32,
 }
@@ -176,7 +177,8 @@ pub(crate) fn on_threads<T: Send>(
 /// How to reach a server, and as whom.
 #[derive(Args, Debug)]
 pub(crate) struct InvitationArgs {
-    /// Your invitation: the server's address and your token. The token in SHIELD_TOKEN counts instead, if it is set
+    /// Your invitation: the server's address and your token. The token in SHIELD_TOKEN counts
+    /// instead, if it is set
     #[arg(long, value_name = "FILE", env = "SHIELD_INVITATION")]
     pub(crate) invitation: PathBuf,
 

@@ -275,7 +275,8 @@ fn bad_input_is_refused() {
     refused(&["tune", "--votes", &path, "--max-degree", "0", "--max-terms", "3"]);
 }
 
-/// Noise in shares costs what Laplace noise of the same scale costs, whoever is missing; dropouts cost accuracy alone.
+/// Noise in shares costs what Laplace noise of the same scale costs, whoever is missing; dropouts
+/// cost accuracy alone.
 #[test]
 fn noise_in_shares_is_accounted_for_as_lnmax() {
     let (_folder, path) = votes();

@@ -26,7 +26,8 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts a server and stops it once it serves. Gives what it said, and how it ended if it did so by itself.
+/// Starts a server and stops it once it serves. Gives what it said, and how it ended if it did so
+/// by itself.
 fn run(mut command: Command) -> (String, Option<ExitStatus>) {
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut server = Server(child);

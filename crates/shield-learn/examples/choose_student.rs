@@ -1,14 +1,15 @@
-//! How the student's settings were chosen: on MNIST's *training* images, never on the test images that results are
-//! reported for.
+//! How the student's settings were chosen: on MNIST's *training* images, never on the test images
+//! that results are reported for.
 //!
 //! ```console
 //! $ cargo run --release -p shield-learn --example choose_student -- package/data 0.13 strong:16:5:4e-3 plain:16:5:4e-3
 //! ```
 //!
-//! Each trial draws 10,000 training images, 8,000 for the student and 2,000 to test, gives 100 of the 8,000 a label,
-//! the given share of them wrong (uniformly), and trains one student a setting. A setting is
-//! variant:channels:epochs:rate, then optionally :batch and, for `plain`, :repeats. One line a setting: how many of the
-//! 8,000 images were taken for what they are, how many of the 2,000 the student gets right, the worst trial, and seconds.
+//! Each trial draws 10,000 training images, 8,000 for the student and 2,000 to test, gives 100 of
+//! the 8,000 a label, the given share of them wrong (uniformly), and trains one student a setting.
+//! A setting is variant:channels:epochs:rate, then optionally :batch and, for `plain`, :repeats.
+//! One line a setting: how many of the 8,000 images were taken for what they are, how many of the
+//! 2,000 the student gets right, the worst trial, and seconds.
 //!
 //! | variant | images | likeness |
 //! |---|---|---|

@@ -1,4 +1,5 @@
-//! What the students of an experiment share: how the public images are divided, and how one student is taught.
+//! What the students of an experiment share: how the public images are divided, and how one student
+//! is taught.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -36,8 +37,8 @@ pub struct SplitError {
 }
 
 impl Split {
-    /// The split of one student: the same for every mechanism, so that mechanisms are compared on the
-    /// same images.
+    /// The split of one student: the same for every mechanism, so that mechanisms are compared on
+    /// the same images.
     pub fn draw(
         images: usize,
         seen: usize,
@@ -62,8 +63,8 @@ impl Split {
     }
 }
 
-/// All that students with one split and one way of learning have in common: made once, used for every
-/// mechanism.
+/// All that students with one split and one way of learning have in common: made once, used for
+/// every mechanism.
 #[derive(Clone, Debug)]
 pub struct Classroom {
     variant: Variant,
@@ -91,7 +92,8 @@ impl Classroom {
         }
     }
 
-    /// Teaches one student the labels of the first images, and says for which share of the others it is right.
+    /// Teaches one student the labels of the first images, and says for which share of the others
+    /// it is right.
     pub fn accuracy(
         &self,
         labels: &[Label],

@@ -48,7 +48,8 @@ impl Shape {
     }
 }
 
-/// Mean and spread of the pixels of handwritten digits: networks learn faster from numbers around 0.
+/// Mean and spread of the pixels of handwritten digits: networks learn faster from numbers around
+/// 0.
 const MEAN: f32 = 0.13;
 const SPREAD: f32 = 0.31;
 
@@ -62,8 +63,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// A fresh network. Its weights come from the caller's generator, not from a global one, so that
-    /// they are the same whatever runs beside.
+    /// A fresh network. Its weights come from the caller's generator, not from a global one, so
+    /// that they are the same whatever runs beside.
     pub fn new(shape: Shape, rng: &mut ChaCha20Rng, device: &Device) -> Self {
         let c = shape.channels;
         let fan_in = [25, 25, 9 * c, 9 * c, shape.features(), shape.features()];

@@ -75,8 +75,8 @@ const MIN_SHARD: usize = 10;
 
 /// Trains that many teachers on disjoint shards and lets them vote on some images.
 ///
-/// `done` is called after each teacher, from any thread. The seed decides everything: shards, crops,
-/// weights, order; the number of threads nothing.
+/// `done` is called after each teacher, from any thread. The seed decides everything: shards,
+/// crops, weights, order; the number of threads nothing.
 pub fn teach(
     profile: &Profile,
     training: &Labelled,

@@ -78,8 +78,8 @@ impl Model {
         scores.chunks_exact(self.shape.classes).map(largest).collect()
     }
 
-    /// What it makes of each image before it decides, to unit length: images that it finds alike are near each
-    /// other.
+    /// What it makes of each image before it decides, to unit length: images that it finds alike
+    /// are near each other.
     pub fn features(&self, images: &Images) -> Points {
         let mut features = self.ask(images, Network::features);
         let width = features.len() / images.len().max(1);

@@ -1,7 +1,7 @@
 //! The server's one piece of work: frozen ballots in, releases out, batch by batch.
 //!
-//! Whenever it is stopped it goes on where it was: batches that have a release are done, and the others come out the
-//! same from the stored seed.
+//! Whenever it is stopped it goes on where it was: batches that have a release are done, and the
+//! others come out the same from the stored seed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -4,9 +4,10 @@
 //! magic "SHLB" | version u16 | content u8 | 0 u8 | election 32 | teacher u32 | parts u32 | check 8 | (length u64 | part)*
 //! ```
 //!
-//! Integers are little-endian. The check is over everything before it: a ballot must not become another teacher's by one
-//! wrong bit. A part is what an engine's codec wrote for one batch, with its own checksum, keys and batch number. A bundle is written and read part by part: a ballot on millions of samples never
-//! stands in memory.
+//! Integers are little-endian. The check is over everything before it: a ballot must not become
+//! another teacher's by one wrong bit. A part is what an engine's codec wrote for one batch, with
+//! its own checksum, keys and batch number. A bundle is written and read part by part: a ballot on
+//! millions of samples never stands in memory.
 
 use std::io::{self, Read, Write};
 

@@ -14,8 +14,9 @@
 //! teachers = ["amber", "birch", "cedar", "dogwood", "elm"]
 //! ```
 //!
-//! A file is checked as a whole: everything that is wrong with it is said at once, with the lines. Whoever has the
-//! same file has the same [digest](ElectionFile::digest), and every key, ballot and release carries it.
+//! A file is checked as a whole: everything that is wrong with it is said at once, with the lines.
+//! Whoever has the same file has the same [digest](ElectionFile::digest), and every key, ballot and
+//! release carries it.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};

@@ -1,8 +1,9 @@
 //! What a group of teachers has spent, and what it can still afford.
 //!
-//! Every election costs its group the moments of the data-independent accountant, one set for each number of voters
-//! that its samples had. Moments of independent releases add up, order by order, so the total is the best epsilon
-//! over the *sums*: never more than the sum of the elections' own figures, and usually much less.
+//! Every election costs its group the moments of the data-independent accountant, one set for each
+//! number of voters that its samples had. Moments of independent releases add up, order by order,
+//! so the total is the best epsilon over the *sums*: never more than the sum of the elections' own
+//! figures, and usually much less.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -83,7 +84,8 @@ impl Accountant {
                 .or_insert_with(|| DataIndependent::new(mechanism, classes, voters));
         }
         let mut best = Epsilon::INFINITE;
-        // The accountant proves moments on a grid of orders; every epsilon is stated for an order of the grid.
+        // The accountant proves moments on a grid of orders; every epsilon is stated for an order
+        // of the grid.
         Conversion::Renyi.minimise(delta, |wanted| {
             let (mut order, mut sum) = (wanted, 0.0);
             for (setting, &count) in &queries {

@@ -1,4 +1,5 @@
-//! How many voters each sample has, and whether that is a quorum: the same for ballots in a folder and on a server.
+//! How many voters each sample has, and whether that is a quorum: the same for ballots in a folder
+//! and on a server.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

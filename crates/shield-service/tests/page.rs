@@ -1,4 +1,5 @@
-//! The page in a real browser: signing in, watching an aggregation, on a phone, in the dark, without scripts.
+//! The page in a real browser: signing in, watching an aggregation, on a phone, in the dark,
+//! without scripts.
 //!
 //! Pictures of it are left in `target/page`.
 
@@ -310,7 +311,8 @@ async fn looks_right_everywhere(browser: &Browser) {
     browser.screen(1280, false).await;
 }
 
-/// Nobody else can write to the data base: an aggregation, which takes a second, waits to be looked at.
+/// Nobody else can write to the data base: an aggregation, which takes a second, waits to be looked
+/// at.
 struct Hold(AnyConnection);
 
 impl Hold {

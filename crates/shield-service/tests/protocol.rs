@@ -155,7 +155,8 @@ fn callers(server: &Running, own: &Parties, other: &Parties) -> Vec<(&'static st
     ]
 }
 
-/// Whether the description lets a caller do something with an election and the first teacher's place in it.
+/// Whether the description lets a caller do something with an election and the first teacher's
+/// place in it.
 fn is_listed(operation: &Operation, who: &str) -> bool {
     let named = |role: &str| operation.roles.iter().any(|named| named == role);
     match who {
@@ -182,7 +183,8 @@ fn status(server: &Running, token: &Token, method: &str, path: &str, body: &[u8]
         .header("authorization", format!("Bearer {}", token.secret()))
         .header("content-type", "application/json");
     if !body.is_empty() {
-        // Who is refused is refused before the body is read, and would find the connection closed while it sends.
+        // Who is refused is refused before the body is read, and would find the connection closed
+        // while it sends.
         request = request.header("expect", "100-continue");
     }
     agent.run(request.body(body).unwrap()).unwrap().status().as_u16()

@@ -514,8 +514,8 @@ async fn damaged_rows_are_noticed(place: Place) {
     pool.close().await;
 }
 
-/// Many ballots and one closing at once, again and again: what was answered with "stored" is among the frozen, and
-/// nothing else is.
+/// Many ballots and one closing at once, again and again: what was answered with "stored" is among
+/// the frozen, and nothing else is.
 async fn nothing_is_accepted_after_the_freeze(place: Place) {
     const ROUNDS: usize = 6;
     const VOTERS: u32 = 32;
@@ -729,8 +729,8 @@ async fn opens(settings: &Settings) -> Result<(), ServeError> {
     Service::open(settings).await.map(drop)
 }
 
-/// A restart that forgets `--database` must not begin anew with whole budgets, and two folders with one data base must
-/// not be two servers.
+/// A restart that forgets `--database` must not begin anew with whole budgets, and two folders with
+/// one data base must not be two servers.
 async fn folder_and_data_base_belong_together(place: Place) {
     let settings = place.settings();
     opens(&settings).await.unwrap();
@@ -765,7 +765,8 @@ async fn folder_and_data_base_belong_together(place: Place) {
     assert!(matches!(opens(&settings).await, Err(ServeError::OtherFolder(_))));
 }
 
-/// Earlier releases wrote no name: theirs are taken on, if folder and data base know the same elections.
+/// Earlier releases wrote no name: theirs are taken on, if folder and data base know the same
+/// elections.
 async fn folders_without_a_name_are_taken_on(place: Place) {
     let store = place.open().await;
     let name = open_election(&store, &file("ward")).await;

@@ -1,20 +1,22 @@
 //! The paper's circuit gate by gate, as Cingulata runs it: a baseline for the benchmark.
 //!
-//! The paper's section "Bitwise SHIELD with Cingulata" compiles its Algorithm 1 to boolean gates, each a bootstrapping. Here
-//! the same gates run on `tfhe::boolean`, with the faster of its two parameter sets. Votes are one-hot, a bit a class. A round of
-//! degree p takes (p-1)K AND for the product of its votes, then
+//! The paper's section "Bitwise SHIELD with Cingulata" compiles its Algorithm 1 to boolean gates,
+//! each a bootstrapping. Here the same gates run on `tfhe::boolean`, with the faster of its two
+//! parameter sets. Votes are one-hot, a bit a class. A round of degree p takes (p-1)K AND for the
+//! product of its votes, then
 //!
 //! ```text
 //! res   <- res XOR (NOT found AND pi)      K AND, K XOR
 //! found <- found OR (XOR of all pi_k)      K-1 XOR, 1 OR
 //! ```
 //!
-//! with NOT for free. The first round needs neither the update of `res` nor the OR, and nothing reads `found` after the last:
-//! 939 gates for `8X^4+6X^3+4X^2+X` and ten classes ([`count`]).
+//! with NOT for free. The first round needs neither the update of `res` nor the OR, and nothing
+//! reads `found` after the last: 939 gates for `8X^4+6X^3+4X^2+X` and ten classes ([`count`]).
 //!
-//! Three things are in its favour: rounds are skipped that cannot change the result, only the votes that are drawn are encrypted, and with the
-//! secret key, so without the larger noise and the size of a public one. Dummies are encrypted like votes, as in the paper. The
-//! student's view is not protected: what is released are the gates' own ciphertexts.
+//! Three things are in its favour: rounds are skipped that cannot change the result, only the votes
+//! that are drawn are encrypted, and with the secret key, so without the larger noise and the size
+//! of a public one. Dummies are encrypted like votes, as in the paper. The student's view is not
+//! protected: what is released are the gates' own ciphertexts.
 
 use std::time::{Duration, Instant};
 
@@ -150,7 +152,8 @@ fn encrypt(
         .collect()
 }
 
-/// The encrypted one-hot label, and how many gates it took. Without any round there is nothing to release.
+/// The encrypted one-hot label, and how many gates it took. Without any round there is nothing to
+/// release.
 fn aggregate(server: &ServerKey, rounds: &[Vec<Vec<Ciphertext>>]) -> (Vec<Ciphertext>, usize) {
     let mut gates = 0;
     let mut label: Vec<Ciphertext> = Vec::new();

@@ -1,4 +1,5 @@
-//! SHIELD with one vote in one ciphertext, on the `tfhe` crate: an answer for a single sample, without batching.
+//! SHIELD with one vote in one ciphertext, on the `tfhe` crate: an answer for a single sample,
+//! without batching.
 //!
 //! The paper's second implementation (section "Bitwise SHIELD with Cingulata"), four times over:
 //!

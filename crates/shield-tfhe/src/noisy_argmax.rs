@@ -1,8 +1,10 @@
-//! SPEED's exact noisy argmax on encrypted counts: what SHIELD replaces, and the yardstick for what it gains.
+//! SPEED's exact noisy argmax on encrypted counts: what SHIELD replaces, and the yardstick for what
+//! it gains.
 //!
-//! Each teacher encrypts, for every sample and class, its one-hot vote plus its share of discrete Laplace noise ([`shield::polya`]). The
-//! server adds up the ballots, which costs nothing, and finds the class with the largest sum, the lowest of several, by a
-//! tournament of bootstrappings: exactly, whatever the gap. The student reads the class and nothing else.
+//! Each teacher encrypts, for every sample and class, its one-hot vote plus its share of discrete
+//! Laplace noise ([`shield::polya`]). The server adds up the ballots, which costs nothing, and
+//! finds the class with the largest sum, the lowest of several, by a tournament of bootstrappings:
+//! exactly, whatever the gap. The student reads the class and nothing else.
 //!
 //! | module | subject |
 //! |---|---|
@@ -12,7 +14,8 @@
 //! | `backend` | all of it behind the trait that the engines share |
 //!
 //! Keys, encryption and sanitising are those of [`crate::bootstrapped`]. The clear reference is
-//! [`shield::backend::noisy_argmax::ClearNoisyArgmax`]; privacy is accounted for in [`shield::privacy::distributed_argmax`].
+//! [`shield::backend::noisy_argmax::ClearNoisyArgmax`]; privacy is accounted for in
+//! [`shield::privacy::distributed_argmax`].
 
 mod backend;
 mod digits;

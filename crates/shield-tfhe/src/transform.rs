@@ -1,9 +1,10 @@
 //! The Fourier transform that the engines share.
 //!
-//! Left to itself the `tfhe` crate chooses a transform by timing several when it is first asked for one. They differ in
-//! the last bits, so the same aggregation would give other bytes in another process; and they may order their
-//! coefficients differently, so a key that was transformed by one must never meet another. Here one is chosen for good, before
-//! anything is transformed: every transform of this degree goes through [`fft`]. (The gates of the baseline work in the crate's
+//! Left to itself the `tfhe` crate chooses a transform by timing several when it is first asked for
+//! one. They differ in the last bits, so the same aggregation would give other bytes in another
+//! process; and they may order their coefficients differently, so a key that was transformed by one
+//! must never meet another. Here one is chosen for good, before anything is transformed: every
+//! transform of this degree goes through [`fft`]. (The gates of the baseline work in the crate's
 //! own smaller ring, release nothing and are left to it.)
 
 use std::sync::OnceLock;

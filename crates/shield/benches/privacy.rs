@@ -1,4 +1,5 @@
-//! How long the privacy figures take: the proven bound, tight composition, and one generation of a search.
+//! How long the privacy figures take: the proven bound, tight composition, and one generation of a
+//! search.
 
 use std::hint::black_box;
 

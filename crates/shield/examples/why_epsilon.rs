@@ -1,15 +1,16 @@
-//! Why our published epsilons are not the paper's: the same accountant with one direction of the ratio, and with votes
-//! of another shape.
+//! Why our published epsilons are not the paper's: the same accountant with one direction of the
+//! ratio, and with votes of another shape.
 //!
 //! ```console
 //! $ cargo run --release -p shield --example why_epsilon -- examples/mnist/paper-votes.npy.gz
 //! ```
 //!
-//! The paper takes the maximum over pairs (d, d') "such that d is the database constituted by the concatenation of the
-//! teachers' database and d' is a database adjacent to d": read by the letter, the votes stand on one side of the ratio
-//! and only P(votes)/P(neighbour) counts. Differential privacy asks for both directions, and so does our figure. The table
-//! shows each, for votes as they are and for votes with the same leader and the same number of votes for it, but the
-//! others' votes all for one rival, or shared out evenly.
+//! The paper takes the maximum over pairs (d, d') "such that d is the database constituted by the
+//! concatenation of the teachers' database and d' is a database adjacent to d": read by the letter,
+//! the votes stand on one side of the ratio and only P(votes)/P(neighbour) counts. Differential
+//! privacy asks for both directions, and so does our figure. The table shows each, for votes as
+//! they are and for votes with the same leader and the same number of votes for it, but the others'
+//! votes all for one rival, or shared out evenly.
 
 use std::env;
 use std::error::Error;
@@ -73,7 +74,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The paper's accountant: for each sample the worst neighbour, averaged, times the queries, by the tail bound.
+/// The paper's accountant: for each sample the worst neighbour, averaged, times the queries, by the
+/// tail bound.
 fn epsilon(laws: &[Vec<LawPair>], direction: Direction) -> f64 {
     let usage = Usage::default();
     let queries = usage.queries.count() as f64;

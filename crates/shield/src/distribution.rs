@@ -149,8 +149,9 @@ impl UrnShares {
         if top == f64::NEG_INFINITY {
             return Success { log_success: top, log_failure: 0.0 };
         }
-        // 1 - s = (1 - the leader's part) - the others' parts. The first bracket is computed without
-        // cancellation even when one class holds nearly the whole urn; the others are then tiny.
+        // 1 - s = (1 - the leader's part) - the others' parts. The first bracket is computed
+        // without cancellation even when one class holds nearly the whole urn; the others are then
+        // tiny.
         let leader = log_unanimity.iter().position(|&log| log >= top).unwrap_or(0);
         let others: f64 = (0..)
             .zip(log_unanimity)

@@ -152,7 +152,8 @@ impl Draws {
         }
     }
 
-    /// The rounds in the order in which they run: degree, and the entries drawn (none: the round fails).
+    /// The rounds in the order in which they run: degree, and the entries drawn (none: the round
+    /// fails).
     pub fn rounds(&self) -> impl Iterator<Item = (u32, &[Drawn])> + '_ {
         self.rounds.iter().scan(self.drawn.as_slice(), |rest, &(degree, count)| {
             let (round, later) = rest.split_at(count as usize);
@@ -198,8 +199,8 @@ mod tests {
 
     #[test]
     fn below_has_no_bias() {
-        // With a bound of 3 * 2^30, a remainder alone would hit the lowest third twice as often, and
-        // a product alone every third number.
+        // With a bound of 3 * 2^30, a remainder alone would hit the lowest third twice as often,
+        // and a product alone every third number.
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let bound = 3 << 30;
         let drawn: Vec<u32> = (0..90_000).map(|_| below(bound, &mut rng)).collect();

@@ -49,8 +49,8 @@ impl Election {
         Ok(Self { teachers: count, classes, samples, mechanism, agreement: [0; 32] })
     }
 
-    /// The same election, bound to whatever else the parties agreed on (its name, who the teachers are), given as a
-    /// digest: keys, ballots and releases of another agreement are then refused.
+    /// The same election, bound to whatever else the parties agreed on (its name, who the teachers
+    /// are), given as a digest: keys, ballots and releases of another agreement are then refused.
     #[must_use]
     pub fn bound_to(self, agreement: [u8; 32]) -> Self {
         Self { agreement, ..self }
@@ -78,7 +78,8 @@ impl Election {
 
     /// A short name for exactly this election: the same for all parties, another for any other one.
     ///
-    /// Every field is written with a fixed width or a length, so that no two elections are written alike.
+    /// Every field is written with a fixed width or a length, so that no two elections are written
+    /// alike.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("shield 2026 election fingerprint v1");
         hasher.update(&self.teachers.to_le_bytes());

@@ -4,10 +4,11 @@
 //! magic "SHLD" | version u16 | kind u8 | holder u8 | setting 32 | key 32 | batch u64 | length u64 | payload | checksum 32
 //! ```
 //!
-//! The *setting* is a digest of the election, of the engine and of its plan; the *key* the name of the key set. Integers are
-//! little-endian. An engine gives the one length that a kind can have under its plan, and that is checked before anything is
-//! allocated; the checksum is checked before anything is parsed. What a payload holds is the engine's matter. What fails
-//! is refused with a reason, never a panic.
+//! The *setting* is a digest of the election, of the engine and of its plan; the *key* the name of
+//! the key set. Integers are little-endian. An engine gives the one length that a kind can have
+//! under its plan, and that is checked before anything is allocated; the checksum is checked before
+//! anything is parsed. What a payload holds is the engine's matter. What fails is refused with a
+//! reason, never a panic.
 
 use std::fmt;
 

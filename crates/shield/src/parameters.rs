@@ -24,7 +24,8 @@ impl ParameterError {
     }
 }
 
-/// A class, counted from 0. That it lies below the number of classes is checked where votes are made.
+/// A class, counted from 0. That it lies below the number of classes is checked where votes are
+/// made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Class(pub u16);
 
@@ -113,7 +114,8 @@ pub enum Sampling {
     /// Each draw sees the whole urn: the paper's rule.
     #[default]
     WithReplacement,
-    /// The votes of one round are distinct entries of the urn; the next round sees the whole urn again.
+    /// The votes of one round are distinct entries of the urn; the next round sees the whole urn
+    /// again.
     WithoutReplacement,
 }
 
@@ -126,7 +128,8 @@ impl fmt::Display for Sampling {
     }
 }
 
-/// The failure probability delta of (epsilon, delta)-differential privacy: strictly between 0 and 1.
+/// The failure probability delta of (epsilon, delta)-differential privacy: strictly between 0 and
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 pub struct Delta(f64);
 

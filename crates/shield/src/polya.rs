@@ -2,34 +2,41 @@
 //!
 //! # The law
 //!
-//! The discrete Laplace law of scale b is P(z) = (1-a)/(1+a) a^|z| with a = e^(-1/b) (Ghosh, Roughgarden and Sundararajan, 2009: the
-//! geometric mechanism). It is the law of G - G', with G and G' geometric, P(g) = (1-a) a^g. A geometric variable is a negative
-//! binomial one, NB(1, a), and negative binomial variables add up: NB(r, a) + NB(s, a) has the law NB(r+s, a), because the generating
-//! function of NB(r, a) is ((1-a)/(1-az))^r. So if each of m teachers draws a **Polya share** X - X', with X and X' from NB(1/m, a), the
-//! sum of the m shares is discrete Laplace noise of scale b (Goryczka and Xiong, 2015).
+//! The discrete Laplace law of scale b is P(z) = (1-a)/(1+a) a^|z| with a = e^(-1/b) (Ghosh,
+//! Roughgarden and Sundararajan, 2009: the geometric mechanism). It is the law of G - G', with G
+//! and G' geometric, P(g) = (1-a) a^g. A geometric variable is a negative binomial one, NB(1, a),
+//! and negative binomial variables add up: NB(r, a) + NB(s, a) has the law NB(r+s, a), because the
+//! generating function of NB(r, a) is ((1-a)/(1-az))^r. So if each of m teachers draws a **Polya
+//! share** X - X', with X and X' from NB(1/m, a), the sum of the m shares is discrete Laplace noise
+//! of scale b (Goryczka and Xiong, 2015).
 //!
 //! # Dropouts
 //!
-//! Of n teachers up to D may be missing, so shares are sized for m = n - D. **If v >= m teachers take part, the sum of their shares is discrete Laplace
-//! noise plus independent noise.** Proof: split off any m of them. Their shares sum to the discrete Laplace law; those
-//! of the other v - m are independent of these and of all votes. [] What is computed from counts with that sum is a function
-//! of the counts with discrete Laplace noise and of data-independent noise: post-processing, so no less private. With fewer than m teachers there is
-//! less noise than was promised, and the server must not answer. A teacher knows its own share: c teachers who
-//! pool what they know are like c who are missing, so D must cover those, too.
+//! Of n teachers up to D may be missing, so shares are sized for m = n - D. **If v >= m teachers
+//! take part, the sum of their shares is discrete Laplace noise plus independent noise.** Proof:
+//! split off any m of them. Their shares sum to the discrete Laplace law; those of the other v - m
+//! are independent of these and of all votes. [] What is computed from counts with that sum is a
+//! function of the counts with discrete Laplace noise and of data-independent noise:
+//! post-processing, so no less private. With fewer than m teachers there is less noise than was
+//! promised, and the server must not answer. A teacher knows its own share: c teachers who pool
+//! what they know are like c who are missing, so D must cover those, too.
 //!
 //! # Discrete and continuous Laplace noise
 //!
-//! Moving a count by one changes the probability of each noisy count by a factor of at most e^(1/b), for the discrete law as for the
-//! continuous one of the same scale. One vote moves two counts by one, so the noisy counts, and all that follows from them,
-//! are (2/b)-differentially private: exactly LNMax's guarantee. What differs is where counts tie or come close: see
+//! Moving a count by one changes the probability of each noisy count by a factor of at most
+//! e^(1/b), for the discrete law as for the continuous one of the same scale. One vote moves two
+//! counts by one, so the noisy counts, and all that follows from them, are (2/b)-differentially
+//! private: exactly LNMax's guarantee. What differs is where counts tie or come close: see
 //! [`crate::privacy::distributed_argmax`].
 //!
 //! # Precision
 //!
-//! Shares are integers, drawn by inverting a table of integer weights with as many random bits as the table has: no floating point
-//! is involved in a draw. The weights come from the exact ratios P(k+1)/P(k) = a (1/m + k)/(k+1), with a rounded up (more noise, not
-//! less), multiplied up in floats: the weight of k is off by a factor of at most 1 + 2^-51 k + 2^-40. The table ends where less than
-//! 2^-75 is left. [`SharedNoise::imprecision`] turns both into what they may cost in privacy, and the accounting adds it.
+//! Shares are integers, drawn by inverting a table of integer weights with as many random bits as
+//! the table has: no floating point is involved in a draw. The weights come from the exact ratios
+//! P(k+1)/P(k) = a (1/m + k)/(k+1), with a rounded up (more noise, not less), multiplied up in
+//! floats: the weight of k is off by a factor of at most 1 + 2^-51 k + 2^-40. The table ends where
+//! less than 2^-75 is left. [`SharedNoise::imprecision`] turns both into what they may cost in
+//! privacy, and the accounting adds it.
 
 use rand::{CryptoRng, RngCore};
 
@@ -60,13 +67,15 @@ impl SharedNoise {
     /// The largest scale: tables grow with it.
     pub const MAX_SCALE: f64 = 10_000.0;
 
-    /// The smallest scale: noise of 0 is nearly certain already, and what is left is too little to compute with.
+    /// The smallest scale: noise of 0 is nearly certain already, and what is left is too little to
+    /// compute with.
     pub const MIN_SCALE: f64 = 0.01;
 
     /// Most entries of a table, each the probability of a number.
     const MAX_REACH: f64 = 1e7;
 
-    /// Noise of some scale among that many teachers, of whom so many may be missing: fewer than all.
+    /// Noise of some scale among that many teachers, of whom so many may be missing: fewer than
+    /// all.
     pub fn new(scale: Noise, teachers: u32, dropouts: u32) -> Result<Self, ParameterError> {
         let noise = |allowed| ParameterError {
             parameter: "the noise",
@@ -131,8 +140,9 @@ impl SharedNoise {
 
     /// What finite precision may cost one query, if that many classes have noise of their own.
     ///
-    /// Each of the 2n draws behind a noisy count has its probability off by a factor of at most 1 + eta, and is normalised by a
-    /// sum that is off by no more; the probabilities of two counts stand in a privacy loss, each once above and once below.
+    /// Each of the 2n draws behind a noisy count has its probability off by a factor of at most 1 +
+    /// eta, and is normalised by a sum that is off by no more; the probabilities of two counts
+    /// stand in a privacy loss, each once above and once below.
     pub fn imprecision(&self, classes: usize) -> Imprecision {
         let draws = 2.0 * f64::from(self.teachers);
         let eta = libm::exp2(-51.0) * Polya::new(self).len() as f64 + libm::exp2(-40.0);
@@ -215,9 +225,9 @@ pub struct NoiseLaw {
 }
 
 impl NoiseLaw {
-    /// From the generating function C ((1-az)(1-a/z))^-r: its logarithmic derivative gives
-    /// `(1+a^2) k P(k) = a (k+1-r) P(k+1) + a (k-1+r) P(k-1)`, of which the wanted solution is the one that falls; computed
-    /// downwards from far out it grows over every other (Miller's algorithm).
+    /// From the generating function C ((1-az)(1-a/z))^-r: its logarithmic derivative gives `(1+a^2)
+    /// k P(k) = a (k+1-r) P(k+1) + a (k-1+r) P(k-1)`, of which the wanted solution is the one that
+    /// falls; computed downwards from far out it grows over every other (Miller's algorithm).
     fn new(a: f64, scale: f64, r: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
         let reach = Self::furthest(scale, r) as usize;
@@ -248,7 +258,8 @@ impl NoiseLaw {
         Self { probabilities, tails }
     }
 
-    /// Where tables end. Twenty deviations for a bell, eighty scales for its tails: less than 1e-30 is left.
+    /// Where tables end. Twenty deviations for a bell, eighty scales for its tails: less than 1e-30
+    /// is left.
     fn furthest(scale: f64, r: f64) -> f64 {
         (scale.max(1.0) * (80.0 + 20.0 * (2.0 * r).sqrt())).ceil()
     }

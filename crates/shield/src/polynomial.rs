@@ -18,7 +18,8 @@ pub struct Term {
     pub rounds: u32,
 }
 
-/// A checked polynomial: at least one term, degrees distinct and decreasing, all coefficients positive.
+/// A checked polynomial: at least one term, degrees distinct and decreasing, all coefficients
+/// positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Polynomial {
     terms: Vec<Term>,

@@ -2,7 +2,8 @@
 //!
 //! Aggregation is a pure function of (election, keys, ballots, seed, batch). The seed is drawn once
 //! from the system's generator and stored before the first release, so that a crash, a retry or a
-//! second worker computes the very same draws, and no sample is ever answered twice from different ones.
+//! second worker computes the very same draws, and no sample is ever answered twice from different
+//! ones.
 
 use std::fmt;
 
@@ -39,7 +40,8 @@ impl Seed {
         &self.0
     }
 
-    /// An independent generator for each (purpose, index): a `ChaCha20` key a purpose, a nonce an index.
+    /// An independent generator for each (purpose, index): a `ChaCha20` key a purpose, a nonce an
+    /// index.
     ///
     /// A purpose is a constant of the code that asks (`"shield draws"`), never input. Streams of
     /// different indices never meet before 2^70 bytes.

@@ -1,7 +1,8 @@
 //! Made-up votes with the profile of the paper's: for examples, tests and trying out sizes.
 //!
-//! **These are synthetic.** No teacher, no model and no data set stands behind them. Each sample has
-//! a true class and a rival. With three uniform numbers a, b, c in (0, 1) for each sample, a teacher votes
+//! **These are synthetic.** No teacher, no model and no data set stands behind them. Each sample
+//! has a true class and a rival. With three uniform numbers a, b, c in (0, 1) for each sample, a
+//! teacher votes
 //!
 //! - for the true class with probability `u = 1 - 0.92 a sqrt(b)`,
 //! - for the rival with probability `c^2 (1 - u)`,

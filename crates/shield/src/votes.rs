@@ -126,7 +126,8 @@ impl VotesBuilder {
     }
 }
 
-/// All votes: one row a sample, one column a teacher, every vote one of the classes or an abstention.
+/// All votes: one row a sample, one column a teacher, every vote one of the classes or an
+/// abstention.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Votes {
     classes: Classes,
@@ -179,7 +180,8 @@ impl Votes {
         self.classes
     }
 
-    /// The votes on the first samples; all of them where there are not so many. At least one is kept.
+    /// The votes on the first samples; all of them where there are not so many. At least one is
+    /// kept.
     #[must_use]
     pub fn first(mut self, samples: usize) -> Self {
         self.cells.truncate(samples.max(1) * self.teachers);

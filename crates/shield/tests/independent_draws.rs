@@ -1,5 +1,6 @@
 //! Draws are not shared: not between samples, not between the rounds of a sample, not between the
-//! draws of a round. Each label would keep its law if they were, and composition would silently break.
+//! draws of a round. Each label would keep its law if they were, and composition would silently
+//! break.
 
 use shield::{Classes, Drawn, Draws, Mechanism, Offset, Seed, Urn};
 

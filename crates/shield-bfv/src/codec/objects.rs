@@ -175,8 +175,8 @@ impl BfvBackend {
         read().ok_or(DecodeError::Range { kind })
     }
 
-    /// On which samples the teacher of an encoded ballot voted. The whole ballot must be sound: a damaged
-    /// presence would leave a teacher out in silence.
+    /// On which samples the teacher of an encoded ballot voted. The whole ballot must be sound: a
+    /// damaged presence would leave a teacher out in silence.
     pub fn peek_presence(&self, bytes: &[u8], batch: usize) -> Result<Presence, DecodeError> {
         let kind = Kind::Ballot;
         let samples = self.batch(batch).len();

@@ -1,7 +1,8 @@
 //! [`Lanes`] on AVX-512 IFMA: the only file of the engine with `unsafe` code.
 //!
-//! Soundness: an [`Avx512`] can be had only from [`Avx512::detect`], which asks the processor for every
-//! feature that the intrinsics below need. Loads and stores go through references to whole blocks.
+//! Soundness: an [`Avx512`] can be had only from [`Avx512::detect`], which asks the processor for
+//! every feature that the intrinsics below need. Loads and stores go through references to whole
+//! blocks.
 
 #![expect(unsafe_code, reason = "vector instructions; soundness is argued above")]
 
@@ -38,7 +39,8 @@ impl Avx512 {
     }
 }
 
-/// Lane numbers that gather the lower (`UPPER = 0`) or upper runs of `STRIDE` lanes of two registers.
+/// Lane numbers that gather the lower (`UPPER = 0`) or upper runs of `STRIDE` lanes of two
+/// registers.
 #[inline(always)]
 fn split_index<const STRIDE: usize>(offset: usize) -> __m512i {
     let at = |j: usize| ((j / STRIDE) * 2 * STRIDE + j % STRIDE + offset) as i64;

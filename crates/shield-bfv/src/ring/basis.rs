@@ -1,10 +1,10 @@
 //! Conversions between residue number systems, centred and in integer arithmetic only.
 //!
-//! With Q the product of the source primes and y_i = x_i (Q/q_i)^-1 mod q_i, an integer is
-//! `sum_i y_i Q/q_i - v Q` for the integer nearest to `sum_i y_i / q_i`, which 40 fractional bits find.
-//! (Halevi, Polyakov and Shoup take floating point for `v`; fixed point keeps results the same on every
-//! processor.) Where the sum lies within 2^-35 of a half, `v` may be off by one: the result is then a
-//! representative just outside [-Q/2, Q/2], which every use here tolerates.
+//! With Q the product of the source primes and y_i = x_i (Q/q_i)^-1 mod q_i, an integer is `sum_i
+//! y_i Q/q_i - v Q` for the integer nearest to `sum_i y_i / q_i`, which 40 fractional bits find.
+//! (Halevi, Polyakov and Shoup take floating point for `v`; fixed point keeps results the same on
+//! every processor.) Where the sum lies within 2^-35 of a half, `v` may be off by one: the result
+//! is then a representative just outside [-Q/2, Q/2], which every use here tolerates.
 
 use super::lanes::{Kernel, Lanes, dispatch};
 use super::modulus::{Arithmetic, Factor, Modulus};
@@ -15,7 +15,8 @@ const FRACTION: u32 = 40;
 /// More source primes than any plan has.
 const MAX_SOURCES: usize = 24;
 
-/// One target prime: what each source digit, the wrap count and the own residue are multiplied with.
+/// One target prime: what each source digit, the wrap count and the own residue are multiplied
+/// with.
 #[derive(Clone, Debug)]
 struct Target {
     modulus: Modulus,
@@ -71,7 +72,8 @@ impl Conversion {
 
     /// `round(t x / Q)` modulo the primes of P, for x known modulo Q and modulo P.
     ///
-    /// `t x - [t x]_Q` is a multiple of Q; dividing it by Q modulo p turns the weight Q/q_i into -1/q_i.
+    /// `t x - [t x]_Q` is a multiple of Q; dividing it by Q modulo p turns the weight Q/q_i into
+    /// -1/q_i.
     pub(crate) fn divide(q: &[Modulus], p: &[Modulus], t: u64) -> Self {
         Self::new(q, p, t, |p| Target {
             modulus: p,
@@ -84,8 +86,9 @@ impl Conversion {
         })
     }
 
-    /// Converts polynomials of `n` coefficients: `from` and `to` hold one limb a prime, `own` is added with
-    /// its factor where the conversion is a division and `to` already holds the residues modulo P.
+    /// Converts polynomials of `n` coefficients: `from` and `to` hold one limb a prime, `own` is
+    /// added with its factor where the conversion is a division and `to` already holds the residues
+    /// modulo P.
     pub(crate) fn apply(&self, from: &[u64], to: &mut [u64], n: usize) {
         debug_assert_eq!(from.len(), n * self.sources.len());
         debug_assert_eq!(to.len(), n * self.targets.len());

@@ -1,7 +1,8 @@
 //! Memory for polynomials, used again and again.
 //!
-//! One aggregation takes and gives back thousands of buffers of the same few sizes. Handing them back to the
-//! system each time made the kernel clear pages for a third of the run time, so each thread keeps some.
+//! One aggregation takes and gives back thousands of buffers of the same few sizes. Handing them
+//! back to the system each time made the kernel clear pages for a third of the run time, so each
+//! thread keeps some.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -19,7 +20,8 @@ thread_local! {
     static SHELF: RefCell<Shelf> = RefCell::default();
 }
 
-/// A vector of residues whose memory goes back to the thread's shelf. Secrets are wiped by their owners first.
+/// A vector of residues whose memory goes back to the thread's shelf. Secrets are wiped by their
+/// owners first.
 pub(crate) struct Buffer(Vec<u64>);
 
 impl Buffer {

@@ -11,9 +11,9 @@ use super::primes;
 /// Plaintext modulus: the smallest prime with a slot for every coefficient of every ring in use.
 pub(crate) const PLAINTEXT: u64 = 65_537;
 
-/// Every ciphertext prime is one modulo this: it splits in rings of up to 32,768 coefficients, and the
-/// remainder of any product of such primes by the plaintext modulus is one, which removes the error term
-/// `(Q mod t) m / t` from every product.
+/// Every ciphertext prime is one modulo this: it splits in rings of up to 32,768 coefficients, and
+/// the remainder of any product of such primes by the plaintext modulus is one, which removes the
+/// error term `(Q mod t) m / t` from every product.
 const STEP: u64 = 65_536 * PLAINTEXT;
 
 /// Everything about the ring that does not depend on a key.
@@ -29,7 +29,8 @@ pub(crate) struct Context {
     pub(crate) divide: Conversion,
     /// From P to Q, the same centred integer.
     pub(crate) restrict: Conversion,
-    /// floor(Q / t) modulo each prime of Q: the same at every level, as Q is zero and t Delta = Q - 1.
+    /// floor(Q / t) modulo each prime of Q: the same at every level, as Q is zero and t Delta = Q -
+    /// 1.
     delta: Vec<Factor>,
     montgomery: Vec<Factor>,
     /// Inverse of prime i modulo prime j < i.

@@ -1,9 +1,9 @@
 //! Eight 64-bit lanes: the one vocabulary in which every hot loop of the engine is written.
 //!
-//! Moduli stay below 2^51 and operands below 2^52, so that the whole engine needs only the low and the
-//! high half of a 52 × 52-bit product. A processor with AVX-512 IFMA does eight of those in one
-//! instruction; everywhere else [`Portable`] computes the same numbers lane by lane. All results are
-//! exact residues, so the two agree bit for bit and a result never depends on the machine.
+//! Moduli stay below 2^51 and operands below 2^52, so that the whole engine needs only the low and
+//! the high half of a 52 × 52-bit product. A processor with AVX-512 IFMA does eight of those in one
+//! instruction; everywhere else [`Portable`] computes the same numbers lane by lane. All results
+//! are exact residues, so the two agree bit for bit and a result never depends on the machine.
 
 /// Eight residues, the unit in which polynomials are stored and processed.
 pub(crate) type Block = [u64; 8];

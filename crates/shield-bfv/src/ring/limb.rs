@@ -137,7 +137,8 @@ fn tile_of<const N: usize>(limb: &[u64], t: usize) -> &[Block; N] {
     &blocks(limb).as_chunks().0[t]
 }
 
-/// `out[k] = sum digits * keys[k] / 2^52` for both parts of a key at once: each digit is loaded once.
+/// `out[k] = sum digits * keys[k] / 2^52` for both parts of a key at once: each digit is loaded
+/// once.
 pub(crate) fn switch(modulus: Modulus, out: [&mut [u64]; 2], digits: &[u64], keys: &[[&[u64]; 2]]) {
     dispatch(Switch { modulus, out, digits, keys });
 }
@@ -182,7 +183,8 @@ impl Kernel for Switch<'_> {
     }
 }
 
-/// Centred residues of `from` as residues of another prime of which `from` is less than twice, times a factor.
+/// Centred residues of `from` as residues of another prime of which `from` is less than twice,
+/// times a factor.
 pub(crate) fn lift(
     from: Modulus,
     input: &[u64],

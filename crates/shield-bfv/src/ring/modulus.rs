@@ -86,7 +86,8 @@ impl Modulus {
         ((u128::from(a) << 52) % u128::from(self.p)) as u64
     }
 
-    /// A primitive root of unity of order `order`, a power of two that divides `p - 1`: always the same one.
+    /// A primitive root of unity of order `order`, a power of two that divides `p - 1`: always the
+    /// same one.
     pub(crate) fn root(self, order: u64) -> u64 {
         let exponent = (self.p - 1) / order;
         (2..self.p)
@@ -163,7 +164,8 @@ impl<L: Lanes> Arithmetic<L> {
         (self.lanes.splat(factor.value), self.lanes.splat(factor.quotient))
     }
 
-    /// `x - y` of lazy values, lazy: where it is negative it wraps to something huge, and 2p more is the least.
+    /// `x - y` of lazy values, lazy: where it is negative it wraps to something huge, and 2p more
+    /// is the least.
     #[inline(always)]
     fn lazy_difference(self, x: L::V, y: L::V) -> L::V {
         let d = self.lanes.sub(x, y);

@@ -1,9 +1,9 @@
 //! Negacyclic number-theoretic transforms: polynomials modulo X^n + 1 to their values and back.
 //!
-//! Values come in bit-reversed order: place `j` holds the value at `psi^(2 rev(j) + 1)`. A polynomial in
-//! X^k, k a power of two, therefore has its n/k distinct values in runs of k equal places, and those
-//! values are its transform as a polynomial of n/k coefficients with the very same twiddle factors. The
-//! tally's masks live on that: see [`Ntt::forward_batch`].
+//! Values come in bit-reversed order: place `j` holds the value at `psi^(2 rev(j) + 1)`. A
+//! polynomial in X^k, k a power of two, therefore has its n/k distinct values in runs of k equal
+//! places, and those values are its transform as a polynomial of n/k coefficients with the very
+//! same twiddle factors. The tally's masks live on that: see [`Ntt::forward_batch`].
 
 mod layers;
 
@@ -12,9 +12,11 @@ use layers::{backward_blocks, forward_blocks};
 use super::lanes::{Block, Kernel, LANES, Lanes, dispatch};
 use super::modulus::{Arithmetic, Factor, Modulus};
 
-/// Twiddle factors of the last three layers for eight blocks, in the lane order that [`Lanes::split`] leaves.
+/// Twiddle factors of the last three layers for eight blocks, in the lane order that
+/// [`Lanes::split`] leaves.
 ///
-/// Stored once each and spread over the lanes when needed: the tables of all primes must stay in cache.
+/// Stored once each and spread over the lanes when needed: the tables of all primes must stay in
+/// cache.
 #[derive(Clone, Debug)]
 struct Tail {
     /// Stride 4, two factors a pair of blocks.
@@ -93,7 +95,8 @@ impl Ntt {
         dispatch(Backward { ntt: self, blocks: data.as_chunks_mut().0, unit });
     }
 
-    /// Eight polynomials in X^(size / blocks.len()) at once, one a lane: coefficients to distinct values.
+    /// Eight polynomials in X^(size / blocks.len()) at once, one a lane: coefficients to distinct
+    /// values.
     pub(crate) fn forward_batch(&self, blocks: &mut [Block]) {
         debug_assert!(blocks.len() <= self.forward.len());
         dispatch(ForwardBatch { ntt: self, blocks });

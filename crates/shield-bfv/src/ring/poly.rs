@@ -25,7 +25,8 @@ impl<R> Poly<R> {
         Self { degree, data: Buffer::zeroed(degree * limbs), representation: PhantomData }
     }
 
-    /// A polynomial whose residues mean nothing yet: every one of them must be written before it is read.
+    /// A polynomial whose residues mean nothing yet: every one of them must be written before it is
+    /// read.
     pub(crate) fn unset(degree: usize, limbs: usize) -> Self {
         Self { degree, data: Buffer::stale(degree * limbs), representation: PhantomData }
     }

@@ -2,7 +2,8 @@
 
 use super::modulus::Modulus;
 
-/// Is `p`, odd and below 2^51, prime? Miller and Rabin's test with bases that leave no doubt below 2^64.
+/// Is `p`, odd and below 2^51, prime? Miller and Rabin's test with bases that leave no doubt below
+/// 2^64.
 pub(crate) fn is_prime(p: u64) -> bool {
     let m = Modulus::new(p);
     let twos = (p - 1).trailing_zeros();
@@ -21,7 +22,8 @@ pub(crate) fn is_prime(p: u64) -> bool {
     })
 }
 
-/// The largest primes below `2^bits` that are one modulo `step` and not in `but`, in decreasing order.
+/// The largest primes below `2^bits` that are one modulo `step` and not in `but`, in decreasing
+/// order.
 pub(crate) fn largest(bits: u32, step: u64, count: usize, but: &[u64]) -> Vec<u64> {
     let start = ((1 << bits) - 2) / step;
     (1..=start)

@@ -13,7 +13,8 @@ pub(crate) struct Ciphertext {
     pub(crate) parts: [Poly<Values>; 2],
 }
 
-/// What anyone can encrypt with: an encryption of zero, in Montgomery's form; the second part from a seed.
+/// What anyone can encrypt with: an encryption of zero, in Montgomery's form; the second part from
+/// a seed.
 #[derive(Clone)]
 pub(crate) struct EncryptionKey {
     pub(crate) seed: [u8; 32],

@@ -1,7 +1,7 @@
 //! The canonical embedding: a polynomial's values at the complex roots of X^n + 1.
 //!
-//! Its norm, the largest absolute value, is multiplicative where the norm of the coefficients is not, so
-//! the noise analysis is written in it ([`crate::noise`]).
+//! Its norm, the largest absolute value, is multiplicative where the norm of the coefficients is
+//! not, so the noise analysis is written in it ([`crate::noise`]).
 
 use std::f64::consts::PI;
 

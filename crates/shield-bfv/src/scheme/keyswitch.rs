@@ -1,7 +1,7 @@
 //! Key switching: from a secret that is not ours (s^2, or s under an automorphism) back to s.
 //!
-//! The gadget is the residue number system itself: digit i of d is its centred residue modulo q_i, and
-//! key i encrypts the target secret in limb i alone. Works unchanged at every lower level.
+//! The gadget is the residue number system itself: digit i of d is its centred residue modulo q_i,
+//! and key i encrypts the target secret in limb i alone. Works unchanged at every lower level.
 
 use rand::{CryptoRng, RngCore};
 
@@ -10,7 +10,8 @@ use super::sampling;
 use super::secret::{Secret, SecretValues};
 use crate::ring::{Buffer, Coefficients, Context, Poly, Values, limb};
 
-/// Encryptions of another secret under ours, one a digit, in Montgomery's form; second parts from a seed.
+/// Encryptions of another secret under ours, one a digit, in Montgomery's form; second parts from a
+/// seed.
 #[derive(Clone)]
 pub(crate) struct SwitchKey {
     pub(crate) seed: [u8; 32],
@@ -18,7 +19,8 @@ pub(crate) struct SwitchKey {
 }
 
 impl SwitchKey {
-    /// Encryptions of `target` (values, at full level) under `secret` (values, in Montgomery's form).
+    /// Encryptions of `target` (values, at full level) under `secret` (values, in Montgomery's
+    /// form).
     fn generate<R: RngCore + CryptoRng>(
         context: &Context,
         secret: &SecretValues,
@@ -115,7 +117,8 @@ impl SwitchKey {
     }
 }
 
-/// The digits of `d` by values modulo prime `j`; digit j is `d` itself, whose `values` may be known.
+/// The digits of `d` by values modulo prime `j`; digit j is `d` itself, whose `values` may be
+/// known.
 fn cut(
     context: &Context,
     d: &Poly<Coefficients>,
@@ -135,7 +138,8 @@ fn cut(
     }
 }
 
-/// A polynomial cut into digits, each by values modulo every prime: done once, used with several keys.
+/// A polynomial cut into digits, each by values modulo every prime: done once, used with several
+/// keys.
 pub(crate) struct Digits {
     /// For each prime, each digit.
     values: Buffer,
@@ -184,8 +188,8 @@ impl Automorphism {
 
     /// The ciphertext of the permuted slots, with a key made by [`SwitchKey::automorphism`].
     ///
-    /// That key is stored under the inverse automorphism, so that one permutation comes last and the digits
-    /// of a ciphertext, where they are given, serve all its rotations.
+    /// That key is stored under the inverse automorphism, so that one permutation comes last and
+    /// the digits of a ciphertext, where they are given, serve all its rotations.
     pub(crate) fn rotate(
         &self,
         context: &Context,

@@ -1,4 +1,5 @@
-//! The Fan–Vercauteren (BFV) scheme on the ring: sampling, keys, ciphertexts, products, key switching.
+//! The Fan–Vercauteren (BFV) scheme on the ring: sampling, keys, ciphertexts, products, key
+//! switching.
 //!
 //! Nothing in here knows of votes. All randomness comes from the caller's generator.
 

@@ -1,7 +1,7 @@
 //! Products of ciphertexts at full level, after Halevi, Polyakov and Shoup (2019), relinearised.
 //!
-//! Both factors are extended from Q to Q P, multiplied there, scaled by t / Q into P and brought back to
-//! Q. Auxiliary primes: one more than Q has, the fewest with which nothing wraps around.
+//! Both factors are extended from Q to Q P, multiplied there, scaled by t / Q into P and brought
+//! back to Q. Auxiliary primes: one more than Q has, the fewest with which nothing wraps around.
 
 use super::ciphertext::Ciphertext;
 use super::keyswitch::SwitchKey;
@@ -39,7 +39,8 @@ fn tensor(modulus: Modulus, out: [&mut [u64]; 3], a: [&[u64]; 2], b: [&[u64]; 2]
     limb::product(modulus, d2, a[1], b[1]);
 }
 
-/// The product of two ciphertexts; of one with itself where `b` is `None`, which saves an extension.
+/// The product of two ciphertexts; of one with itself where `b` is `None`, which saves an
+/// extension.
 pub(crate) fn multiply(
     context: &Context,
     key: &SwitchKey,

@@ -9,8 +9,8 @@ use crate::ring::{Context, PLAINTEXT, Poly, Values};
 /// Coins on each side of the centred binomial errors.
 const COINS: u32 = 21;
 
-/// Variance of an error: half of [`COINS`], so a standard deviation of 3.24, at least the 3.19 of the
-/// homomorphic encryption standard.
+/// Variance of an error: half of [`COINS`], so a standard deviation of 3.24, at least the 3.19 of
+/// the homomorphic encryption standard.
 pub(crate) const ERROR_VARIANCE: f64 = COINS as f64 / 2.0;
 
 /// A uniform polynomial at level `limbs`: any representation, any unit.
@@ -77,7 +77,8 @@ pub(crate) fn errors<R: RngCore + CryptoRng>(degree: usize, rng: &mut R) -> Zero
     Zeroizing::new((0..degree).map(|_| error()).collect())
 }
 
-/// Uniform plaintext slots. 2^32 - 1 is 65,535 times the plaintext modulus: one word in 2^32 is refused.
+/// Uniform plaintext slots. 2^32 - 1 is 65,535 times the plaintext modulus: one word in 2^32 is
+/// refused.
 pub(crate) fn plaintext_slots<R: RngCore + CryptoRng>(slots: &mut [u64], rng: &mut R) {
     for slot in slots {
         *slot = loop {

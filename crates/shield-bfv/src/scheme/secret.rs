@@ -35,8 +35,8 @@ impl Secret {
 
     /// A uniform ternary secret among those whose canonical norm is at most [`Secret::NORM`].
     ///
-    /// More than 9 in 10 are in every ring, so refusing the others costs less than a sixth of a bit of security,
-    /// and it turns a tail bound that enters every product into a fact.
+    /// More than 9 in 10 are in every ring, so refusing the others costs less than a sixth of a bit
+    /// of security, and it turns a tail bound that enters every product into a fact.
     pub(crate) fn random<R: RngCore + CryptoRng>(context: &Context, rng: &mut R) -> Self {
         loop {
             let secret = Self { coefficients: sampling::ternary(context.degree(), rng) };

@@ -1,4 +1,5 @@
-//! Aggregation is a pure function: the same bytes from any number of threads; the same work for any votes.
+//! Aggregation is a pure function: the same bytes from any number of threads; the same work for any
+//! votes.
 
 use rand::SeedableRng;
 use shield::Seed;

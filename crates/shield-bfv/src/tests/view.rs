@@ -1,6 +1,8 @@
-//! What the student sees: one clean cell at a uniform place, junk that is uniform, and nothing of the rounds.
+//! What the student sees: one clean cell at a uniform place, junk that is uniform, and nothing of
+//! the rounds.
 //!
-//! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift or a mask is left out.
+//! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift or a mask is
+//! left out.
 
 use shield::backend::{Backend, BallotBox, MemoryBallotBox, urns};
 use shield::operator::unanimity;
@@ -13,7 +15,8 @@ use crate::reveal::Safeguards;
 
 const LEVEL: f64 = 1e-6;
 
-/// The chance of a chi-square statistic at least as large as that of these counts, all equally likely.
+/// The chance of a chi-square statistic at least as large as that of these counts, all equally
+/// likely.
 fn p_value(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     let statistic: f64 =
@@ -111,8 +114,8 @@ fn a_missing_mask_is_noticed() {
     assert!(!junk_is_uniform(&view(Safeguards::WithoutMask)));
 }
 
-/// A seed must never meet two sets of ballots. Should it all the same, the masks are not shared: else equal
-/// slots would show where the changed ballot was drawn.
+/// A seed must never meet two sets of ballots. Should it all the same, the masks are not shared:
+/// else equal slots would show where the changed ballot was drawn.
 #[test]
 fn one_seed_on_two_sets_of_ballots_masks_them_differently() {
     let Fixture { case, backend, keys, ballots } =

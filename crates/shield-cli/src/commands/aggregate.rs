@@ -1,4 +1,5 @@
-//! `aggregate`: the server's work, from a folder of ballots to results that only the student can read.
+//! `aggregate`: the server's work, from a folder of ballots to results that only the student can
+//! read.
 
 use std::path::PathBuf;
 use std::time::Instant;

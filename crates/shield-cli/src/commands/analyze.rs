@@ -33,7 +33,8 @@ pub(super) struct AnalyzeArgs {
     #[command(flatten)]
     usage: UsageArgs,
 
-    /// SHIELD, the exact argmax, PATE's noisy argmax with Laplace or Gaussian noise, or SPEED's with noise in shares
+    /// SHIELD, the exact argmax, PATE's noisy argmax with Laplace or Gaussian noise, or SPEED's
+    /// with noise in shares
     #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
     name: Name,
 
@@ -202,7 +203,8 @@ pub(super) fn exact(histograms: &[Histogram], labels: Option<&Labels>) -> (Accur
     (Accuracy::over(histograms, labels, argmax::law), costs)
 }
 
-/// PATE's own accounting. It has no analysis by teacher; the figure over all teachers holds for each.
+/// PATE's own accounting. It has no analysis by teacher; the figure over all teachers holds for
+/// each.
 pub(super) fn noisy(
     mechanism: NoisyArgmax,
     histograms: &[Histogram],
@@ -221,7 +223,8 @@ pub(super) fn noisy(
     (Accuracy::over(histograms, labels, law), costs)
 }
 
-/// The same for noise in shares. All teachers take part; that some may be missing is part of the noise.
+/// The same for noise in shares. All teachers take part; that some may be missing is part of the
+/// noise.
 fn shared(
     argmax: &DistributedArgmax,
     histograms: &[Histogram],

@@ -35,7 +35,8 @@ const DIGITS: &[u8] = include_bytes!("../../../../examples/mnist/digits.npy.gz")
 /// How many samples are labelled: as many as the paper's students ask for.
 const QUERIES: usize = 100;
 
-/// Dummies for each class. The paper has 1; 5 cost two points of accuracy and more than halve epsilon.
+/// Dummies for each class. The paper has 1; 5 cost two points of accuracy and more than halve
+/// epsilon.
 const OFFSET: u32 = 5;
 
 pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {

@@ -206,7 +206,8 @@ fn noisy_argmax(
     }
 }
 
-/// Where the randomness of ballots comes from. The draws of SHIELD are the server's; the noise of a noisy argmax is the teachers'.
+/// Where the randomness of ballots comes from. The draws of SHIELD are the server's; the noise of a
+/// noisy argmax is the teachers'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ballots {
     /// Every teacher's own generator.

@@ -110,7 +110,8 @@ impl Cli {
     }
 }
 
-/// Lets the option that a negative number is meant for refuse it, by name; otherwise `-1` is an unknown option.
+/// Lets the option that a negative number is meant for refuse it, by name; otherwise `-1` is an
+/// unknown option.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     let takes = |arg: clap::Arg| {
         let takes = arg.get_action().takes_values();

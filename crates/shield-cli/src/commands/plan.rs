@@ -46,7 +46,8 @@ pub(super) struct PlanArgs {
     #[arg(long, value_enum, default_value_t)]
     upload: Upload,
 
-    /// What the student gets, with the engine bfv: reveal (labels) or composable (encrypted one-hot labels)
+    /// What the student gets, with the engine bfv: reveal (labels) or composable (encrypted one-hot
+    /// labels)
     #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
     release: ReleaseMode,
 }

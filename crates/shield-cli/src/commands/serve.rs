@@ -55,7 +55,8 @@ pub(super) struct ServeArgs {
     #[arg(long, conflicts_with = "certificate")]
     plain: bool,
 
-    /// The address that others reach the server at; it goes into invitations [default: from --listen]
+    /// The address that others reach the server at; it goes into invitations [default: from
+    /// --listen]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
@@ -79,7 +80,8 @@ pub(super) struct ServeArgs {
     #[arg(long)]
     new_operator: bool,
 
-    /// An invitation that reads the metrics and nothing else: written at the first start that asks for it
+    /// An invitation that reads the metrics and nothing else: written at the first start that asks
+    /// for it
     #[arg(long, value_name = "FILE")]
     monitor: Option<PathBuf>,
 
@@ -111,7 +113,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(Failure::failed)?;
     let url = public_url(args.public_url.as_deref(), address, certificate.as_ref())
         .map_err(Failure::bad_input)?;
-    // A certificate of the operator's own is signed by an authority that clients know; only ours is not.
+    // A certificate of the operator's own is signed by an authority that clients know; only ours is
+    // not.
     let pem = match &certificate {
         Some(certificate) if args.dev => {
             Some(fs::read_to_string(&certificate.chain).map_err(Failure::failed)?)
@@ -149,7 +152,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     })
 }
 
-/// The certificate, which is read here: the server must not stumble over it once it has written invitations.
+/// The certificate, which is read here: the server must not stumble over it once it has written
+/// invitations.
 fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
     let certificate = match (&args.certificate, &args.key) {
         (Some(chain), Some(key)) => Certificate { chain: chain.clone(), key: key.clone() },
@@ -195,8 +199,8 @@ fn seats(args: &ServeArgs) -> Vec<Seat<'_>> {
 }
 
 impl Seat<'_> {
-    /// The invitation: the one of last time, or a new one for the first bearer, or for one more if that is asked for.
-    /// None if it was moved to where it is safe, as it should be.
+    /// The invitation: the one of last time, or a new one for the first bearer, or for one more if
+    /// that is asked for. None if it was moved to where it is safe, as it should be.
     fn invitation(
         &self,
         is_taken: bool,

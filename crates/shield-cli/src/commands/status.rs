@@ -113,7 +113,8 @@ fn key_name(id: &str) -> String {
     id.chars().take(16).collect()
 }
 
-/// What the election costs, unless it was called off and costs nothing. JSON knows no infinity: the server leaves it out.
+/// What the election costs, unless it was called off and costs nothing. JSON knows no infinity: the
+/// server leaves it out.
 fn epsilon(status: &Status) -> Option<Epsilon> {
     let known = status.epsilon.map(|epsilon| Epsilon::new(epsilon).unwrap_or(Epsilon::INFINITE));
     match known {

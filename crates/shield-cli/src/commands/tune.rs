@@ -136,8 +136,8 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         })),
         Output::Tables => console::print(&describe(&outcome, chosen)),
     };
-    // After the answer, so that minutes of search are not lost to a full disk; and before its failure, since a reader that
-    // goes away wants the plot all the same.
+    // After the answer, so that minutes of search are not lost to a full disk; and before its
+    // failure, since a reader that goes away wants the plot all the same.
     if let Some(path) = &args.plot {
         plot::draw(
             path,

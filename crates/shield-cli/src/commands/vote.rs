@@ -30,7 +30,8 @@ pub(super) struct VoteArgs {
     #[arg(long, value_name = "NAME")]
     teacher: String,
 
-    /// Your votes, one a sample: a column or a row of integers, .npy or .csv (-1 or an empty cell abstains)
+    /// Your votes, one a sample: a column or a row of integers, .npy or .csv (-1 or an empty cell
+    /// abstains)
     #[arg(long, value_name = "FILE")]
     votes: PathBuf,
 

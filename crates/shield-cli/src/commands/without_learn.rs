@@ -1,4 +1,5 @@
-//! The commands of teachers and students in a program that was built without them: how to get one with them.
+//! The commands of teachers and students in a program that was built without them: how to get one
+//! with them.
 
 use std::ffi::OsString;
 

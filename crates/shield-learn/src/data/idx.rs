@@ -1,4 +1,5 @@
-//! The IDX format of MNIST: a magic number that tells type and dimensions, the dimensions, the bytes.
+//! The IDX format of MNIST: a magic number that tells type and dimensions, the dimensions, the
+//! bytes.
 
 /// Why some bytes are not the IDX file that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,11 @@
-//! What images are compared by: where strokes run in which direction, rather than which pixels are dark.
+//! What images are compared by: where strokes run in which direction, rather than which pixels are
+//! dark.
 //!
-//! Histograms of oriented gradients (Dalal and Triggs, 2005), in a small form: the gradient of the softened image,
-//! shared out to eight directions, summed up around a 7 x 7 grid of places with Gaussian weights; then square roots,
-//! so that a few strong edges do not drown the rest, and unit length. Two images of one digit that differ by a
-//! pixel's shift or a thicker pen are near each other by this measure and far apart by their pixels.
+//! Histograms of oriented gradients (Dalal and Triggs, 2005), in a small form: the gradient of the
+//! softened image, shared out to eight directions, summed up around a 7 x 7 grid of places with
+//! Gaussian weights; then square roots, so that a few strong edges do not drown the rest, and unit
+//! length. Two images of one digit that differ by a pixel's shift or a thicker pen are near each
+//! other by this measure and far apart by their pixels.
 
 use rayon::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The student: few private labels, many images without one, one model.
 //!
-//! Labels spread over a graph of similar images ([`neighbours`], [`propagation`]), which also outvotes
-//! the wrong ones among them; a network then learns from what every image was given.
+//! Labels spread over a graph of similar images ([`neighbours`], [`propagation`]), which also
+//! outvotes the wrong ones among them; a network then learns from what every image was given.
 
 pub mod gradients;
 pub mod neighbours;
@@ -24,7 +24,8 @@ use crate::transform;
 pub enum Variant {
     /// Semi-supervised, on deskewed images; similarity is that of their strokes.
     Strong,
-    /// Semi-supervised, on images as they are, compared pixel by pixel and then by what a first network makes of them.
+    /// Semi-supervised, on images as they are, compared pixel by pixel and then by what a first
+    /// network makes of them.
     Plain,
     /// On the labelled images alone, deskewed.
     Supervised,
@@ -117,8 +118,9 @@ impl Variant {
         let recipe = self.recipe();
         match targets {
             Some(targets) if self == Self::Plain => {
-                // Pixels are a poor measure of likeness. What a first network makes of the images is a better one
-                // (Iscen and others, "Label propagation for deep semi-supervised learning", 2019).
+                // Pixels are a poor measure of likeness. What a first network makes of the images
+                // is a better one (Iscen and others, "Label propagation for deep semi-supervised
+                // learning", 2019).
                 let first = recipe.run(prepared, targets, &mut rng);
                 let graph = Neighbours::of(&first.features(prepared));
                 let targets = Propagation::default().spread(&graph, labels, classes);

@@ -1,8 +1,8 @@
 //! Which images are alike: for each, its nearest others, with self-tuned weights.
 //!
 //! The weight of an edge is exp(-d^2 / (s_i s_j)), where s_i is the distance from i to its farthest
-//! neighbour (Zelnik-Manor and Perona, "Self-tuning spectral clustering", 2004), so that no width has
-//! to be chosen.
+//! neighbour (Zelnik-Manor and Perona, "Self-tuning spectral clustering", 2004), so that no width
+//! has to be chosen.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;

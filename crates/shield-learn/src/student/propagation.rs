@@ -1,9 +1,11 @@
-//! Labels spread over the graph: Zhou and others, "Learning with local and global consistency" (2003),
-//! with the class masses set right afterwards (Zhu and others, 2003), and with labels that the others contradict left out.
+//! Labels spread over the graph: Zhou and others, "Learning with local and global consistency"
+//! (2003), with the class masses set right afterwards (Zhu and others, 2003), and with labels that
+//! the others contradict left out.
 //!
-//! Spreading is linear. So what *one* labelled image says of all others, its [`Influence`], depends on the graph alone
-//! and is computed once; beliefs from any labels are sums of it. That also tells what all *other* labels say of a labelled
-//! image: private labels are wrong now and then, and a label that they find less likely than a random guess is left out.
+//! Spreading is linear. So what *one* labelled image says of all others, its [`Influence`], depends
+//! on the graph alone and is computed once; beliefs from any labels are sums of it. That also tells
+//! what all *other* labels say of a labelled image: private labels are wrong now and then, and a
+//! label that they find less likely than a random guess is left out.
 
 use rayon::prelude::*;
 use shield::{Class, Classes, Label};
@@ -26,8 +28,8 @@ impl Default for Propagation {
     }
 }
 
-/// Beyond so many labels their influences would take gigabytes; they are then spread class by class, and none is
-/// left out. So many labels outvote the wrong ones among them anyway.
+/// Beyond so many labels their influences would take gigabytes; they are then spread class by
+/// class, and none is left out. So many labels outvote the wrong ones among them anyway.
 const MOST_SOURCES: usize = 1000;
 
 /// What each of some images says of every image.
@@ -99,7 +101,8 @@ impl Propagation {
 }
 
 impl Influence {
-    /// What each image is taken for, given labels of the sources. Labels of other images count for nothing.
+    /// What each image is taken for, given labels of the sources. Labels of other images count for
+    /// nothing.
     pub fn spread(&self, labels: &[Label], classes: Classes) -> Targets {
         let k = classes.count();
         let mut known: Vec<Label> = self.sources.iter().map(|&image| labels[image]).collect();
@@ -156,8 +159,8 @@ fn with_class((part, label): (&f32, &Label)) -> Option<(f32, Class)> {
 
 /// Gives every class the same mass, then squares and normalises each row.
 ///
-/// Equal masses are an assumption about the images, not something the labels say: digits are about equally frequent, and
-/// so are these. Where classes are not equally frequent, expect less.
+/// Equal masses are an assumption about the images, not something the labels say: digits are about
+/// equally frequent, and so are these. Where classes are not equally frequent, expect less.
 fn sharpened(mut belief: Vec<f32>, k: usize) -> Vec<f32> {
     let mut mass = vec![1e-12f32; k];
     for row in belief.chunks_exact(k) {
@@ -194,7 +197,8 @@ mod tests {
     use crate::data::drawn_digits;
     use crate::student::neighbours::Points;
 
-    /// Beliefs about 400 drawn digits from labels of the first, some of them wrong: how many are right.
+    /// Beliefs about 400 drawn digits from labels of the first, some of them wrong: how many are
+    /// right.
     fn right(labelled: usize, wrong: impl Fn(usize) -> bool) -> usize {
         let digits = drawn_digits(400, 5);
         let graph = Neighbours::of(&Points::from(&digits.images));

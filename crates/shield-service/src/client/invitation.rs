@@ -28,7 +28,8 @@ pub struct Invitation {
     pub election: Option<Name>,
     /// The teacher's name, for teachers.
     pub teacher: Option<Name>,
-    /// The certificate that the server's chain must end in, as PEM; without one, the public authorities'.
+    /// The certificate that the server's chain must end in, as PEM; without one, the public
+    /// authorities'.
     pub certificate: Option<String>,
     /// The token.
     pub token: Token,
@@ -72,7 +73,8 @@ impl Invitation {
         }
     }
 
-    /// Reads the caller's own invitation. The token in the environment, if there is one, counts instead of the file's.
+    /// Reads the caller's own invitation. The token in the environment, if there is one, counts
+    /// instead of the file's.
     pub fn read(path: &Path) -> Result<Self, InvitationError> {
         let token = std::env::var(TOKEN_VARIABLE).ok().map(|token| token.trim().parse());
         let token = token.transpose().map_err(|error| InvitationError {
@@ -82,7 +84,8 @@ impl Invitation {
         Self::read_with(path, token)
     }
 
-    /// Reads anybody's invitation as it was written: the token in the environment is the caller's own.
+    /// Reads anybody's invitation as it was written: the token in the environment is the caller's
+    /// own.
     pub fn read_file(path: &Path) -> Result<Self, InvitationError> {
         Self::read_with(path, None)
     }

@@ -30,7 +30,8 @@ fn local(path: &Path, error: impl std::fmt::Display) -> ClientError {
 
 /// Writes the invitations of an election into a folder, then creates it on the server.
 ///
-/// Invitations that are there already are used again, so a creation that was interrupted can be repeated.
+/// Invitations that are there already are used again, so a creation that was interrupted can be
+/// repeated.
 pub fn create_election<R: RngCore + CryptoRng>(
     client: &Client,
     operator: &Invitation,
@@ -77,8 +78,8 @@ pub fn create_election<R: RngCore + CryptoRng>(
     match created {
         Ok(_) => Ok(written),
         Err(error) => {
-            // Invitations to what was refused would only be mistaken for good ones. Without an answer they stay: the
-            // election may be there.
+            // Invitations to what was refused would only be mistaken for good ones. Without an
+            // answer they stay: the election may be there.
             if matches!(error, ClientError::Refused { .. }) {
                 for path in &fresh {
                     let _ = fs::remove_file(path);
@@ -187,7 +188,8 @@ pub fn fetch_election(client: &Client, election: &Name, out: &Path) -> Result<()
     write(out, election_file(client, election)?.canonical().as_bytes())
 }
 
-/// Fetches the results into a file. Batches that were fetched before it was interrupted are kept beside it.
+/// Fetches the results into a file. Batches that were fetched before it was interrupted are kept
+/// beside it.
 pub fn fetch_results(
     client: &Client,
     election: &Name,
@@ -235,7 +237,8 @@ pub fn fetch_results(
     Ok(())
 }
 
-/// Writes a file whole or not at all, and never over another: what stands there may be somebody's only secret key.
+/// Writes a file whole or not at all, and never over another: what stands there may be somebody's
+/// only secret key.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
     name(Unnamed::write(path, Readers::Everyone, bytes), path)
 }

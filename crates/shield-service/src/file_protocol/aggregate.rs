@@ -48,8 +48,8 @@ pub struct Aggregated {
 
 /// Aggregates a folder of ballots.
 ///
-/// Refuses ballots that cannot be used, too few of them, and any second release: see [`freeze`](super::freeze). Runs
-/// on the threads of the caller's pool.
+/// Refuses ballots that cannot be used, too few of them, and any second release: see
+/// [`freeze`](super::freeze). Runs on the threads of the caller's pool.
 pub fn aggregate<R: RngCore + CryptoRng>(
     file: &ElectionFile,
     evaluation_key: &Path,

@@ -22,7 +22,8 @@ pub struct Cast {
 
 /// Reads one teacher's votes: one a sample of the election, all of its classes or abstentions.
 ///
-/// The file has one column, one row, or a column for each teacher; then `column`, counted from 1, says which.
+/// The file has one column, one row, or a column for each teacher; then `column`, counted from 1,
+/// says which.
 pub fn read_votes(
     file: &ElectionFile,
     path: &Path,

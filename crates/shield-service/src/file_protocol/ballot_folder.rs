@@ -1,7 +1,8 @@
 //! A folder of ballots: checked once as a whole, then opened batch by batch.
 //!
-//! What stays in memory of a ballot is 48 bytes a batch, and a bit a sample if the teacher abstained somewhere; as much
-//! again while ballots are compared with each other. The ciphertexts stay on the disk until the engine asks for one.
+//! What stays in memory of a ballot is 48 bytes a batch, and a bit a sample if the teacher
+//! abstained somewhere; as much again while ballots are compared with each other. The ciphertexts
+//! stay on the disk until the engine asks for one.
 
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
@@ -75,8 +76,8 @@ impl BallotFile {
 
 /// Whose bytes are whose, batch by batch.
 ///
-/// Ballots are randomised, so that two teachers never have the same bytes, not even of one batch: whoever has another's handed
-/// in a copy, and the vote behind it would count twice.
+/// Ballots are randomised, so that two teachers never have the same bytes, not even of one batch:
+/// whoever has another's handed in a copy, and the vote behind it would count twice.
 #[derive(Default)]
 struct Owners(HashMap<(usize, [u8; 32]), u32>);
 

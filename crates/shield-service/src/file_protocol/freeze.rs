@@ -2,14 +2,16 @@
 //!
 //! Two files, both written once and never changed:
 //!
-//! - beside the results, `<results>.seed`, for the server alone: the seed, bound to a digest of the election, the
-//!   evaluation key and the ballots it was drawn for;
-//! - among the ballots, [`RECORD`], for anybody: which ballots were frozen, and a digest of their seed.
+//! - beside the results, `<results>.seed`, for the server alone: the seed, bound to a digest of the
+//!   election, the evaluation key and the ballots it was drawn for;
+//! - among the ballots, [`RECORD`], for anybody: which ballots were frozen, and a digest of their
+//!   seed.
 //!
-//! The seed is on the disk before the record, and the record before anything is aggregated. A seed is used only with what it
-//! is bound to, and ballots that have a record only with the seed it names. Aggregation is a pure function of all these,
-//! so that whatever interrupts it, running it again gives the same bytes; and with a late ballot, a corrected one, or the same
-//! ones under another name of results, it is refused.
+//! The seed is on the disk before the record, and the record before anything is aggregated. A seed
+//! is used only with what it is bound to, and ballots that have a record only with the seed it
+//! names. Aggregation is a pure function of all these, so that whatever interrupts it, running it
+//! again gives the same bytes; and with a late ballot, a corrected one, or the same ones under
+//! another name of results, it is refused.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -65,8 +65,8 @@ pub fn make_keys<R: RngCore + CryptoRng>(
     let write = |path: &Path, readers, content: &[u8]| {
         Unnamed::write(path, readers, content).map_err(|error| cannot(path, error))
     };
-    // All are on the disk before any has a name. The public key gets its name last: whoever finds one may rely on the
-    // other two.
+    // All are on the disk before any has a name. The public key gets its name last: whoever finds
+    // one may rely on the other two.
     let unnamed = [
         write(&files.secret, Readers::Owner, &backend.encode_secret_key(&keys.secret))?,
         write(

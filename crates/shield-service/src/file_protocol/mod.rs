@@ -7,8 +7,8 @@
 //! | [`aggregate()`] | server | the evaluation key, a folder of ballots | results, and the seed they came from |
 //! | [`reveal()`] | student | the secret key, the results | labels |
 //!
-//! Every file carries the digest of the election file, so that one of another election is named and refused. The
-//! server's work is frozen before it starts: see [`freeze`].
+//! Every file carries the digest of the election file, so that one of another election is named and
+//! refused. The server's work is frozen before it starts: see [`freeze`].
 
 mod aggregate;
 mod ballot;
@@ -43,14 +43,16 @@ pub fn read_election(path: &Path) -> Result<ElectionFile, FileProtocolError> {
     Ok(ElectionFile::parse(&text).map_err(|error| refuse(error.into()))?)
 }
 
-/// A file's bytes, and at most one more than `limit`: enough for a decoder to see that there are too many.
+/// A file's bytes, and at most one more than `limit`: enough for a decoder to see that there are
+/// too many.
 fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Problem> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(Problem::Folder);
     }
-    // Room for all at once: a vector that grows leaves copies behind, and some of these files are secret.
+    // Room for all at once: a vector that grows leaves copies behind, and some of these files are
+    // secret.
     let room = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(limit) + 1;
     let mut bytes = Vec::with_capacity(room);
     file.take(limit as u64 + 1).read_to_end(&mut bytes)?;

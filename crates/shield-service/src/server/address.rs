@@ -1,4 +1,5 @@
-//! The address that goes into invitations: one that others can use, and that sends no token in the clear.
+//! The address that goes into invitations: one that others can use, and that sends no token in the
+//! clear.
 
 use std::net::{IpAddr, SocketAddr};
 

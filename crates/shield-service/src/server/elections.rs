@@ -201,8 +201,8 @@ impl Service {
         let setup = self.setup(name).await?;
         let seed = Seed::random(&mut OsRng.unwrap_err());
         let _one_at_a_time = self.booking.lock().await;
-        // Read before the transaction: inside it, a second connection might never come, with all of them waiting in
-        // line behind the row that the transaction holds.
+        // Read before the transaction: inside it, a second connection might never come, with all of
+        // them waiting in line behind the row that the transaction holds.
         let others = self.costs(&setup.file).await?;
         let stored = self
             .store

@@ -1,7 +1,8 @@
 //! Folder and data base belong together: a name in both, made at the first start.
 //!
-//! Without it, a restart that forgets `--database` would begin with an empty SQLite and whole budgets, and two folders
-//! with one PostgreSQL would be two servers that do not know of each other.
+//! Without it, a restart that forgets `--database` would begin with an empty SQLite and whole
+//! budgets, and two folders with one PostgreSQL would be two servers that do not know of each
+//! other.
 
 use std::path::Path;
 use std::{fs, io};
@@ -16,8 +17,8 @@ use crate::store::Store;
 
 /// Makes sure that the store's data base is this folder's, and the folder the data base's.
 ///
-/// A crash on the way does no harm: the name is written to a draft, then to the data base, and then the draft is
-/// renamed, so that the next start finds its own draft and goes on.
+/// A crash on the way does no harm: the name is written to a draft, then to the data base, and then
+/// the draft is renamed, so that the next start finds its own draft and goes on.
 pub(super) async fn bind(data: &Path, store: &Store) -> Result<(), ServeError> {
     let (path, draft) = (data.join("identity"), data.join("identity.new"));
     let other_database = || ServeError::OtherDatabase(data.to_owned());

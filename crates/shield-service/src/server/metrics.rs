@@ -18,8 +18,8 @@ pub(crate) struct Request {
     pub(crate) status: u16,
 }
 
-/// A request's method as a label. Any word is a method, so those that no route takes share one label: otherwise every
-/// new word would stay in memory for ever.
+/// A request's method as a label. Any word is a method, so those that no route takes share one
+/// label: otherwise every new word would stay in memory for ever.
 pub(crate) fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

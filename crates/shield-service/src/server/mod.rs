@@ -117,7 +117,8 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// Whether it is for the one who started the server to mend: what was given does not go together.
+    /// Whether it is for the one who started the server to mend: what was given does not go
+    /// together.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Locked(_)
@@ -173,8 +174,9 @@ pub struct Service {
 impl Service {
     /// Opens the store.
     pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
-        // The lock comes first: sweeping takes away what looks left over, and what another server is receiving right now
-        // looks just like that. So does everything, to a data base that is another folder's.
+        // The lock comes first: sweeping takes away what looks left over, and what another server
+        // is receiving right now looks just like that. So does everything, to a data base that is
+        // another folder's.
         private::make_folder(&settings.data)?;
         if is_open_to_others(&settings.data)? {
             return Err(ServeError::Exposed(settings.data.clone()));
@@ -214,8 +216,8 @@ impl Service {
         self.add(token, &Role::Monitor).await
     }
 
-    /// Gives a role to the bearer of a token. One that is in use keeps its role, and then it is not the one that was
-    /// meant.
+    /// Gives a role to the bearer of a token. One that is in use keeps its role, and then it is not
+    /// the one that was meant.
     pub async fn add(&self, token: &TokenHash, wanted: &Role) -> Result<(), ServeError> {
         self.store.add_token(token, wanted).await?;
         match self.store.role(token).await? {
@@ -270,7 +272,8 @@ impl Service {
     }
 }
 
-/// Whether others than its owner can enter a folder. Files inside are not looked at: nobody gets to them.
+/// Whether others than its owner can enter a folder. Files inside are not looked at: nobody gets to
+/// them.
 fn is_open_to_others(folder: &Path) -> io::Result<bool> {
     #[cfg(unix)]
     {
@@ -302,7 +305,8 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
     // Who has no token learns nothing about what else is wrong with a request.
     let guard = middleware::from_fn_with_state(Arc::clone(&service), caller::admit);
     let guarded = routes::guarded().router.fallback(nothing_here).layer(guard);
-    // What anybody may send is not worth more memory than a token takes; the narrower limit is the one that counts.
+    // What anybody may send is not worth more memory than a token takes; the narrower limit is the
+    // one that counts.
     let open = routes::open().router.layer(DefaultBodyLimit::max(OPEN_BODY));
     open.merge(guarded)
         .method_not_allowed_fallback(not_allowed)
@@ -415,8 +419,8 @@ pub async fn serve(
     Ok(answered?)
 }
 
-/// Callers who send their headers too slowly are sent away. That holds for HTTP/1 alone, and only if hyper need not find
-/// out first which version it is.
+/// Callers who send their headers too slowly are sent away. That holds for HTTP/1 alone, and only
+/// if hyper need not find out first which version it is.
 fn be_patient<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
     let mut server = server.http1_only();
     server

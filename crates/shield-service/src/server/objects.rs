@@ -152,8 +152,8 @@ pub(super) async fn put_ballot(
     .await
 }
 
-/// Goes on though the caller hangs up. What was begun would go on anyway, on a thread that nobody can stop: so it keeps
-/// its room until it is over, and no file stays half stored.
+/// Goes on though the caller hangs up. What was begun would go on anyway, on a thread that nobody
+/// can stop: so it keeps its room until it is over, and no file stays half stored.
 pub(super) async fn see_through<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {

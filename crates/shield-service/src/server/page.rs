@@ -1,8 +1,8 @@
 //! The page at `/`, for the people who run the server: elections, ledger, recent errors.
 //!
-//! Whoever is not signed in gets a form and nothing else. Signing in takes the operator's token and gives a cookie
-//! that no script can read and no other site can use. The page comes whole from the server and loads nothing; its
-//! script only fetches it again.
+//! Whoever is not signed in gets a form and nothing else. Signing in takes the operator's token and
+//! gives a cookie that no script can read and no other site can use. The page comes whole from the
+//! server and loads nothing; its script only fetches it again.
 
 mod markup;
 mod view;
@@ -100,7 +100,8 @@ pub(super) async fn sign_in(
             return Ok(service.go_home(&headers, &name, None));
         }
     }
-    // Right tokens pass at once; wrong ones wait, few at a time, so that trying many is slow and costs us little.
+    // Right tokens pass at once; wrong ones wait, few at a time, so that trying many is slow and
+    // costs us little.
     let Ok(_turn) = service.page.refusals.try_acquire() else {
         return Ok(form(StatusCode::TOO_MANY_REQUESTS, Some("Too many attempts. Wait a moment.")));
     };
@@ -120,7 +121,8 @@ pub(super) async fn sign_out(
     Ok(service.go_home(&headers, "", Some(0)))
 }
 
-/// Refuses forms that another site sends. The cookie is not sent along from there either; this is the second lock.
+/// Refuses forms that another site sends. The cookie is not sent along from there either; this is
+/// the second lock.
 fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let origin = text(header::ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
@@ -136,7 +138,8 @@ fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 impl Service {
-    /// The cookie's name. The prefix keeps other hosts of the domain from setting it, and needs TLS.
+    /// The cookie's name. The prefix keeps other hosts of the domain from setting it, and needs
+    /// TLS.
     fn cookie(&self, headers: &HeaderMap) -> (&'static str, bool) {
         // A proxy in front that speaks TLS says so. Whoever lies here only loses the cookie.
         let by_proxy = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");

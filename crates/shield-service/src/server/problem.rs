@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::store::StoreError;
 
-/// Turns every other error answer (of the framework's own) into a problem, so that callers need to know only one kind.
+/// Turns every other error answer (of the framework's own) into a problem, so that callers need to
+/// know only one kind.
 pub(crate) async fn speak_problems(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = response.status();
@@ -92,7 +93,8 @@ impl Problem {
         problem
     }
 
-    /// Something on the server's side: the log has the reason, the caller only learns where to look.
+    /// Something on the server's side: the log has the reason, the caller only learns where to
+    /// look.
     pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
         tracing::error!(%error, "internal error");
         let detail = "the server could not do this; its log says why, under the request's id";

@@ -1,4 +1,5 @@
-//! Who is signed in at the page: sessions in memory, under the hash of a random name that only the browser has.
+//! Who is signed in at the page: sessions in memory, under the hash of a random name that only the
+//! browser has.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +17,8 @@ const IDLE: Duration = Duration::from_hours(12);
 const MOST: usize = 100;
 
 struct Session {
-    /// Whose it is: looked up again at every use, so that a token that is taken away ends its sessions.
+    /// Whose it is: looked up again at every use, so that a token that is taken away ends its
+    /// sessions.
     token: TokenHash,
     used: Instant,
 }

@@ -321,7 +321,8 @@ fn browsers_that_offer_http_2_get_http_1() {
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "), "{answer:?}");
 }
 
-/// The limit on headers once began to count only after hyper had seen by which version they would come.
+/// The limit on headers once began to count only after hyper had seen by which version they would
+/// come.
 #[test]
 fn who_says_nothing_is_sent_away() {
     let (plain, tls) = (Running::start(), Running::start_tls());
@@ -376,8 +377,8 @@ fn a_data_folder_that_others_can_open_is_refused() {
     open(0o700).unwrap();
 }
 
-/// A caller who hung up once gave its turn and its room back, while the work for it went on: any number of them could
-/// be under way.
+/// A caller who hung up once gave its turn and its room back, while the work for it went on: any
+/// number of them could be under way.
 #[test]
 fn work_keeps_its_turn_and_its_room_when_the_caller_hangs_up() {
     let server = Running::start();
@@ -452,7 +453,8 @@ fn methods_of_the_callers_choosing_do_not_grow_the_metrics() {
     assert!(odd[0].contains("method=\"other\"") && odd[0].ends_with(" 100"), "{odd:?}");
 }
 
-/// An election on which the first `voters` teachers have voted, with files that no engine would read.
+/// An election on which the first `voters` teachers have voted, with files that no engine would
+/// read.
 pub(super) async fn election(service: &Service, text: &str, voters: u32) -> Name {
     let file = ElectionFile::parse(text).unwrap();
     let name = file.name().clone();
@@ -481,8 +483,8 @@ async fn ballot(service: &Service, name: &Name, teacher: u32) -> Result<Stored, 
     service.store.add_ballot(name, teacher, 0, &presence, incoming).await
 }
 
-/// Closing reads what the other elections cost. It once did so while it held the election's row, and waited for a
-/// connection while all connections waited for that row.
+/// Closing reads what the other elections cost. It once did so while it held the election's row,
+/// and waited for a connection while all connections waited for that row.
 #[test]
 fn closing_does_not_wait_for_the_ballots_that_wait_for_it() {
     const TEACHERS: u32 = 60;

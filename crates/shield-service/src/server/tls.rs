@@ -33,8 +33,8 @@ pub struct CertificateError {
 impl Certificate {
     /// Reads both files: what TLS needs to speak HTTP/1.1 in their name.
     ///
-    /// Not HTTP/2: its requests carry no `Host`, by which the page tells its own forms from another site's, and hyper
-    /// waits for its headers without a limit.
+    /// Not HTTP/2: its requests carry no `Host`, by which the page tells its own forms from another
+    /// site's, and hyper waits for its headers without a limit.
     pub fn config(&self) -> Result<ServerConfig, CertificateError> {
         let wrong =
             |path: &Path, problem: String| CertificateError { path: path.to_owned(), problem };
@@ -65,9 +65,11 @@ impl Certificate {
     }
 }
 
-/// A self-signed pair for `localhost` and 127.0.0.1 in a folder: the one of last time, or a new one.
+/// A self-signed pair for `localhost` and 127.0.0.1 in a folder: the one of last time, or a new
+/// one.
 ///
-/// For trying things out: it proves nothing to anybody who did not get the certificate from the operator.
+/// For trying things out: it proves nothing to anybody who did not get the certificate from the
+/// operator.
 pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
     let certificate =
         Certificate { chain: folder.join("dev-certificate.pem"), key: folder.join("dev-key.pem") };

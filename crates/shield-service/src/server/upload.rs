@@ -12,7 +12,8 @@ use super::Service;
 use super::problem::Problem;
 use crate::store::Incoming;
 
-/// A body in a temporary file, and the right to take up room with it, which lasts as long as the work on it.
+/// A body in a temporary file, and the right to take up room with it, which lasts as long as the
+/// work on it.
 pub(crate) struct Upload {
     pub(crate) incoming: Incoming,
     pub(crate) room: OwnedSemaphorePermit,

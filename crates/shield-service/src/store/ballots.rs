@@ -14,8 +14,8 @@ use crate::name::Name;
 impl Store {
     /// Keeps a teacher's ballot for one batch.
     ///
-    /// What will be refused is refused before its file is kept, and a file without a row does not stay: the folder
-    /// holds no more than the tables name, whatever is sent.
+    /// What will be refused is refused before its file is kept, and a file without a row does not
+    /// stay: the folder holds no more than the tables name, whatever is sent.
     pub async fn add_ballot(
         &self,
         election: &Name,
@@ -85,7 +85,8 @@ impl Store {
         .await?;
         if inserted.rows_affected() == 0 {
             transaction.rollback().await?;
-            // Either the same teacher was quicker on another connection, or the bytes are another's.
+            // Either the same teacher was quicker on another connection, or the bytes are
+            // another's.
             let known = self.ballot_hash(election, ballot.teacher, ballot.batch).await?;
             return match known {
                 Some(known) => same_ballot(&known, &ballot.hash),

@@ -14,9 +14,10 @@ use crate::name::Name;
 impl Store {
     /// Freezes the ballots and stores the seed of the aggregation, once.
     ///
-    /// `judge` decides, on the frozen ballots, whether the election may be closed, and with which voters it is booked; it
-    /// runs inside the transaction and must not use the store, which would wait for itself. Closing an election that is
-    /// closing or released changes nothing; one that failed goes on with its first seed.
+    /// `judge` decides, on the frozen ballots, whether the election may be closed, and with which
+    /// voters it is booked; it runs inside the transaction and must not use the store, which would
+    /// wait for itself. Closing an election that is closing or released changes nothing; one that
+    /// failed goes on with its first seed.
     pub async fn close<E: From<StoreError>>(
         &self,
         election: &Name,

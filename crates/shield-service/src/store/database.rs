@@ -33,8 +33,8 @@ impl fmt::Debug for DatabaseUrl {
 
 /// Refuses a PostgreSQL on the network unless its certificate is checked.
 ///
-/// The driver's default, `prefer`, speaks in the clear to whoever says that it has no TLS, and `require` speaks to
-/// anybody: password and seeds would go to the first who stands in between.
+/// The driver's default, `prefer`, speaks in the clear to whoever says that it has no TLS, and
+/// `require` speaks to anybody: password and seeds would go to the first who stands in between.
 pub(super) fn check_the_way(url: &str) -> Result<(), StoreError> {
     if !url.starts_with("postgres:") && !url.starts_with("postgresql:") {
         return Ok(());

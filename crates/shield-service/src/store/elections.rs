@@ -37,7 +37,8 @@ impl Store {
 
     /// Creates an election, with its tokens and its place in the ledger. All or nothing.
     ///
-    /// Creating the very same again, with the same tokens, changes nothing and gives [`Stored::Again`].
+    /// Creating the very same again, with the same tokens, changes nothing and gives
+    /// [`Stored::Again`].
     pub async fn create_election(
         &self,
         file: &ElectionFile,
@@ -137,7 +138,8 @@ impl Store {
 
     /// Calls an election off and gives its budget back. Not once its ballots are frozen.
     ///
-    /// Must not run beside [`Store::create_election`], which would not see that a teacher leaves the group.
+    /// Must not run beside [`Store::create_election`], which would not see that a teacher leaves
+    /// the group.
     pub async fn withdraw(&self, name: &Name) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
         let moved = sqlx::query(
@@ -283,8 +285,9 @@ async fn role_of(
     Ok(Some(role))
 }
 
-/// Lets those teachers of a withdrawn election leave its group who are in no other election of it: their votes were
-/// never spent from its budget. A mistyped group would otherwise bind them for ever.
+/// Lets those teachers of a withdrawn election leave its group who are in no other election of it:
+/// their votes were never spent from its budget. A mistyped group would otherwise bind them for
+/// ever.
 async fn leave_group(
     connection: &mut AnyConnection,
     withdrawn: &ElectionFile,
@@ -309,7 +312,8 @@ async fn leave_group(
     Ok(())
 }
 
-/// Whether a key is there already. Fails if another is in its place, or if the election would not take it.
+/// Whether a key is there already. Fails if another is in its place, or if the election would not
+/// take it.
 async fn known_key(
     connection: &mut AnyConnection,
     election: &Name,

@@ -1,7 +1,7 @@
 //! Ballots, keys and releases as files: written under a temporary name, synced, renamed.
 //!
-//! A file's name carries the hash of its content, so writing it twice is harmless, and a file that no table
-//! speaks of (a crash came between the two) is only litter, put aside at the next start.
+//! A file's name carries the hash of its content, so writing it twice is harmless, and a file that
+//! no table speaks of (a crash came between the two) is only litter, put aside at the next start.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -146,7 +146,8 @@ impl Folder {
         Err(place(io::Error::new(io::ErrorKind::InvalidData, damaged)))
     }
 
-    /// Moves the files of an election that `known` does not name into the folder `aside`, under the paths they had.
+    /// Moves the files of an election that `known` does not name into the folder `aside`, under the
+    /// paths they had.
     ///
     /// Links are left alone: what is behind them is not ours to judge.
     pub(super) fn sweep(

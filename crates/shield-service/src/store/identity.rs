@@ -26,8 +26,9 @@ impl Store {
         Ok(id.to_owned())
     }
 
-    /// Whether folder and data base tell the same story: every election in the folder has its row, and every key's
-    /// row its file. For those that earlier releases made, which have no name to compare.
+    /// Whether folder and data base tell the same story: every election in the folder has its row,
+    /// and every key's row its file. For those that earlier releases made, which have no name to
+    /// compare.
     pub async fn fits_its_folder(&self) -> Result<bool, StoreError> {
         let elections = self.elections().await?;
         for election in &elections {

@@ -1,13 +1,16 @@
-//! What the server remembers: tables in SQLite or PostgreSQL, ballots and keys and releases as files.
+//! What the server remembers: tables in SQLite or PostgreSQL, ballots and keys and releases as
+//! files.
 //!
 //! # What always holds, whatever crashes when
 //!
-//! 1. **Acknowledged is kept.** A file is synced before its row is committed, and the row before the answer.
-//! 2. **Ballots freeze before the seed is used.** [`Store::close`] moves an election from open to closing and stores
-//!    the seed in one transaction; a ballot is only taken by a transaction that finds the election open. Both update the
-//!    election's row first, so one of them waits for the other.
-//! 3. **One release.** A batch's release is a pure function of the seed and the frozen ballots. Its row is written
-//!    once; whoever computes it again must find the same hash.
+//! 1. **Acknowledged is kept.** A file is synced before its row is committed, and the row before
+//!    the answer.
+//! 2. **Ballots freeze before the seed is used.** [`Store::close`] moves an election from open to
+//!    closing and stores the seed in one transaction; a ballot is only taken by a transaction that
+//!    finds the election open. Both update the election's row first, so one of them waits for the
+//!    other.
+//! 3. **One release.** A batch's release is a pure function of the seed and the frozen ballots. Its
+//!    row is written once; whoever computes it again must find the same hash.
 
 mod ballots;
 mod closing;
@@ -50,8 +53,8 @@ pub struct Store {
 impl Store {
     /// Opens the store, and makes it if it is not there.
     ///
-    /// `database` is a PostgreSQL URL; without one, SQLite in the data folder. Whether the two belong together is for
-    /// the caller to find out, before [`Store::sweep`].
+    /// `database` is a PostgreSQL URL; without one, SQLite in the data folder. Whether the two
+    /// belong together is for the caller to find out, before [`Store::sweep`].
     pub async fn open(data: &Path, database: Option<&str>) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let folder = Folder::open(data)?;
@@ -83,8 +86,8 @@ impl Store {
         Ok(Self { pool, folder, places: Places::default() })
     }
 
-    /// Puts files aside that no row names: a crash came between the two, or the data base is older than the folder, and
-    /// then they are ballots that were acknowledged. So none is deleted.
+    /// Puts files aside that no row names: a crash came between the two, or the data base is older
+    /// than the folder, and then they are ballots that were acknowledged. So none is deleted.
     pub async fn sweep(&self) -> Result<usize, StoreError> {
         let aside = format!("swept/{}", Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S%.3fZ"));
         let mut swept = 0;
@@ -139,7 +142,8 @@ impl Store {
         Ok(kept.await.map_err(io::Error::other)??)
     }
 
-    /// Takes a file away again that was kept for nothing. What cannot be removed is left to the next sweep.
+    /// Takes a file away again that was kept for nothing. What cannot be removed is left to the
+    /// next sweep.
     async fn discard(&self, election: &Name, object: Object, hash: &str) {
         let path = self.folder.path(election, object, hash);
         let removed = tokio::task::spawn_blocking(move || std::fs::remove_file(path));
@@ -151,8 +155,9 @@ impl Store {
     }
 }
 
-/// One at a time in each place: of two who store the same bytes there, the one that fails would take away the file
-/// that the other's row is about to name. A few locks for all places; sharing one costs only a wait.
+/// One at a time in each place: of two who store the same bytes there, the one that fails would
+/// take away the file that the other's row is about to name. A few locks for all places; sharing
+/// one costs only a wait.
 #[derive(Clone, Debug, Default)]
 struct Places(Arc<[Mutex<()>; 32]>);
 

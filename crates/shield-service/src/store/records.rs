@@ -124,7 +124,8 @@ impl StoreError {
             Self::Database(sqlx::Error::PoolTimedOut) => true,
             Self::Database(error) => {
                 let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-                // SQLite: busy, while recovering, with an older snapshot. PostgreSQL: not serialisable, deadlock.
+                // SQLite: busy, while recovering, with an older snapshot. PostgreSQL: not
+                // serialisable, deadlock.
                 code.is_some_and(|code| ["5", "261", "517", "40001", "40P01"].contains(&&*code))
             }
             _ => false,
@@ -188,7 +189,8 @@ pub struct Booking {
     pub election: Name,
     /// Whether the cost is only set aside, or spent.
     pub spent: bool,
-    /// How many samples had how many voters: as agreed while it is set aside, as it was once it is spent.
+    /// How many samples had how many voters: as agreed while it is set aside, as it was once it is
+    /// spent.
     pub voters: VoterCounts,
 }
 

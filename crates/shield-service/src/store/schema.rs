@@ -1,7 +1,7 @@
 //! The tables, as a list of migrations: what is released is never changed, only added to.
 //!
-//! The same statements run on SQLite and PostgreSQL, so they keep to what both understand: text, whole numbers,
-//! no blobs. Ballots, keys and releases are files; the tables say which ones count.
+//! The same statements run on SQLite and PostgreSQL, so they keep to what both understand: text,
+//! whole numbers, no blobs. Ballots, keys and releases are files; the tables say which ones count.
 
 use sqlx::AnyConnection;
 
@@ -69,14 +69,14 @@ const FIRST: &[&str] = &[
 /// Which data folder belongs to these tables: one row, written once.
 const IDENTITY: &[&str] = &["CREATE TABLE identity (id TEXT NOT NULL PRIMARY KEY)"];
 
-/// Brings the tables up to date. Two servers may try at once, though only one of them will get the data base: the
-/// version's row is locked first.
+/// Brings the tables up to date. Two servers may try at once, though only one of them will get the
+/// data base: the version's row is locked first.
 pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let made = sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)")
         .execute(&mut *connection)
         .await;
-    // Two at the same moment: PostgreSQL lets one of them make the table and tells the other that its name, its type or
-    // the table itself is there already, by how far the first one is.
+    // Two at the same moment: PostgreSQL lets one of them make the table and tells the other that
+    // its name, its type or the table itself is there already, by how far the first one is.
     let lost_the_race = |error: &sqlx::Error| {
         let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
         code.is_some_and(|code| ["23505", "42710", "42P07"].contains(&&*code))
@@ -116,7 +116,8 @@ pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::
     transaction.commit().await
 }
 
-/// Waits until no other transaction has this lock. An update takes it on both data bases; a select would not.
+/// Waits until no other transaction has this lock. An update takes it on both data bases; a select
+/// would not.
 pub(super) async fn lock(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let update = sqlx::query("UPDATE schema_version SET version = version WHERE id = 1");
     update.execute(connection).await.map(drop)

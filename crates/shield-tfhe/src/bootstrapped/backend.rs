@@ -92,7 +92,8 @@ impl BootstrappedBackend {
         Ok(release_words(self.plan.washing(), lookup, &key.public, label, seed, place))
     }
 
-    /// Opens the ballots of those who were drawn, each once: memory does not grow with the number of teachers.
+    /// Opens the ballots of those who were drawn, each once: memory does not grow with the number
+    /// of teachers.
     fn open_drawn<B: BallotBox<BootstrappedBallot>>(
         &self,
         key: KeyId,
@@ -258,7 +259,8 @@ impl Backend for BootstrappedBackend {
     }
 }
 
-/// Washes the digits of a label and keeps the bits that are released. Places are counted over all digits of the election.
+/// Washes the digits of a label and keeps the bits that are released. Places are counted over all
+/// digits of the election.
 pub(crate) fn release_words(
     washing: &Washing,
     lookup: &mut Lookup,

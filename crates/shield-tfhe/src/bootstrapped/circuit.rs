@@ -1,36 +1,41 @@
 //! Draws to label: the two circuits.
 //!
-//! A digit d of a class, 0 <= d < beta, is encrypted as d/4beta of a turn, so that twice a difference stands on the steps of
-//! 1/2beta, and a difference itself within a quarter turn. A table answers for half the torus only: what it says half a
-//! turn further is minus that. Both circuits use this twice.
+//! A digit d of a class, 0 <= d < beta, is encrypted as d/4beta of a turn, so that twice a
+//! difference stands on the steps of 1/2beta, and a difference itself within a quarter turn. A
+//! table answers for half the torus only: what it says half a turn further is minus that. Both
+//! circuits use this twice.
 //!
-//! **Equality.** x = 2(d - d') is a multiple of 1/2beta with |x| <= 1/2 - 1/2beta, so a window around 0 tells x = 0
-//! from all other x, with half a step, 1/4beta, as its margin on either side.
+//! **Equality.** x = 2(d - d') is a multiple of 1/2beta with |x| <= 1/2 - 1/2beta, so a window
+//! around 0 tells x = 0 from all other x, with half a step, 1/4beta, as its margin on either side.
 //!
-//! **Choice.** A table f read at x + (1-t)/2, where t is 0 or 1, says f(x) if t = 1 and -f(x) if t = 0; so with
-//! `u = (2t - 1) f(x)`, `u + f(x) = 2t f(x)`. Where f(x) is a linear function of the inputs it need not be looked up, and
-//! a product of a flag and a digit costs one lookup without room for the flag. (A table of two
-//! variables would need twice as many steps, so half the margin.)
+//! **Choice.** A table f read at x + (1-t)/2, where t is 0 or 1, says f(x) if t = 1 and -f(x) if t
+//! = 0; so with `u = (2t - 1) f(x)`, `u + f(x) = 2t f(x)`. Where f(x) is a linear function of the
+//! inputs it need not be looked up, and a product of a flag and a digit costs one lookup without
+//! room for the flag. (A table of two variables would need twice as many steps, so half the
+//! margin.)
 //!
-//! With t_j = 1 exactly for the first round that succeeds, d_j the first draw of round j, and e the label if none
-//! does, the label is `e + sum over j of t_j (d_j - e)`. Summed as above it comes out doubled: the code k of
-//! a digit at k/2beta, with beta for "no label".
+//! With t_j = 1 exactly for the first round that succeeds, d_j the first draw of round j, and e the
+//! label if none does, the label is `e + sum over j of t_j (d_j - e)`. Summed as above it comes out
+//! doubled: the code k of a digit at k/2beta, with beta for "no label".
 //!
 //! # Plain
 //!
-//! Round j compares its p - 1 consecutive pairs, each answer a flag of 1/16. The sum of these flags and of
-//! 1 - F, where F is the sum of the earlier t, is the number of its terms exactly if j is the first success: a window says so, up to 7
-//! flags at a time. The last round, of one draw, has t = 1 - F. e is the code beta, for which f(x) = d - beta. p lookups a round and digit.
-//! Margins: 1/4beta for equality and choice, 1/32 for the window.
+//! Round j compares its p - 1 consecutive pairs, each answer a flag of 1/16. The sum of these flags
+//! and of 1 - F, where F is the sum of the earlier t, is the number of its terms exactly if j is
+//! the first success: a window says so, up to 7 flags at a time. The last round, of one draw, has t
+//! = 1 - F. e is the code beta, for which f(x) = d - beta. p lookups a round and digit. Margins:
+//! 1/4beta for equality and choice, 1/32 for the window.
 //!
 //! # Folded
 //!
-//! No lookup joins flags: each comparison is read half a step aside unless the one before it (or, for the first of a round,
-//! every earlier round's failure) was positive. Between the steps the window says 0 whatever x is, also half a turn away, where a window of -1
-//! stands on a step. So one lookup gives `[x = 0]` and everything before it. The margin is a quarter step, 1/8beta.
-//! A flag counts for S = 1/2q with q the largest power of two in 2beta: an odd number of half steps, and q of them make half a turn.
-//! e is the class of the round of one draw if there is one, so that this round needs no lookup: f(x) = x, the difference of two
-//! digits, |x| <= 1/4, steps of 1/4beta and the same margin. p lookups a round of p >= 2 draws, none for the last.
+//! No lookup joins flags: each comparison is read half a step aside unless the one before it (or,
+//! for the first of a round, every earlier round's failure) was positive. Between the steps the
+//! window says 0 whatever x is, also half a turn away, where a window of -1 stands on a step. So
+//! one lookup gives `[x = 0]` and everything before it. The margin is a quarter step, 1/8beta. A
+//! flag counts for S = 1/2q with q the largest power of two in 2beta: an odd number of half steps,
+//! and q of them make half a turn. e is the class of the round of one draw if there is one, so that
+//! this round needs no lookup: f(x) = x, the difference of two digits, |x| <= 1/4, steps of 1/4beta
+//! and the same margin. p lookups a round of p >= 2 draws, none for the last.
 
 use shield::{Class, Drawn, Draws};
 
@@ -188,7 +193,8 @@ impl Tables {
                     aside.add_multiple(-1, &lookup.look_up(&self.equal, &input));
                 }
             }
-            // `aside` is S (1 - t): q of it make half a turn exactly if the round is not the first success.
+            // `aside` is S (1 - t): q of it make half a turn exactly if the round is not the first
+            // success.
             found.shift(flag);
             found.add_multiple(-1, &aside);
             for ((label, digit), otherwise) in label.iter_mut().zip(&round[0]).zip(&otherwise) {

@@ -8,7 +8,8 @@
 //! | ballot | presence, then the mask and the bodies, 4 bytes a word (5 for the noisy argmax) |
 //! | release | the words of each washed ciphertext, 2 bytes each |
 //!
-//! Every kind has exactly one length under a plan, and every word of that length is a number of the torus: there is nothing else to check.
+//! Every kind has exactly one length under a plan, and every word of that length is a number of the
+//! torus: there is nothing else to check.
 
 use shield::backend::{Backend, Presence};
 use shield::framing::{
@@ -162,7 +163,8 @@ impl Format<'_> {
         read().ok_or(DecodeError::Range { kind })
     }
 
-    /// The presence of a ballot all of which is sound: a damaged one would leave a teacher out in silence.
+    /// The presence of a ballot all of which is sound: a damaged one would leave a teacher out in
+    /// silence.
     fn peek_presence(
         &self,
         bytes: &[u8],
@@ -245,7 +247,8 @@ macro_rules! bytes {
                 self.format().decode_ballot(bytes, self.batch(batch).len(), batch, key)
             }
 
-            /// On which samples the teacher of an encoded ballot voted. The whole ballot must be sound.
+            /// On which samples the teacher of an encoded ballot voted. The whole ballot must be
+            /// sound.
             pub fn peek_presence(&self, bytes: &[u8], batch: usize) -> Result<Presence, DecodeError> {
                 self.format().peek_presence(bytes, self.batch(batch).len(), batch)
             }

@@ -6,14 +6,16 @@
 //! | [`PublicKey`] | anyone | nothing |
 //! | [`EvaluationKey`] | the server (anyone may have it) | nothing |
 //!
-//! Student and server must not work together: the student's key reads every ballot, and the server has them.
+//! Student and server must not work together: the student's key reads every ballot, and the server
+//! has them.
 //!
-//! The student's key is a binary polynomial s. The public key is one ring-LWE sample (a, b = a s + e); an
-//! encryption of up to N numbers is `(a r + e1, b r + e2 + m(X))` with a fresh binary r: N words of mask for all of
-//! them and one word for each, so for a full batch two words a number. Words are cut to
-//! fewer bits where that does no harm; what is cut can give nothing away. The evaluation key is a bootstrapping and a switching
-//! key. The first encrypts the small key under s, the second s under the small key: that this cycle is safe is the usual
-//! **circular-security assumption** of TFHE.
+//! The student's key is a binary polynomial s. The public key is one ring-LWE sample (a, b = a s +
+//! e); an encryption of up to N numbers is `(a r + e1, b r + e2 + m(X))` with a fresh binary r: N
+//! words of mask for all of them and one word for each, so for a full batch two words a number.
+//! Words are cut to fewer bits where that does no harm; what is cut can give nothing away. The
+//! evaluation key is a bootstrapping and a switching key. The first encrypts the small key under s,
+//! the second s under the small key: that this cycle is safe is the usual **circular-security
+//! assumption** of TFHE.
 
 use std::fmt;
 
@@ -59,7 +61,8 @@ pub struct PublicKey {
 #[derive(Clone)]
 pub struct EvaluationKey {
     pub(crate) public: PublicKey,
-    /// What the masks of the two keys below come from, and their bodies: half of the one key, a thousandth of the other.
+    /// What the masks of the two keys below come from, and their bodies: half of the one key, a
+    /// thousandth of the other.
     pub(crate) seeds: [u128; 2],
     pub(crate) bootstrap_bodies: Vec<u64>,
     pub(crate) switch_bodies: Vec<u64>,
@@ -130,7 +133,8 @@ impl PublicKey {
         self.id
     }
 
-    /// Encrypts up to N numbers together; every word of the result is rounded to its `bits` highest bits.
+    /// Encrypts up to N numbers together; every word of the result is rounded to its `bits` highest
+    /// bits.
     pub(crate) fn encrypt<R: RngCore + CryptoRng>(
         &self,
         numbers: &[u64],

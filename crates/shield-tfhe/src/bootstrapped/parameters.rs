@@ -1,10 +1,12 @@
 //! The parameter set of everything that bootstraps, and the variance of every kind of noise in it.
 //!
-//! The set is the crate's for 2 + 2 bits, 128 bits of security and Gaussian noise (`tfhe` 1.4 and later:
-//! `PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M128`): a ring of degree N = 2048 over the torus of 64 bits, and n = 866 for
-//! the key under which tables are looked up. Its message space is not used: every table here cuts the torus to its own needs.
+//! The set is the crate's for 2 + 2 bits, 128 bits of security and Gaussian noise (`tfhe` 1.4 and
+//! later: `PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M128`): a ring of degree N = 2048 over the
+//! torus of 64 bits, and n = 866 for the key under which tables are looked up. Its message space is
+//! not used: every table here cuts the torus to its own needs.
 //!
-//! A number x of the torus stands as the integer x 2^64. All variances are those of the torus, so 1 is a full turn.
+//! A number x of the torus stands as the integer x 2^64. All variances are those of the torus, so 1
+//! is a full turn.
 //!
 //! | noise | variance |
 //! |---|---|
@@ -13,8 +15,9 @@
 //! | rounding the words of an encryption to b bits | (N/2 + 1)/12 4^-b |
 //! | key switching, rounding to 2N parts, bootstrapping | the crate's own formulas, `core_crypto::commons::noise_formulas` |
 //!
-//! The rounding to 2N parts is the crate's `centered` one: it takes the expected error off the body, so that a bit of
-//! the key contributes the variance 1/4 of a fair coin instead of its mean square 1/2. A test compares all of it with what is measured.
+//! The rounding to 2N parts is the crate's `centered` one: it takes the expected error off the
+//! body, so that a bit of the key contributes the variance 1/4 of a fair coin instead of its mean
+//! square 1/2. A test compares all of it with what is measured.
 
 use tfhe::core_crypto::commons::noise_formulas::centered_mean_shifted_modulus_switch::centered_binary_shifted_modulus_switch_additive_variance;
 use tfhe::core_crypto::commons::noise_formulas::lwe_keyswitch::keyswitch_additive_variance_132_bits_security_gaussian;
@@ -68,8 +71,8 @@ pub(crate) fn encryption_variance() -> f64 {
 
 /// Variance of the sum of that many fresh encryptions under one public key.
 ///
-/// They are not independent: an encryption's noise is the key's error times a mixer of bits, and the mean 1/2 of every bit
-/// takes half the key's error along, always the same half.
+/// They are not independent: an encryption's noise is the key's error times a mixer of bits, and
+/// the mean 1/2 of every bit takes half the key's error along, always the same half.
 pub(crate) fn sum_variance(encryptions: u32) -> f64 {
     let count = f64::from(encryptions);
     count * encryption_variance() + count * count * encryption_variance() / 4.0
@@ -119,7 +122,8 @@ pub(crate) fn lookup_variance() -> f64 {
     switch_variance() + rounding_variance()
 }
 
-/// Probability that a lookup reads a wrong entry, for an input of some variance, if no noise below `margin` does harm.
+/// Probability that a lookup reads a wrong entry, for an input of some variance, if no noise below
+/// `margin` does harm.
 pub(crate) fn lookup_failure(input_variance: f64, margin: f64) -> f64 {
     let deviation = (input_variance + lookup_variance()).sqrt();
     libm::erfc(margin / (deviation * std::f64::consts::SQRT_2))

@@ -1,8 +1,10 @@
-//! What is decided before any key is made: digits, bootstrappings, margins, and how sure a label is.
+//! What is decided before any key is made: digits, bootstrappings, margins, and how sure a label
+//! is.
 //!
-//! A class is written in digits to a base beta, as few as the noise allows. [`Plan::new`] adds up, over all lookups
-//! of a sample, the probability that the noise is larger than the lookup's margin (the margins are derived in
-//! `circuit` and `sanitise`), and takes the fewest digits for which that is at most 2^-64.
+//! A class is written in digits to a base beta, as few as the noise allows. [`Plan::new`] adds up,
+//! over all lookups of a sample, the probability that the noise is larger than the lookup's margin
+//! (the margins are derived in `circuit` and `sanitise`), and takes the fewest digits for which
+//! that is at most 2^-64.
 
 use shield::{Election, Polynomial};
 
@@ -37,7 +39,8 @@ pub const FAILURE_BITS: f64 = 64.0;
 pub(crate) const BALLOT_BITS: u32 = 32;
 /// Bits that are kept of each word of a release.
 pub(crate) const RELEASE_BITS: u32 = 16;
-/// How many flags the plain circuit joins in one lookup, and the parts of a turn that a flag counts for.
+/// How many flags the plain circuit joins in one lookup, and the parts of a turn that a flag counts
+/// for.
 pub(crate) const JOINED: usize = 7;
 pub(crate) const FLAG: f64 = 1.0 / 16.0;
 
@@ -139,7 +142,8 @@ impl Plan {
         self.base
     }
 
-    /// How many digits a class is written in: numbers to encrypt a vote, ciphertexts to release a label.
+    /// How many digits a class is written in: numbers to encrypt a vote, ciphertexts to release a
+    /// label.
     pub fn digits(&self) -> usize {
         self.digits
     }

@@ -1,10 +1,12 @@
 //! Circuit privacy: what the student gets follows from the label alone.
 //!
-//! The student owns the secret key, so from a released ciphertext it reads the code of the label and the noise on it. The noise of a
-//! bootstrapping is a sum over the bits of the small key of decomposition errors times key noise: it follows from the rotated table and from the mask
-//! of the input, so from whom the server drew and from what they voted. And the ciphertext's mask is itself a function of the ballots.
-//! (The paper releases both as they are.) On this torus there is no room to drown that noise at once: its deviation is 2^-15 of a turn. So the ciphertext is **washed**
-//! (Ducas and Stehle, "Sanitization of FHE ciphertexts", 2016). A cycle
+//! The student owns the secret key, so from a released ciphertext it reads the code of the label
+//! and the noise on it. The noise of a bootstrapping is a sum over the bits of the small key of
+//! decomposition errors times key noise: it follows from the rotated table and from the mask of the
+//! input, so from whom the server drew and from what they voted. And the ciphertext's mask is
+//! itself a function of the ballots. (The paper releases both as they are.) On this torus there is
+//! no room to drown that noise at once: its deviation is 2^-15 of a turn. So the ciphertext is
+//! **washed** (Ducas and Stehle, "Sanitization of FHE ciphertexts", 2016). A cycle
 //!
 //! 1. adds a fresh encryption of zero under the public key: a new mask;
 //! 2. adds a uniform number of at most f turns: a flood;
@@ -14,26 +16,35 @@
 //!
 //! # Theorem
 //!
-//! Let two ciphertexts of the same code have noise of at most E_0, and let bootstrappings have noise of at most E. Their washings have a distance of at most
-//! `(E_0/f) (E/f)^(c-1) (E/F)`, plus c + 1 times the advantage against ring-LWE with a hint (below). Both are therefore as close to the
-//! washing of a noiseless encryption of the code under the same randomness, which knows the label alone.
+//! Let two ciphertexts of the same code have noise of at most E_0, and let bootstrappings have
+//! noise of at most E. Their washings have a distance of at most `(E_0/f) (E/f)^(c-1) (E/F)`, plus
+//! c + 1 times the advantage against ring-LWE with a hint (below). Both are therefore as close to
+//! the washing of a noiseless encryption of the code under the same randomness, which knows the
+//! label alone.
 //!
 //! # Proof
 //!
-//! *Ideal cycle.* Let step 1 replace the mask by a uniform one and leave the noise. Run the two cycles side by side. Their phases before the flood differ by at
-//! most 2E_0; two uniform intervals of width 2f at that distance overlap but for E_0/f, so the floods can be drawn such that both
-//! phases are equal with probability 1 - E_0/f; masks are drawn equal. Two equal ciphertexts are looked up to equal ciphertexts, and stay equal when washed with the same
-//! randomness. If they are not equal, their noise is again at most E, and the next cycle has its own chance, independent of the
-//! first. The probability that all c + 1 chances fail bounds the distance. (This is Ducas' and Stehle's argument: floods multiply.)
+//! *Ideal cycle.* Let step 1 replace the mask by a uniform one and leave the noise. Run the two
+//! cycles side by side. Their phases before the flood differ by at most 2E_0; two uniform intervals
+//! of width 2f at that distance overlap but for E_0/f, so the floods can be drawn such that both
+//! phases are equal with probability 1 - E_0/f; masks are drawn equal. Two equal ciphertexts are
+//! looked up to equal ciphertexts, and stay equal when washed with the same randomness. If they are
+//! not equal, their noise is again at most E, and the next cycle has its own chance, independent of
+//! the first. The probability that all c + 1 chances fail bounds the distance. (This is Ducas' and
+//! Stehle's argument: floods multiply.)
 //!
-//! *Real cycle.* The encryption of zero is (a r + e1, b r + e2) with b = a s + e: its mask a r + e1 is a ring-LWE sample with secret r. The
-//! student knows s and e, so from the phase it could learn about the number h = e r + e2 - e1 s, a **hint** of deviation 2^-43 under a flood of width 2^-7. Ring-LWE whose
-//! secret and error are known up to one such hint is as hard as ring-LWE for Gaussian secrets and errors of slightly less width (Kim, Lee, Seo and Song, 2023,
-//! "Hint-MLWE"; here less by a factor of 1 - 2^-70); the crate's binary r is not Gaussian, so for it this is an assumption. Without it, drowning the hint alone bounds each cycle by
-//! 2^-33. One cycle after the other, the real mask is replaced by the ideal one. []
+//! *Real cycle.* The encryption of zero is (a r + e1, b r + e2) with b = a s + e: its mask a r + e1
+//! is a ring-LWE sample with secret r. The student knows s and e, so from the phase it could learn
+//! about the number h = e r + e2 - e1 s, a **hint** of deviation 2^-43 under a flood of width 2^-7.
+//! Ring-LWE whose secret and error are known up to one such hint is as hard as ring-LWE for
+//! Gaussian secrets and errors of slightly less width (Kim, Lee, Seo and Song, 2023, "Hint-MLWE";
+//! here less by a factor of 1 - 2^-70); the crate's binary r is not Gaussian, so for it this is an
+//! assumption. Without it, drowning the hint alone bounds each cycle by 2^-33. One cycle after the
+//! other, the real mask is replaced by the ideal one. []
 //!
-//! E is ten deviations (passed with a probability of 2^-75), f and F are what the margin of the lookup and of the decryption leave
-//! (with ten deviations of their noise), and c is the smallest number for which the bound is at most [`STATISTICAL_BITS`] for all ciphertexts of a batch
+//! E is ten deviations (passed with a probability of 2^-75), f and F are what the margin of the
+//! lookup and of the decryption leave (with ten deviations of their noise), and c is the smallest
+//! number for which the bound is at most [`STATISTICAL_BITS`] for all ciphertexts of a batch
 //! together. For ten classes that is 7 to 9 cycles.
 
 use rand::{CryptoRng, RngCore, SeedableRng};
@@ -66,7 +77,8 @@ pub(crate) struct Washing {
 }
 
 impl Washing {
-    /// For codes 0..=base, `variance` at the start, and `released` ciphertexts a batch; `None` if there is no room to flood.
+    /// For codes 0..=base, `variance` at the start, and `released` ciphertexts a batch; `None` if
+    /// there is no room to flood.
     pub(crate) fn new(base: usize, variance: f64, released: usize) -> Option<Self> {
         let half_step = 1.0 / (4.0 * base as f64);
         let own = bootstrap_variance() + encryption_variance();
@@ -76,7 +88,8 @@ impl Washing {
         if flood <= 0.0 || last_flood <= 0.0 {
             return None;
         }
-        // Flooding leaves a distance of at most |e - e'| / 2 flood; neither error is larger than TAIL deviations.
+        // Flooding leaves a distance of at most |e - e'| / 2 flood; neither error is larger than
+        // TAIL deviations.
         let bits = |variance: f64, flood: f64| -(TAIL * variance.sqrt() / flood).log2();
         let missing = STATISTICAL_BITS + (released.max(1) as f64).log2()
             - bits(start, flood)
@@ -133,8 +146,8 @@ impl Washing {
     }
 }
 
-/// The table that turns the code k at k/2 beta - 1/4 into the same with fresh noise. Codes 0 and beta are half a turn
-/// apart, and what the table says about them too.
+/// The table that turns the code k at k/2 beta - 1/4 into the same with fresh noise. Codes 0 and
+/// beta are half a turn apart, and what the table says about them too.
 fn refresh(base: usize) -> Table {
     let steps = 2.0 * base as f64;
     Table::new(|x| ((x + 0.25) * steps).round() / steps - 0.25)
@@ -156,8 +169,9 @@ pub(crate) fn rerandomise<R: RngCore + CryptoRng>(
 
 /// The randomness for one ciphertext: a function of the seed and of every bit of the ciphertext.
 ///
-/// Bootstrapping computes with floats. Two kinds of processor may so end with ciphertexts that differ in their
-/// lowest bits; washed with the same randomness, their difference would show the noise. So each has its own.
+/// Bootstrapping computes with floats. Two kinds of processor may so end with ciphertexts that
+/// differ in their lowest bits; washed with the same randomness, their difference would show the
+/// noise. So each has its own.
 fn stream(seed: &Seed, place: u64, ciphertext: &Lwe) -> ChaCha20Rng {
     let mut key = zeroize::Zeroizing::new([0; 32]);
     seed.stream("shield 2026 tfhe washing", place).fill_bytes(key.as_mut());

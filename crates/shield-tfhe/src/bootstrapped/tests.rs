@@ -177,7 +177,8 @@ fn variance(errors: &[f64]) -> f64 {
     errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64
 }
 
-/// Measured variances lie within a factor of the predicted ones that chance, at these numbers, does not reach.
+/// Measured variances lie within a factor of the predicted ones that chance, at these numbers, does
+/// not reach.
 #[test]
 fn noise_is_as_predicted() {
     noise_within(120, 0.6..1.7);
@@ -195,7 +196,8 @@ fn noise_within(lookups: usize, factor: std::ops::Range<f64>) {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let mark = torus(0.125);
     let error = |ciphertext: &Lwe| turns(secret.phase(ciphertext).wrapping_sub(mark));
-    // What half the key's error adds to every encryption is one draw a key, and so varies more than the rest.
+    // What half the key's error adds to every encryption is one draw a key, and so varies more than
+    // the rest.
     let by_key = 0.6..1.7;
     let near = |name: &str, found: f64, expected: f64, factor: &std::ops::Range<f64>| {
         let ratio = found / expected;
@@ -221,7 +223,8 @@ fn noise_within(lookups: usize, factor: std::ops::Range<f64>) {
     near("bootstrapping", variance(&look(&flat)), bootstrap_variance(), &factor);
     let read = look(&identity);
     near("lookup", variance(&read), lookup_variance(), &factor);
-    // Tables are read without bias: five deviations of the mean, and as much for this key's own switching.
+    // Tables are read without bias: five deviations of the mean, and as much for this key's own
+    // switching.
     let mean = read.iter().sum::<f64>() / lookups as f64;
     assert!(mean.abs() < 7.0 * (lookup_variance() / 120.0).sqrt(), "{mean:e}");
 }
@@ -255,7 +258,8 @@ fn washing_keeps_every_code_and_changes_everything_else() {
     }
 }
 
-/// Two histories of a code, as far apart as noise can be: after one flood a distinguisher still has a chance that the theorem states.
+/// Two histories of a code, as far apart as noise can be: after one flood a distinguisher still has
+/// a chance that the theorem states.
 #[test]
 fn the_flood_is_uniform_and_as_wide_as_planned() {
     let washing = Washing::new(10, bootstrap_variance(), 1).expect("room");

@@ -51,15 +51,16 @@ impl Lwe {
     }
 }
 
-/// A table over half the torus, [-1/4, 1/4). What a table says at x + 1/2 is minus what it says at x, always.
+/// A table over half the torus, [-1/4, 1/4). What a table says at x + 1/2 is minus what it says at
+/// x, always.
 #[derive(Clone, Debug)]
 pub(crate) struct Table(Vec<u64>);
 
 impl Table {
     /// The table of a function from [-1/4, 1/4) to the torus.
     ///
-    /// Entry i of the ring's polynomial answers for the positions from i to i + 1 of the 2N parts: the crate rounds
-    /// down, after it has taken half a part off.
+    /// Entry i of the ring's polynomial answers for the positions from i to i + 1 of the 2N parts:
+    /// the crate rounds down, after it has taken half a part off.
     pub(crate) fn new(f: impl Fn(f64) -> f64) -> Self {
         let entry = |i: usize| {
             let position = (i as f64 + 0.5) / (2 * RING) as f64;
@@ -76,7 +77,8 @@ impl Table {
 
 #[cfg(test)]
 impl Table {
-    /// What the table says at a place of the torus, in turns from -1/2 to 1/2: for tests without noise.
+    /// What the table says at a place of the torus, in turns from -1/2 to 1/2: for tests without
+    /// noise.
     pub(crate) fn read(&self, x: f64) -> f64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0..2N")]
         let part = ((x - x.floor()) * (2 * RING) as f64) as usize % (2 * RING);

@@ -1,17 +1,20 @@
 //! The ballot: one teacher's vote on one sample, a GGSW ciphertext a bit of the class.
 //!
-//! A GGSW ciphertext of a bit b has, for each level l, two rows: fresh encryptions of zero with b 2^64 / B^l added to
-//! the constant coefficient of the mask in one and of the body in the other. The rows are made with the public key.
-//! (The paper encrypts each bit of a vote as an LWE ciphertext, and pays a bootstrap for every gate.)
+//! A GGSW ciphertext of a bit b has, for each level l, two rows: fresh encryptions of zero with b
+//! 2^64 / B^l added to the constant coefficient of the mask in one and of the body in the other.
+//! The rows are made with the public key. (The paper encrypts each bit of a vote as an LWE
+//! ciphertext, and pays a bootstrap for every gate.)
 //!
-//! **Truncation**: the lowest 16 bits of each coefficient are rounded away; a row's noise is far above them
-//! (`super::noise` counts what that adds). 48 bits a coefficient is what is sent. Of 32 bits, as tempting as they are, the
-//! rounding alone would be 2^14 times the noise of a row, and no room to hide the draws would be left.
+//! **Truncation**: the lowest 16 bits of each coefficient are rounded away; a row's noise is far
+//! above them (`super::noise` counts what that adds). 48 bits a coefficient is what is sent. Of 32
+//! bits, as tempting as they are, the rounding alone would be 2^14 times the noise of a row, and no
+//! room to hide the draws would be left.
 //!
-//! A compact ballot is one GLWE ciphertext instead, of which the server makes the rows: [`super::compact`].
+//! A compact ballot is one GLWE ciphertext instead, of which the server makes the rows:
+//! [`super::compact`].
 //!
-//! The server needs rows transformed; that takes longer than a product, so it is done once, when a ballot arrives or
-//! is first used (`LeveledBallot::ready`).
+//! The server needs rows transformed; that takes longer than a product, so it is done once, when a
+//! ballot arrives or is first used (`LeveledBallot::ready`).
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -31,7 +34,8 @@ pub(crate) const TRUNCATED_BITS: u32 = 16;
 /// One teacher's vote on one sample, encrypted.
 #[derive(Clone)]
 pub struct LeveledBallot {
-    /// What the teacher sent: the rows of each bit's GGSW ciphertext, or the packed bits. Nothing of an abstention.
+    /// What the teacher sent: the rows of each bit's GGSW ciphertext, or the packed bits. Nothing
+    /// of an abstention.
     pub(crate) words: Vec<u64>,
     pub(crate) presence: Presence,
     pub(crate) batch: usize,
@@ -68,7 +72,8 @@ impl LeveledBallot {
         Self { words, presence, batch, key, ready: OnceLock::new() }
     }
 
-    /// The vote as the server computes with it: expanded and transformed now, or when it was first asked for.
+    /// The vote as the server computes with it: expanded and transformed now, or when it was first
+    /// asked for.
     pub(crate) fn ready(&self, plan: &Plan, key: &EvaluationKey, ring: &mut Ring) -> &Ready {
         self.ready.get_or_init(|| match &key.expansion {
             None => Ready::new(plan.gadget(), &self.words, ring),

@@ -1,7 +1,8 @@
 //! Keys, ballots and releases as bytes, in the frame of [`shield::framing`].
 //!
-//! A ballot's coefficients take 6 bytes (the lowest 16 bits are zero: [`super::ballot`]), a release's 20 bits. A ballot has one length if
-//! its teacher voted and another if it abstained; every other kind has one length under a plan.
+//! A ballot's coefficients take 6 bytes (the lowest 16 bits are zero: [`super::ballot`]), a
+//! release's 20 bits. A ballot has one length if its teacher voted and another if it abstained;
+//! every other kind has one length under a plan.
 
 use std::sync::Arc;
 

@@ -1,32 +1,39 @@
 //! Compact ballots: one GLWE ciphertext a vote, which the server expands into GGSW ciphertexts.
 //!
-//! A plain ballot takes hundreds of kilobytes. A compact one takes 25: coefficient `i l + j - 1` of one polynomial holds bit i at level j,
-//! `b_i 2^64 / (B^j M)`, where M is the power of two that fits all of them. The server separates the coefficients and makes
-//! the rows:
+//! A plain ballot takes hundreds of kilobytes. A compact one takes 25: coefficient `i l + j - 1` of
+//! one polynomial holds bit i at level j, `b_i 2^64 / (B^j M)`, where M is the power of two that
+//! fits all of them. The server separates the coefficients and makes the rows:
 //!
-//! **Separation** (Angel, Chen, Laine and Setty, "PIR with compressed queries and amortized query processing", 2018,
-//! section 3.3). The automorphism g of `X -> X^(N / 2^k + 1)` keeps X^i or turns its sign, as bit k of i is 0 or 1, for i below
-//! 2^(k+1). So `c + g(c)` holds twice the even half and `X^(-2^k) (c - g(c))` twice the odd one (moved down); log2 M steps leave one coefficient in
+//! **Separation** (Angel, Chen, Laine and Setty, "PIR with compressed queries and amortized query
+//! processing", 2018, section 3.3). The automorphism g of `X -> X^(N / 2^k + 1)` keeps X^i or turns
+//! its sign, as bit k of i is 0 or 1, for i below 2^(k+1). So `c + g(c)` holds twice the even half
+//! and `X^(-2^k) (c - g(c))` twice the odd one (moved down); log2 M steps leave one coefficient in
 //! each of M ciphertexts, times M. That is a row of the body for each bit and level.
 //!
-//! **Rows of the mask** encrypt -s times that. Of a row (a, b), `-s (b - a s) = -b s + a s^2`: the ciphertext (b, 0) has phase -b s, and
-//! a s^2 is one key switch.
+//! **Rows of the mask** encrypt -s times that. Of a row (a, b), `-s (b - a s) = -b s + a s^2`: the
+//! ciphertext (b, 0) has phase -b s, and a s^2 is one key switch.
 //!
 //! # What it costs
 //!
-//! *Assumption.* The evaluation key encrypts s^2 and images of s under s itself. That this does no harm (circular
-//! security) is assumed here, as in the BFV engine. The plain upload needs no such key.
+//! *Assumption.* The evaluation key encrypts s^2 and images of s under s itself. That this does no
+//! harm (circular security) is assumed here, as in the BFV engine. The plain upload needs no such
+//! key.
 //!
-//! *Noise.* It is of two kinds: errors of bodies, which count once, and errors of masks, which count times s. Let x be the
-//! variance of the second kind before it is multiplied by s, and y that of the first. A packed vote has `x = v + 2^32 / 12`
-//! and `y = v (m N / 2 + 1) + 2^32 / 12`; a key switch adds `x' = (2^64 / B'^l')^2 / 12 + F'` and `y' = l' N (B'^2 + 2) / 12 v + F'`. Separating
-//! multiplies variances, in the mean over the coefficients, by M (those that remain have M^2): `X = M x + (M - 1) x'`, `Y = M y + (M - 1) y'`.
-//! So a row of the body has h X + Y, and a row of the mask, that times s and one more switch, `2 h^2 X + h Y + h x' + y'`: the
-//! squares of the coefficients of s^2 add up to 2 h^2 in the mean (each product of two different ones occurs twice), and to no more than a tenth
-//! above it: secrets that pass that are drawn again. These stand for 2 R in the variance of a product. The class comes from rows of the body, at coefficients where the noise is M times as much.
+//! *Noise.* It is of two kinds: errors of bodies, which count once, and errors of masks, which
+//! count times s. Let x be the variance of the second kind before it is multiplied by s, and y that
+//! of the first. A packed vote has `x = v + 2^32 / 12` and `y = v (m N / 2 + 1) + 2^32 / 12`; a key
+//! switch adds `x' = (2^64 / B'^l')^2 / 12 + F'` and `y' = l' N (B'^2 + 2) / 12 v + F'`. Separating
+//! multiplies variances, in the mean over the coefficients, by M (those that remain have M^2): `X =
+//! M x + (M - 1) x'`, `Y = M y + (M - 1) y'`. So a row of the body has h X + Y, and a row of the
+//! mask, that times s and one more switch, `2 h^2 X + h Y + h x' + y'`: the squares of the
+//! coefficients of s^2 add up to 2 h^2 in the mean (each product of two different ones occurs
+//! twice), and to no more than a tenth above it: secrets that pass that are drawn again. These
+//! stand for 2 R in the variance of a product. The class comes from rows of the body, at
+//! coefficients where the noise is M times as much.
 //!
-//! That is some ten bits more than a plain ballot has, and with 64 bits of modulus it cannot be hidden as well: the plan states the
-//! statistical distance, at most 2^-20 a sample instead of 2^-40. It adds to delta: for 100 samples at 2^-24, 6e-6.
+//! That is some ten bits more than a plain ballot has, and with 64 bits of modulus it cannot be
+//! hidden as well: the plan states the statistical distance, at most 2^-20 a sample instead of
+//! 2^-40. It adds to delta: for 100 samples at 2^-24, 6e-6.
 
 use std::sync::Arc;
 
@@ -45,8 +52,8 @@ use super::switch::{self, SwitchKey};
 /// Statistical distance, in bits, that a plan with compact ballots must reach for a sample.
 pub const STATISTICAL_BITS: u32 = 20;
 
-/// Most that the squares of the coefficients of s^2 add up to, relative to what they do in the mean for the most ones: three
-/// deviations, so hardly a secret is drawn again.
+/// Most that the squares of the coefficients of s^2 add up to, relative to what they do in the mean
+/// for the most ones: three deviations, so hardly a secret is drawn again.
 const MOST_SQUARE: f64 = 1.1;
 
 /// Levels of the GGSW ciphertexts that the server makes.

@@ -6,7 +6,8 @@
 //! | [`PublicKey`] | anyone | nothing |
 //! | [`EvaluationKey`] | the server (anyone may have it) | nothing |
 //!
-//! Student and server must not work together: the student's key reads every ballot, and the server has them.
+//! Student and server must not work together: the student's key reads every ballot, and the server
+//! has them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,11 +22,13 @@ use super::plan::Plan;
 use super::ring::{DEGREE, Factor, Glwe, Ring, glwe};
 use super::sampling;
 
-/// Most coefficients of a secret that are not zero. Half of them are, give or take 2.25 standard deviations: one secret in a
-/// hundred has more and is drawn again, which costs a fiftieth of a bit of security. Likewise [`MOST_ERROR`].
+/// Most coefficients of a secret that are not zero. Half of them are, give or take 2.25 standard
+/// deviations: one secret in a hundred has more and is drawn again, which costs a fiftieth of a bit
+/// of security. Likewise [`MOST_ERROR`].
 pub(crate) const MOST_ONES: usize = DEGREE / 2 + DEGREE / 40;
 
-/// Most that the squares of the public key's errors add up to, relative to what they do in the mean.
+/// Most that the squares of the public key's errors add up to, relative to what they do in the
+/// mean.
 pub(crate) const MOST_ERROR: f64 = 1.05;
 
 /// The student's key: it opens every ballot. Wiped from memory when it goes.
@@ -158,7 +161,8 @@ impl SecretKey {
     /// The first coefficients of a ciphertext's phase, body - mask * s.
     pub(crate) fn phases(&self, mask: &[u64], body: &[u64]) -> Vec<u64> {
         let phase = |(place, body): (usize, &u64)| {
-            // Coefficient `place` of mask * s: s_j meets mask_(place - j), negated when that wraps around.
+            // Coefficient `place` of mask * s: s_j meets mask_(place - j), negated when that wraps
+            // around.
             let product = self.secret.iter().enumerate().fold(0_u64, |sum, (j, s)| {
                 let term = if j <= place {
                     mask[place - j]

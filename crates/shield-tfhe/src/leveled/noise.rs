@@ -2,15 +2,17 @@
 //!
 //! # What is modelled
 //!
-//! As in the BFV engine: ciphertexts are uniform to anyone without the key, and that is how their digits, what rounding
-//! discards and what truncation discards enter here, independent of everything else. (Rounding favours no side even where
-//! coefficients are multiples of a power of two: `ring::even`.) Errors are what they are: fresh, centred and independent. So noise is a sum of centred terms of which no two are correlated, and variances add up.
-//! The tests compare every stage's variance with a measured one.
+//! As in the BFV engine: ciphertexts are uniform to anyone without the key, and that is how their
+//! digits, what rounding discards and what truncation discards enter here, independent of
+//! everything else. (Rounding favours no side even where coefficients are multiples of a power of
+//! two: `ring::even`.) Errors are what they are: fresh, centred and independent. So noise is a sum
+//! of centred terms of which no two are correlated, and variances add up. The tests compare every
+//! stage's variance with a measured one.
 //!
 //! # The terms
 //!
-//! With N = 2048 coefficients, errors of variance v, a secret with h coefficients that are not zero, a public key whose errors' squares add up to
-//! m N v at most, l levels of base B:
+//! With N = 2048 coefficients, errors of variance v, a secret with h coefficients that are not
+//! zero, a public key whose errors' squares add up to m N v at most, l levels of base B:
 //!
 //! | what | variance of a coefficient |
 //! |---|---|
@@ -21,20 +23,23 @@
 //! | class: B / 2 times a row for each of k bits | k B^2 / 4 R |
 //! | re-randomisation | v (m N / 2 + 1 + h) |
 //!
-//! The transform's error: a product's coefficients, before they are reduced modulo 1, have a mean square of
-//! `2 l N (B^2 + 2) / 144`, and floating point with its 53 bits was measured to be off by less than 2^-51 of its root. The bound
-//! takes 2^-50.5. Like every error of a mask it counts h times.
+//! The transform's error: a product's coefficients, before they are reduced modulo 1, have a mean
+//! square of `2 l N (B^2 + 2) / 144`, and floating point with its 53 bits was measured to be off by
+//! less than 2^-51 of its root. The bound takes 2^-50.5. Like every error of a mask it counts h
+//! times.
 //!
 //! # Adding up
 //!
-//! Let P be a product's variance. In a round of p distinct teachers and one bit, of the products' errors p reach the result
-//! (`rounds`): the factor of each other one is 0, whatever the bits. What y carried is multiplied by 0 or 1. If the
-//! round succeeds, y = c - out brings -out along and `out + y` loses the noise of out; if it fails, the noise of c is
-//! multiplied by zero. So at the end there is the noise of one class, and at most p P for each bit and round:
+//! Let P be a product's variance. In a round of p distinct teachers and one bit, of the products'
+//! errors p reach the result (`rounds`): the factor of each other one is 0, whatever the bits. What
+//! y carried is multiplied by 0 or 1. If the round succeeds, y = c - out brings -out along and `out
+//! + y` loses the noise of out; if it fails, the noise of c is multiplied by zero. So at the end
+//! there is the noise of one class, and at most p P for each bit and round:
 //!
 //! `V = k B^2 / 4 R + k P (sum of p over the rounds of degree p >= 2) + re-randomisation`
 //!
-//! A dummy among the draws takes one product a teacher and bit: less. So does a teacher drawn twice.
+//! A dummy among the draws takes one product a teacher and bit: less. So does a teacher drawn
+//! twice.
 
 use super::ballot::TRUNCATED_BITS;
 use super::keys::{MOST_ERROR, MOST_ONES};
@@ -94,7 +99,8 @@ pub(crate) fn transform(digits: f64) -> f64 {
     4_f64.powf(64.0 - 50.5) * digits / 12.0
 }
 
-/// All stages of a sample whose rounds of degree two and more draw `draws` votes, with classes of `bits` bits.
+/// All stages of a sample whose rounds of degree two and more draw `draws` votes, with classes of
+/// `bits` bits.
 pub(crate) fn stages(gadget: Gadget, rows: Rows, bits: usize, draws: usize) -> Stages {
     let product = product(gadget, rows);
     let base = 2_f64.powi(i32::try_from(gadget.base_log).unwrap_or(i32::MAX));

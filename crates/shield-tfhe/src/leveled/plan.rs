@@ -1,8 +1,9 @@
 //! The plan: from an election to a gadget, a noise bound, flooding and sizes.
 //!
-//! The ring is always the same: N = 2048, q = 2^64, ternary secret, errors `TUniform(17)`, which the parameter sets of the
-//! `tfhe` crate take for 128 bits. What the plan chooses is how finely GGSW ciphertexts cut: more levels mean less noise, larger
-//! ballots and longer products. It takes the fewest levels whose noise the flooding hides: see [`super::flooding`].
+//! The ring is always the same: N = 2048, q = 2^64, ternary secret, errors `TUniform(17)`, which
+//! the parameter sets of the `tfhe` crate take for 128 bits. What the plan chooses is how finely
+//! GGSW ciphertexts cut: more levels mean less noise, larger ballots and longer products. It takes
+//! the fewest levels whose noise the flooding hides: see [`super::flooding`].
 
 use serde::Serialize;
 use shield::Election;
@@ -151,7 +152,8 @@ impl Plan {
         self.bits
     }
 
-    /// Coefficients that are released a sample: the bits of a class, and one that says "no label" where that can be.
+    /// Coefficients that are released a sample: the bits of a class, and one that says "no label"
+    /// where that can be.
     pub fn released(&self) -> usize {
         self.bits + usize::from(self.may_fail)
     }
@@ -179,14 +181,16 @@ impl Plan {
         .map(|(stage, variance)| (stage, variance.log2() / 2.0))
     }
 
-    /// Bits by which the noise stays below what would spoil a label, at a failure probability of 2^-64.
+    /// Bits by which the noise stays below what would spoil a label, at a failure probability of
+    /// 2^-64.
     pub fn noise_margin_bits(&self) -> f64 {
         let (d, sigma) = (self.released() as f64, self.stages.released.sqrt());
         let tail = (2.0 * ((2.0 * d).ln() - FAILURE_LOG2 * std::f64::consts::LN_2)).sqrt();
         (flooding::room() / (tail * sigma)).log2()
     }
 
-    /// log2 of a bound on the probability that a label is wrong: the tail of a Gaussian, over all released coefficients.
+    /// log2 of a bound on the probability that a label is wrong: the tail of a Gaussian, over all
+    /// released coefficients.
     pub fn failure_log2(&self) -> f64 {
         let exponent = flooding::room().powi(2) / (2.0 * self.stages.released);
         (2.0 * self.released() as f64).log2() - exponent / std::f64::consts::LN_2

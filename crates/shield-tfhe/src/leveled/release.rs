@@ -14,7 +14,8 @@ pub(crate) const BITS: u32 = 20;
 /// The encrypted label of one sample.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Release {
-    /// The mask's coefficients, then those of the body that hold the label: the upper 20 bits of each.
+    /// The mask's coefficients, then those of the body that hold the label: the upper 20 bits of
+    /// each.
     pub(crate) words: Vec<u32>,
     pub(crate) batch: usize,
     pub(crate) key: KeyId,
@@ -48,7 +49,8 @@ impl Release {
     }
 }
 
-/// The label: each coefficient's phase is near 0 or near 2^63. `None` if that is no label of an election.
+/// The label: each coefficient's phase is near 0 or near 2^63. `None` if that is no label of an
+/// election.
 pub(crate) fn label(plan: &Plan, classes: Classes, phases: &[u64]) -> Option<Label> {
     let bit = |phase: &u64| phase.wrapping_add(1 << 62) >> 63;
     let (class, flag) = phases.split_at(plan.bits());

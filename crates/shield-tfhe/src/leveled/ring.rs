@@ -1,11 +1,13 @@
-//! Polynomials modulo X^N + 1 with coefficients modulo 2^64, and the products that the engine needs.
+//! Polynomials modulo X^N + 1 with coefficients modulo 2^64, and the products that the engine
+//! needs.
 //!
 //! Two products, both by floating-point Fourier transforms of the `tfhe` crate:
 //!
-//! - [`Ring::external_product`]: a GGSW ciphertext times a GLWE ciphertext, which is rounded first (`even`). Its
-//!   floating-point error is part of the noise bound ([`super::noise`]).
-//! - [`Factor::times`]: a polynomial times one with coefficients -1, 0 and 1, for encryption. It is **exact**: the
-//!   polynomial is split into halves of 32 bits, whose products stay below 2^43 and are rounded to the right integer.
+//! - [`Ring::external_product`]: a GGSW ciphertext times a GLWE ciphertext, which is rounded first
+//!   (`even`). Its floating-point error is part of the noise bound ([`super::noise`]).
+//! - [`Factor::times`]: a polynomial times one with coefficients -1, 0 and 1, for encryption. It is
+//!   **exact**: the polynomial is split into halves of 32 bits, whose products stay below 2^43 and
+//!   are rounded to the right integer.
 
 use tfhe::core_crypto::fft_impl::fft64::math::polynomial::{
     FourierPolynomialMutView, FourierPolynomialView,
@@ -61,10 +63,11 @@ impl Gadget {
 
 /// The nearest multiple of 2^bits, of two the even one.
 ///
-/// The crate's decomposition rounds every half up. Coefficients are multiples of powers of two (rows times B / 2, sums that
-/// come back from floating point), so halves are not rare, and what is left out would not have mean zero: up to 2^22 in every
-/// coefficient of the mask, always with the same sign, which [`super::flooding`] could not hide. What has been rounded
-/// here has nothing left for the crate to round.
+/// The crate's decomposition rounds every half up. Coefficients are multiples of powers of two
+/// (rows times B / 2, sums that come back from floating point), so halves are not rare, and what is
+/// left out would not have mean zero: up to 2^22 in every coefficient of the mask, always with the
+/// same sign, which [`super::flooding`] could not hide. What has been rounded here has nothing left
+/// for the crate to round.
 pub(crate) fn even(word: u64, bits: usize) -> u64 {
     let odd = word >> bits & 1;
     word.wrapping_add((1 << (bits - 1)) - 1 + odd) & (u64::MAX << bits)
@@ -134,7 +137,8 @@ impl Ring {
         out
     }
 
-    /// Transforms a GGSW ciphertext: the last level first, and of each the row of the mask, then that of the body.
+    /// Transforms a GGSW ciphertext: the last level first, and of each the row of the mask, then
+    /// that of the body.
     pub(crate) fn transform(&mut self, gadget: Gadget, words: &[u64]) -> Ggsw {
         let base_log = DecompositionBaseLog(gadget.base_log);
         let levels = DecompositionLevelCount(gadget.levels);
@@ -164,7 +168,8 @@ impl Ring {
         out
     }
 
-    /// Transforms back, and adds to `out`. (The crate has vector instructions for adding only; without, rounding alone takes longer than the transform.)
+    /// Transforms back, and adds to `out`. (The crate has vector instructions for adding only;
+    /// without, rounding alone takes longer than the transform.)
     pub(crate) fn add_back(&mut self, fourier: &Fourier, out: &mut [u64]) {
         let (fft, stack) = (self.fft.as_view(), self.buffers.stack());
         let view = FourierPolynomialView { data: fourier.0.as_slice() };
@@ -219,8 +224,9 @@ impl Factor {
 
     /// The product with a small polynomial, exact.
     ///
-    /// A product of low halves is at most N 2^31 = 2^42; the transform's relative error of about 2^-50 leaves it
-    /// within 2^-7 of its integer. The same holds for the high halves, in units of 2^32.
+    /// A product of low halves is at most N 2^31 = 2^42; the transform's relative error of about
+    /// 2^-50 leaves it within 2^-7 of its integer. The same holds for the high halves, in units of
+    /// 2^32.
     pub(crate) fn times(&self, ring: &mut Ring, small: &Fourier) -> Vec<u64> {
         let mut out = vec![0; DEGREE];
         let mut high = vec![0; DEGREE];

@@ -1,14 +1,16 @@
 //! The rounds of one sample, on encrypted votes.
 //!
-//! Going backwards, `out` is the label of the rounds from j on. With `S_j` the unanimity of round j (0 or 1) and `c_j`
-//! the class of one of its draws, `out_j = out_(j+1) + S_j (c_j - out_(j+1))`: a chain of products by encrypted bits, in
-//! which noise only adds up. (The paper's text runs the rounds forwards, with a flag; a flag would be one more product a round
-//! on a ciphertext that has to stay clean.)
+//! Going backwards, `out` is the label of the rounds from j on. With `S_j` the unanimity of round j
+//! (0 or 1) and `c_j` the class of one of its draws, `out_j = out_(j+1) + S_j (c_j - out_(j+1))`: a
+//! chain of products by encrypted bits, in which noise only adds up. (The paper's text runs the
+//! rounds forwards, with a flag; a flag would be one more product a round on a ciphertext that has
+//! to stay clean.)
 //!
 //! # Unanimity
 //!
-//! A round is unanimous when it is in each bit of the class. For one bit and the distinct teachers `b_1, ..., b_p` drawn,
-//! y times [all equal] is `a + c`, where a is y if all are 1 and c is y if all are 0:
+//! A round is unanimous when it is in each bit of the class. For one bit and the distinct teachers
+//! `b_1, ..., b_p` drawn, y times [all equal] is `a + c`, where a is y if all are 1 and c is y if
+//! all are 0:
 //!
 //! ```text
 //! a = b_1 y            c = y - a
@@ -16,15 +18,16 @@
 //! y = c + b_p (a - c)
 //! ```
 //!
-//! 2 (p - 1) products. That is as many as `y - (b - b')^2 y` for each pair takes, but each product is by one ballot and
-//! not by a difference of two, and at the end only one of a and c carries its noise on: p units of noise a bit instead of up
-//! to 4 (p - 1).
+//! 2 (p - 1) products. That is as many as `y - (b - b')^2 y` for each pair takes, but each product
+//! is by one ballot and not by a difference of two, and at the end only one of a and c carries its
+//! noise on: p units of noise a bit instead of up to 4 (p - 1).
 //!
 //! # Dummies
 //!
-//! Their classes are known, so a teacher who was drawn with a dummy is compared with plaintext bits: one product a bit.
-//! Two different dummies fail, a dummy or a teacher alone (whatever the number of draws) succeeds: no product.
-//! All that follows from the draws, which the server knows, and never from a vote.
+//! Their classes are known, so a teacher who was drawn with a dummy is compared with plaintext
+//! bits: one product a bit. Two different dummies fail, a dummy or a teacher alone (whatever the
+//! number of draws) succeeds: no product. All that follows from the draws, which the server knows,
+//! and never from a vote.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +44,8 @@ pub(crate) enum Round {
     Fails,
     /// It succeeds with this class, whatever the votes.
     Dummy(Class),
-    /// It succeeds if these distinct teachers agree with each other, and with a dummy if there is one.
+    /// It succeeds if these distinct teachers agree with each other, and with a dummy if there is
+    /// one.
     Teachers(Vec<u32>, Option<Class>),
 }
 

@@ -1,13 +1,13 @@
-//! Random polynomials. Everything is exact integer arithmetic on a cryptographic generator's bits, without branches on
-//! what is drawn.
+//! Random polynomials. Everything is exact integer arithmetic on a cryptographic generator's bits,
+//! without branches on what is drawn.
 
 use rand::{CryptoRng, RngCore};
 use zeroize::Zeroizing;
 
 use super::ring::DEGREE;
 
-/// Bits of the bound on an error: the law is the crate's `TUniform(17)`, which its parameter sets of 128 bits use for
-/// N = 2048 and q = 2^64.
+/// Bits of the bound on an error: the law is the crate's `TUniform(17)`, which its parameter sets
+/// of 128 bits use for N = 2048 and q = 2^64.
 const ERROR_BITS: u32 = 17;
 
 /// Variance of an error: `(2^(2b+1) + 1) / 6`.
@@ -29,9 +29,10 @@ pub(crate) fn uniform<R: RngCore>(rng: &mut R) -> Vec<u64> {
     (0..DEGREE).map(|_| rng.next_u64()).collect()
 }
 
-/// A polynomial with coefficients -1, 0, 1 (1/4, 1/2, 1/4), as integers modulo 2^64: secrets, and the randomness of an
-/// encryption. Centred, unlike the bits that the `tfhe` crate takes: noise must have mean zero ([`super::flooding`]), and a
-/// centred secret times itself stays small ([`super::compact`]). It has as many ones as a secret of bits, and more entropy.
+/// A polynomial with coefficients -1, 0, 1 (1/4, 1/2, 1/4), as integers modulo 2^64: secrets, and
+/// the randomness of an encryption. Centred, unlike the bits that the `tfhe` crate takes: noise
+/// must have mean zero ([`super::flooding`]), and a centred secret times itself stays small
+/// ([`super::compact`]). It has as many ones as a secret of bits, and more entropy.
 pub(crate) fn ternary<R: RngCore + CryptoRng>(rng: &mut R) -> Zeroizing<Vec<u64>> {
     let mut out = Zeroizing::new(Vec::with_capacity(DEGREE));
     for _ in 0..DEGREE / 32 {

@@ -1,4 +1,5 @@
-//! Key switching: a polynomial times an encrypted one. The server's tool to expand compact ballots ([`super::compact`]).
+//! Key switching: a polynomial times an encrypted one. The server's tool to expand compact ballots
+//! ([`super::compact`]).
 
 use rand::{CryptoRng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -6,7 +7,8 @@ use rand_chacha::ChaCha20Rng;
 use super::ring::{DEGREE, Factor, Fourier, Gadget, Glwe, Ring, even, glwe};
 use super::sampling;
 
-/// How a switching key cuts: fine, because what it adds to a row comes back multiplied by the secret.
+/// How a switching key cuts: fine, because what it adds to a row comes back multiplied by the
+/// secret.
 pub(crate) const GADGET: Gadget = Gadget { levels: 11, base_log: 4 };
 
 /// Encryptions of w 2^64 / B^l for each level l, where w is a function of the secret.

@@ -42,7 +42,8 @@ impl std::fmt::Debug for NoisyArgmaxBackend {
 }
 
 impl NoisyArgmaxBackend {
-    /// For an election of as many teachers as share the noise. Its mechanism, which is SHIELD's, is not used.
+    /// For an election of as many teachers as share the noise. Its mechanism, which is SHIELD's, is
+    /// not used.
     pub fn new(election: Election, noise: SharedNoise) -> Result<Self, BootstrappedError> {
         if election.teachers() != noise.teachers() {
             return Err(BootstrappedError::Foreign { what: "noise", of: "election" });

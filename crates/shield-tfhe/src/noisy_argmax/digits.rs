@@ -1,16 +1,18 @@
 //! From a sum of ballots to digits.
 //!
-//! A count c (with its noise, and moved up so that it is not negative) is below 16^D and encrypted as c 2^-(4D+1) of a turn: D digits of four
-//! bits below an empty bit. Times 2^(4(D-1-j)), digit j stands on steps of 1/32; the bit above it on 1/2; what is above that has turned full circle; and
+//! A count c (with its noise, and moved up so that it is not negative) is below 16^D and encrypted
+//! as c 2^-(4D+1) of a turn: D digits of four bits below an empty bit. Times 2^(4(D-1-j)), digit j
+//! stands on steps of 1/32; the bit above it on 1/2; what is above that has turned full circle; and
 //! the digits below it are a fraction of a step. From the lowest digit up:
 //!
-//! 1. Take digit j-1 off, which was found before. The rest below is less than 2^-9 of a turn; half of that is taken off, so that
-//!    at most 2^-10 is left on either side.
+//! 1. Take digit j-1 off, which was found before. The rest below is less than 2^-9 of a turn; half
+//!    of that is taken off, so that at most 2^-10 is left on either side.
 //! 2. Look up the sign: the bit on 1/2. Take it off. (The highest digit has an empty bit there.)
 //! 3. Look up the digit, now on 16 steps of half the torus.
 //!
-//! Two lookups a digit, one for the highest; the margin of each is half a step less 2^-10, 1/64 - 1/1024. Digits come out on steps of 1/512: what step 1
-//! needs, and what leaves the tournament four doublings.
+//! Two lookups a digit, one for the highest; the margin of each is half a step less 2^-10, 1/64 -
+//! 1/1024. Digits come out on steps of 1/512: what step 1 needs, and what leaves the tournament
+//! four doublings.
 
 use crate::bootstrapped::parameters::torus;
 use crate::bootstrapped::torus::{Lookup, Lwe, Table};

@@ -11,7 +11,8 @@ use crate::bootstrapped::parameters::{
 };
 use crate::bootstrapped::sanitise::Washing;
 
-/// Bits that are kept of each word of a ballot: counts of a thousand teachers must not see the rest.
+/// Bits that are kept of each word of a ballot: counts of a thousand teachers must not see the
+/// rest.
 pub(crate) const BALLOT_BITS: u32 = 40;
 /// The most digits of a count: their signs must fit into one lookup.
 const MAX_DIGITS: usize = 4;
@@ -75,13 +76,15 @@ impl Lookups {
         extractions + signs + matches + choices + refreshed + codes
     }
 
-    /// A bound on the probability that one of them reads a wrong entry, with ballots of that many teachers.
+    /// A bound on the probability that one of them reads a wrong entry, with ballots of that many
+    /// teachers.
     fn failure(&self, teachers: u32, digits: usize) -> f64 {
         let own = bootstrap_variance();
         let vote = sum_variance(teachers) + f64::from(teachers) * packing_variance(BALLOT_BITS);
         let enlarged = libm::exp2(8.0 * (digits as f64 - 1.0));
         let margin = STEP / 2.0;
-        // On steps of 1/512 a fresh digit is enlarged 16 times; doubling adds less than it takes from that.
+        // On steps of 1/512 a fresh digit is enlarged 16 times; doubling adds less than it takes
+        // from that.
         let shown = 256.0 * own;
         self.extractions as f64 * lookup_failure(vote * enlarged + 2.0 * own, margin - 1.0 / 1024.0)
             + self.signs as f64 * lookup_failure(2.0 * shown, margin)
@@ -100,7 +103,8 @@ impl ArgmaxPlan {
             return Err(BootstrappedError::TooManyClasses { classes, largest: RING });
         }
         let teachers = election.teachers();
-        // Noise beyond the reach wraps around: a wrong label, with a probability that is part of the sum below.
+        // Noise beyond the reach wraps around: a wrong label, with a probability that is part of
+        // the sum below.
         let beyond = libm::exp2(-65.0);
         let reach = noise.law(teachers).bound(beyond / classes as f64);
         let wide = BootstrappedError::TooWide { teachers, noise: noise.scale().get() };
@@ -136,7 +140,8 @@ impl ArgmaxPlan {
         self.code_base
     }
 
-    /// How large noise may be, in votes: larger noise has a probability of less than 2^-65 a sample.
+    /// How large noise may be, in votes: larger noise has a probability of less than 2^-65 a
+    /// sample.
     pub fn reach(&self) -> i64 {
         self.reach
     }

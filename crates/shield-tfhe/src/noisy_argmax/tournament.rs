@@ -1,16 +1,20 @@
 //! From digits to the class that has the largest.
 //!
-//! Classes meet in pairs, neighbours first, and the winner goes on; of equals the lower class does. A match of a against b, a the lower class:
+//! Classes meet in pairs, neighbours first, and the winner goes on; of equals the lower class does.
+//! A match of a against b, a the lower class:
 //!
-//! 1. For each digit, the sign of a_i - b_i, which is in -15..=15 steps of 1/32: -1, 0 or 1. (The sign is odd, as a table of the whole torus must be.)
-//! 2. a wins if the sum of 2^i sign_i is not negative: one more lookup, `w = 1/4` if so and -1/4 if not. Up to four digits the
-//!    sum is at most 15 steps of 1/32 away from 0.
-//! 3. Every digit of the winner, of count and of class: a digit d looked up at d + 1/4 - w is d or -d (see
-//!    `bootstrapped::circuit`), so with u for a and u' for b, looked up at b + 1/4 + w, `u + a + u' + b` is twice the winner's.
+//! 1. For each digit, the sign of a_i - b_i, which is in -15..=15 steps of 1/32: -1, 0 or 1. (The
+//!    sign is odd, as a table of the whole torus must be.)
+//! 2. a wins if the sum of 2^i sign_i is not negative: one more lookup, `w = 1/4` if so and -1/4 if
+//!    not. Up to four digits the sum is at most 15 steps of 1/32 away from 0.
+//! 3. Every digit of the winner, of count and of class: a digit d looked up at d + 1/4 - w is d or
+//!    -d (see `bootstrapped::circuit`), so with u for a and u' for b, looked up at b + 1/4 + w, `u
+//!    + a + u' + b` is twice the winner's.
 //!
-//! So a digit of the winner costs two lookups and stands on steps twice as far apart. Digits start on 1/512; after four matches
-//! they stand on 1/32 and are looked up once more, to start again. Who has no opponent is doubled. The last match chooses the class alone.
-//! All margins are half a step, 1/64.
+//! So a digit of the winner costs two lookups and stands on steps twice as far apart. Digits start
+//! on 1/512; after four matches they stand on 1/32 and are looked up once more, to start again. Who
+//! has no opponent is doubled. The last match chooses the class alone. All margins are half a step,
+//! 1/64.
 
 use super::digits::{BASE, CENTRE, DigitTables, STEP, STORED, digit};
 use crate::bootstrapped::parameters::torus;
@@ -51,7 +55,8 @@ impl Tournament {
         }
     }
 
-    /// The class with the largest count, the lowest of several: its digits on steps of [`STEP`], lowest first.
+    /// The class with the largest count, the lowest of several: its digits on steps of [`STEP`],
+    /// lowest first.
     ///
     /// `digits` is how many a count has, `names` how many a class has.
     pub(crate) fn winner(
@@ -105,7 +110,8 @@ impl Tournament {
         last: bool,
     ) -> Candidate {
         let to_step = 1 << (DOUBLINGS - doubled);
-        // Sums from 0 to 15 steps are read where the table answers 1/4, half a step inside; negative ones half a step outside.
+        // Sums from 0 to 15 steps are read where the table answers 1/4, half a step inside;
+        // negative ones half a step outside.
         let mut sum = Lwe::known(torus(CENTRE));
         for (i, (a, b)) in a.count.iter().zip(&b.count).enumerate() {
             let sign = lookup.look_up(&self.sign, &a.minus(b).times(to_step));
@@ -173,7 +179,8 @@ mod tests {
         }
     }
 
-    /// With digits of one, two, three and four signs, the sum decides as the highest sign that is not 0 does; a tie is won.
+    /// With digits of one, two, three and four signs, the sum decides as the highest sign that is
+    /// not 0 does; a tie is won.
     #[test]
     fn every_combination_of_signs() {
         let tables = Tournament::new();

@@ -7,8 +7,8 @@
 //! | server | [`Backend::aggregate`] | the evaluation key, the ballots, the seed |
 //!
 //! Samples are handled in batches ([`Backend::batches`]), so that an engine can pack as many as fit
-//! into a ciphertext. All engines draw the same entries for the same seed, so all return exactly the
-//! labels of the [`ClearBackend`]: the suite in `backend::suite` holds them to that.
+//! into a ciphertext. All engines draw the same entries for the same seed, so all return exactly
+//! the labels of the [`ClearBackend`]: the suite in `backend::suite` holds them to that.
 
 mod ballot_box;
 mod clear;
@@ -84,8 +84,9 @@ pub trait Backend: Sync {
         rng: &mut R,
     ) -> Result<Self::Ballot, Self::Error>;
 
-    /// What the server does with a ballot when it arrives, while it waits for the others. Nothing, unless an engine
-    /// can do some of its work ahead; a ballot that was never received is aggregated just the same.
+    /// What the server does with a ballot when it arrives, while it waits for the others. Nothing,
+    /// unless an engine can do some of its work ahead; a ballot that was never received is
+    /// aggregated just the same.
     fn receive(&self, _key: &Self::EvaluationKey, _ballot: &Self::Ballot) {}
 
     /// What the student gets for one batch: a pure function of its arguments.

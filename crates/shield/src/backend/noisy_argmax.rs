@@ -1,8 +1,8 @@
 //! SPEED's noisy argmax without encryption: the reference for the encrypted one.
 //!
-//! A teacher's ballot holds, for each sample and class, its one-hot vote plus its share of the noise ([`crate::polya`]). Who
-//! abstains sends the shares alone: so nobody sees who abstained, and the noise is whole. The output is the class with the
-//! largest sum, the lowest where several tie.
+//! A teacher's ballot holds, for each sample and class, its one-hot vote plus its share of the
+//! noise ([`crate::polya`]). Who abstains sends the shares alone: so nobody sees who abstained, and
+//! the noise is whole. The output is the class with the largest sum, the lowest where several tie.
 
 use rand::{CryptoRng, RngCore};
 use thiserror::Error;
@@ -31,7 +31,8 @@ pub struct TooFewShares {
     pub shares: u32,
 }
 
-/// What one teacher adds to the counts of a batch: vote and share, class by class, sample by sample.
+/// What one teacher adds to the counts of a batch: vote and share, class by class, sample by
+/// sample.
 pub fn noisy_one_hot<R: RngCore + CryptoRng>(
     classes: Classes,
     votes: &[Vote],
@@ -119,7 +120,8 @@ pub enum ClearNoisyError {
 impl ClearNoisyArgmax {
     const SAMPLES_PER_BATCH: usize = 512;
 
-    /// For an election of as many teachers as share the noise. Its mechanism, which is SHIELD's, is not used.
+    /// For an election of as many teachers as share the noise. Its mechanism, which is SHIELD's, is
+    /// not used.
     ///
     /// # Panics
     /// If the noise was shared out among another number of teachers.

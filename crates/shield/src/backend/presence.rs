@@ -1,4 +1,5 @@
-//! On which samples of a batch a teacher voted: public, because the server must know whom it may draw.
+//! On which samples of a batch a teacher voted: public, because the server must know whom it may
+//! draw.
 
 /// One bit a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]

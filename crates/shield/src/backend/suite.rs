@@ -93,8 +93,8 @@ impl Case {
     }
 }
 
-/// Elections small enough for any engine, with everything that may go wrong: one teacher, one sample,
-/// two classes, failing polynomials, no dummies, abstentions, both sampling rules.
+/// Elections small enough for any engine, with everything that may go wrong: one teacher, one
+/// sample, two classes, failing polynomials, no dummies, abstentions, both sampling rules.
 pub fn small_elections() -> Vec<Case> {
     use Sampling::{WithReplacement, WithoutReplacement};
     let shape = |teachers, classes, samples, polynomial, offset, sampling, abstentions| Shape {

@@ -22,8 +22,8 @@ pub fn write_atomically(
     rename(temporary, path)
 }
 
-/// The same for content that opens its file by name. The temporary name ends as the file's own does, since some tell by
-/// it what to write.
+/// The same for content that opens its file by name. The temporary name ends as the file's own
+/// does, since some tell by it what to write.
 pub fn write_atomically_by_name(
     path: &Path,
     content: impl FnOnce(&Path) -> io::Result<()>,

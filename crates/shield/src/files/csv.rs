@@ -1,7 +1,7 @@
 //! Comma-separated whole numbers, one row a sample.
 //!
-//! Read by hand: general CSV readers skip blank lines, and here a blank line in a file of one column
-//! is an absent label. Quotes and separators inside cells do not occur in numbers.
+//! Read by hand: general CSV readers skip blank lines, and here a blank line in a file of one
+//! column is an absent label. Quotes and separators inside cells do not occur in numbers.
 
 use std::io::{self, BufRead, Write};
 

@@ -141,7 +141,8 @@ pub fn read_labels(path: &Path) -> Result<Labels, FileError> {
         .map_err(|problem| problem.of(path))
 }
 
-/// Reads one teacher's votes: a column, a row, or one column (counted from 1) of samples x teachers.
+/// Reads one teacher's votes: a column, a row, or one column (counted from 1) of samples x
+/// teachers.
 pub fn read_teacher(
     path: &Path,
     classes: Classes,

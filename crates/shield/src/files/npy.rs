@@ -58,8 +58,8 @@ fn not_integers(kind: &str) -> FileProblem {
     ))
 }
 
-/// The header's bytes, checked to be harmless before they are parsed: the parser's own recursion and
-/// products are not bounded.
+/// The header's bytes, checked to be harmless before they are parsed: the parser's own recursion
+/// and products are not bounded.
 fn header_bytes(reader: &mut impl Read) -> Result<Vec<u8>, FileProblem> {
     let damaged = |what: &str| FileProblem::Array(format!("not a NumPy array: {what}"));
     let cut_off = |error: io::Error| match error.kind() {

@@ -1,8 +1,9 @@
 //! The exact argmax: costs nothing where no single vote can change it, and everything where one can
 //! (the paper's appendix).
 //!
-//! Ties go to the lowest class. The paper speaks of a lead of two votes; a vote that moves from the leader to the
-//! runner-up takes two from the lead, so with a lead of exactly two the tie-break decides, and with less the winner changes.
+//! Ties go to the lowest class. The paper speaks of a lead of two votes; a vote that moves from the
+//! leader to the runner-up takes two from the lead, so with a lead of exactly two the tie-break
+//! decides, and with less the winner changes.
 
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;

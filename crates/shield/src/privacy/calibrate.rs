@@ -1,4 +1,5 @@
-//! Calibration: how many queries fit a budget, and how little noise. Never more queries, never less noise than do.
+//! Calibration: how many queries fit a budget, and how little noise. Never more queries, never less
+//! noise than do.
 
 use super::Usage;
 use super::conversion::Conversion;
@@ -34,8 +35,8 @@ pub fn queries_within(
     Some(known)
 }
 
-/// The least noise with which a noisy argmax costs at most `budget`, to a millionth of itself, by its data-independent
-/// accounting; `None` if no amount is enough.
+/// The least noise with which a noisy argmax costs at most `budget`, to a millionth of itself, by
+/// its data-independent accounting; `None` if no amount is enough.
 pub fn noise_within(
     budget: Epsilon,
     usage: Usage,

@@ -8,8 +8,8 @@ pub enum Conversion {
     /// The tail bound of the moments accountant (Abadi et al., 2016), over whole orders only:
     /// epsilon = (alpha + ln(1/delta)) / l. What the paper's accountant does.
     TailBound,
-    /// The conversion of Renyi differential privacy by Canonne, Kamath and Steinke (2020), over real
-    /// orders: with lambda = l + 1, alpha/l + ln(1 - 1/lambda) - (ln delta + ln lambda)/l.
+    /// The conversion of Renyi differential privacy by Canonne, Kamath and Steinke (2020), over
+    /// real orders: with lambda = l + 1, alpha/l + ln(1 - 1/lambda) - (ln delta + ln lambda)/l.
     Renyi,
 }
 
@@ -30,9 +30,9 @@ impl Conversion {
 
     /// The best epsilon over the orders, and the order that gives it.
     ///
-    /// `log_moment` is convex in the order and 0 at 0, as every log-moment is; then epsilon falls and
-    /// rises again, and a search that closes in on the lowest point finds it. Were it not so, the answer
-    /// would still be proven: each order proves its own epsilon.
+    /// `log_moment` is convex in the order and 0 at 0, as every log-moment is; then epsilon falls
+    /// and rises again, and a search that closes in on the lowest point finds it. Were it not so,
+    /// the answer would still be proven: each order proves its own epsilon.
     pub fn minimise(self, delta: Delta, mut log_moment: impl FnMut(f64) -> f64) -> Best {
         let mut best = Best { epsilon: f64::INFINITY, order: 1.0 };
         let mut at = |order: f64| {

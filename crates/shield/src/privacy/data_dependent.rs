@@ -1,17 +1,21 @@
-//! The data-dependent figures: what the votes at hand cost. They depend on the votes, so they must not
-//! be published.
+//! The data-dependent figures: what the votes at hand cost. They depend on the votes, so they must
+//! not be published.
 //!
-//! - **published**: the paper's accountant. For each query the worst neighbour, at whole orders; log-moments
-//!   averaged over the samples, times the number of queries; the tail bound of the moments accountant.
+//! - **published**: the paper's accountant. For each query the worst neighbour, at whole orders;
+//!   log-moments averaged over the samples, times the number of queries; the tail bound of the
+//!   moments accountant.
 //! - **renyi**: the same log-moments at real orders, and a better conversion.
-//! - **teacher-wise**: a neighbour is *one* teacher with other votes, and in each query only the class that this teacher
-//!   voted for can lose a vote. So log-moments add up teacher by teacher, and direction by direction,
-//!   and the worst teacher counts: the worst class of every query is rarely the same teacher's.
-//! - **teacher-wise exact**: the same, composed tightly. Averaging over the samples becomes a mechanism: each query draws
-//!   its sample at random and says which it drew. Its hockey stick is the mean of those of the
-//!   samples, for each teacher; the pointwise maximum over the teachers dominates them all.
+//! - **teacher-wise**: a neighbour is *one* teacher with other votes, and in each query only the
+//!   class that this teacher voted for can lose a vote. So log-moments add up teacher by teacher,
+//!   and direction by direction, and the worst teacher counts: the worst class of every query is
+//!   rarely the same teacher's.
+//! - **teacher-wise exact**: the same, composed tightly. Averaging over the samples becomes a
+//!   mechanism: each query draws its sample at random and says which it drew. Its hockey stick is
+//!   the mean of those of the samples, for each teacher; the pointwise maximum over the teachers
+//!   dominates them all.
 //!
-//! All but the first two say what *one* teacher can lose, which is what differential privacy promises.
+//! All but the first two say what *one* teacher can lose, which is what differential privacy
+//! promises.
 
 use super::Usage;
 use super::conversion::Conversion;

@@ -1,16 +1,21 @@
-//! SPEED's noisy argmax, with noise that the teachers add in shares: its output law and its accounting.
+//! SPEED's noisy argmax, with noise that the teachers add in shares: its output law and its
+//! accounting.
 //!
-//! The noise is discrete Laplace noise of scale b, or more where fewer teachers are missing than were allowed for (see [`crate::polya`]).
-//! The noisy counts are (2/b)-private, up to the precision of the draws, so LNMax's accounting holds as it stands:
-//! alpha(l) <= min(2 gamma^2 l (l+1), 2 gamma l) with gamma = 1/b follows from 2 gamma-privacy alone, and so does Theorem 3 of Papernot
-//! et al. (2017), given q. What LNMax's formulas for the continuous law cannot be used for is q itself, at least the probability
-//! that the output is not the leader, and the law of the output: counts can tie now. Here
+//! The noise is discrete Laplace noise of scale b, or more where fewer teachers are missing than
+//! were allowed for (see [`crate::polya`]). The noisy counts are (2/b)-private, up to the precision
+//! of the draws, so LNMax's accounting holds as it stands: alpha(l) <= min(2 gamma^2 l (l+1), 2
+//! gamma l) with gamma = 1/b follows from 2 gamma-privacy alone, and so does Theorem 3 of Papernot
+//! et al. (2017), given q. What LNMax's formulas for the continuous law cannot be used for is q
+//! itself, at least the probability that the output is not the leader, and the law of the output:
+//! counts can tie now. Here
 //!
-//! - q is at most the sum over the others of P(Z' - Z >= d), d being the leader's lead, with the exact law of the difference of two noises;
-//!   for b large it tends to LNMax's (2 + d/b)/4 e^(-d/b);
+//! - q is at most the sum over the others of P(Z' - Z >= d), d being the leader's lead, with the
+//!   exact law of the difference of two noises; for b large it tends to LNMax's (2 + d/b)/4
+//!   e^(-d/b);
 //! - the output law sums over the integers, and ties go to the lowest class.
 //!
-//! Both are those of all teachers taking part. The data-independent figure holds for any number of them from n - D on.
+//! Both are those of all teachers taking part. The data-independent figure holds for any number of
+//! them from n - D on.
 
 use rayon::prelude::*;
 
@@ -69,7 +74,8 @@ impl DistributedArgmax {
         (sum * ROUND_UP).min(1.0)
     }
 
-    /// The output law: class k wins at x if its noisy count is x, all before it are below and all behind it not above.
+    /// The output law: class k wins at x if its noisy count is x, all before it are below and all
+    /// behind it not above.
     pub fn law(&self, histogram: &Histogram) -> OutputDistribution {
         let counts: Vec<i64> = histogram.counts().iter().map(|&count| i64::from(count)).collect();
         let top = counts.iter().copied().max().unwrap_or(0);
@@ -202,7 +208,8 @@ mod tests {
         for (p, q) in laws.probabilities().zip(discrete.law(&votes).probabilities()) {
             assert!((p - q).abs() < 0.01, "{p} {q}");
         }
-        // Ties count against the discrete law, so its bound on errors is the larger one, but not by much.
+        // Ties count against the discrete law, so its bound on errors is the larger one, but not by
+        // much.
         let lead = 90.0 / 40.0_f64;
         let continuous = (2.0 + lead) / (4.0 * lead.exp());
         let tail = discrete.difference.at_least(90);

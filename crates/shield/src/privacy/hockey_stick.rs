@@ -1,8 +1,9 @@
 //! Hockey-stick curves: how much of one law lies above e^epsilon times another, for every epsilon.
 //!
-//! A pair of laws is dominated by another exactly if its curve lies nowhere above the other's, and domination
-//! survives composition (Zhu, Dong and Wang, 2022). The pointwise maximum of the curves of many pairs
-//! is convex again, so it is the curve of a pair that dominates them all: a single pair to compose.
+//! A pair of laws is dominated by another exactly if its curve lies nowhere above the other's, and
+//! domination survives composition (Zhu, Dong and Wang, 2022). The pointwise maximum of the curves
+//! of many pairs is convex again, so it is the curve of a pair that dominates them all: a single
+//! pair to compose.
 
 use super::loss_distribution::LossDistribution;
 
@@ -32,15 +33,16 @@ impl Nodes {
         self.indices.iter().map(|&index| (self.step * f64::from(index)).exp())
     }
 
-    /// The loss distribution of a pair that dominates every pair whose curve, in both directions, lies at
-    /// or below `values` at the nodes.
+    /// The loss distribution of a pair that dominates every pair whose curve, in both directions,
+    /// lies at or below `values` at the nodes.
     ///
-    /// A convex curve lies below its chords, so straight lines (in e^epsilon) between bounds at nodes are
-    /// bounds in between, and the lower convex hull of the bounds still lies above: it is the largest convex
-    /// curve through or below them, and the true curve is one. Beyond the last node the curve is taken as
-    /// constant, which makes its last value the mass of an infinite loss. Read backwards, a curve h(t)
-    /// becomes 1 - t + t h(1/t); the bound holds in both directions, so it is continued to t < 1
-    /// that way, and the pair it belongs to is its own reverse: the mass at -x is e^-x times that at x.
+    /// A convex curve lies below its chords, so straight lines (in e^epsilon) between bounds at
+    /// nodes are bounds in between, and the lower convex hull of the bounds still lies above: it is
+    /// the largest convex curve through or below them, and the true curve is one. Beyond the last
+    /// node the curve is taken as constant, which makes its last value the mass of an infinite
+    /// loss. Read backwards, a curve h(t) becomes 1 - t + t h(1/t); the bound holds in both
+    /// directions, so it is continued to t < 1 that way, and the pair it belongs to is its own
+    /// reverse: the mass at -x is e^-x times that at x.
     pub(crate) fn dominating(&self, values: &[f64]) -> LossDistribution {
         let upper: Vec<(f64, f64)> = self.thresholds().zip(values.iter().copied()).collect();
         let mirrored = upper.iter().skip(1).rev().map(|&(t, h)| (1.0 / t, 1.0 - 1.0 / t + h / t));

@@ -1,14 +1,14 @@
 //! Tight composition: the distribution of the privacy loss, convolved with itself.
 //!
-//! Moments lose what a tail bound loses. The privacy-loss distribution loses nothing but the grid it is put
-//! on, and that only upwards: an output of probability p under P and q under Q, whose loss ln(p/q) lies between two grid
-//! points, is split into two outputs at the grid points that keep both p and q ("connecting the
-//! dots", Doroshenko et al., 2022). The two can be merged back into the one, so the split pair is at least
-//! as easy to tell apart, for any number of queries.
+//! Moments lose what a tail bound loses. The privacy-loss distribution loses nothing but the grid
+//! it is put on, and that only upwards: an output of probability p under P and q under Q, whose
+//! loss ln(p/q) lies between two grid points, is split into two outputs at the grid points that
+//! keep both p and q ("connecting the dots", Doroshenko et al., 2022). The two can be merged back
+//! into the one, so the split pair is at least as easy to tell apart, for any number of queries.
 //!
-//! Convolution is by FFT of the masses tilted by e^(lambda loss), with lambda such that the bulk of the tilted
-//! mass lies where epsilon will be. So rounding errors, which are relative to the bulk, are relative
-//! to delta too, and every one of them is counted:
+//! Convolution is by FFT of the masses tilted by e^(lambda loss), with lambda such that the bulk of
+//! the tilted mass lies where epsilon will be. So rounding errors, which are relative to the bulk,
+//! are relative to delta too, and every one of them is counted:
 //!
 //! - what wraps around the FFT's circle is added where it lands, never taken away;
 //! - losses above the window are bounded by Chernoff's bound, and count to delta in full;
@@ -42,7 +42,8 @@ impl LossDistribution {
         Self { step, first, masses, infinite }
     }
 
-    /// The distribution of ln(P/Q) under P, on a grid with this step. Losses beyond 40 count as infinite.
+    /// The distribution of ln(P/Q) under P, on a grid with this step. Losses beyond 40 count as
+    /// infinite.
     pub fn of(pair: &LawPair, step: f64) -> Self {
         let losses: Vec<(f64, f64, f64)> = pair
             .outcomes()
@@ -101,8 +102,9 @@ impl LossDistribution {
         }
         let budget = delta.get() - infinite;
         let (mut tilt, mut best) = (self.best_tilt(queries as f64, budget), f64::INFINITY);
-        // The best tilt for a tail bound may be so steep that the FFT's error counts: with few queries the
-        // sum is bounded, and a steep tilt sees nothing but its top. A gentler one then does better.
+        // The best tilt for a tail bound may be so steep that the FFT's error counts: with few
+        // queries the sum is bounded, and a steep tilt sees nothing but its top. A gentler one then
+        // does better.
         loop {
             let (epsilon, error) =
                 self.epsilon_at(queries, budget, tilt, queries as f64 * (top - bottom));
@@ -194,8 +196,8 @@ impl LossDistribution {
             masses,
             tilt,
             log_scale: q * log_mgf,
-            // Each spectrum value is right to log2(length) units in the last place, its power to as many
-            // times `queries`, and a transform back averages such errors.
+            // Each spectrum value is right to log2(length) units in the last place, its power to as
+            // many times `queries`, and a transform back averages such errors.
             error: f64::EPSILON * (q + 1.0) * (2.0 + f64::from(length.ilog2())),
         }
     }

@@ -1,6 +1,7 @@
 //! What the labels cost in privacy.
 //!
-//! Two vote matrices are **adjacent** if one teacher's votes are replaced. Four figures, weakest first:
+//! Two vote matrices are **adjacent** if one teacher's votes are replaced. Four figures, weakest
+//! first:
 //!
 //! | figure | depends on the votes | may be published |
 //! |---|---|---|
@@ -9,10 +10,11 @@
 //! | [`teacher_wise`](data_dependent::teacher_wise): one teacher at a time | yes | no |
 //! | [`data_independent`]: all histograms there could be, proven | no | **yes** |
 //!
-//! The building blocks follow the theory: [`rounds`](self) (what a round does to an urn), [`neighbours`] (how one vote
-//! can change a histogram), [`moments`] of the privacy loss, their [`conversion`] to epsilon, and the
-//! [`loss_distribution`] for tight composition. [`argmax`], [`noisy_argmax`] and [`distributed_argmax`] are what SHIELD is compared
-//! with; [`calibrate`] turns the question round.
+//! The building blocks follow the theory: [`rounds`](self) (what a round does to an urn),
+//! [`neighbours`] (how one vote can change a histogram), [`moments`] of the privacy loss, their
+//! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
+//! [`noisy_argmax`] and [`distributed_argmax`] are what SHIELD is compared with; [`calibrate`]
+//! turns the question round.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -52,7 +54,8 @@ pub struct Usage {
     pub delta: Delta,
 }
 
-/// The cost of answering every query from one pair of laws, in its worse direction, composed tightly.
+/// The cost of answering every query from one pair of laws, in its worse direction, composed
+/// tightly.
 pub fn exact_of_pair(pair: &LawPair, usage: Usage) -> Epsilon {
     let one_way = |pair: &LawPair| {
         let likely = pair.outcomes().iter().filter(|o| o.log_p > f64::NEG_INFINITY);
@@ -63,8 +66,8 @@ pub fn exact_of_pair(pair: &LawPair, usage: Usage) -> Epsilon {
             variance += mass * loss * loss;
             largest = largest.max(loss);
         }
-        // Steps far below the typical loss, so that what the grid adds is far below what is there; but no
-        // more of them than a transform handles in no time.
+        // Steps far below the typical loss, so that what the grid adds is far below what is there;
+        // but no more of them than a transform handles in no time.
         let step = (variance.sqrt() / 64.0).clamp(1e-7, 1e-3).max(largest / 5e4);
         LossDistribution::of(pair, step).epsilon(usage.queries.count(), usage.delta)
     };

@@ -101,8 +101,8 @@ pub(crate) fn bregman(order: f64, x: f64) -> f64 {
     let power = order + 1.0;
     let exponent = power * x;
     if exponent.abs() < 1e-2 {
-        // The series sum over j >= 2 of ((l+1)^j - (l+1)) x^j / j!, whose first terms do not cancel;
-        // what is left out is below 1e-18 of the first.
+        // The series sum over j >= 2 of ((l+1)^j - (l+1)) x^j / j!, whose first terms do not
+        // cancel; what is left out is below 1e-18 of the first.
         let (mut term, mut powers, mut sum) = (x, power, 0.0);
         for j in 2..9 {
             term *= x / f64::from(j);

@@ -1,8 +1,8 @@
 //! The neighbours of one histogram: every way in which one voter's vote can change.
 //!
 //! Classes with equally many votes are interchangeable, so there is one neighbour for each pair of
-//! *numbers* of votes, however many classes there are. Who takes part is public: a voter who is replaced
-//! still votes, so the number of votes stays.
+//! *numbers* of votes, however many classes there are. Who takes part is public: a voter who is
+//! replaced still votes, so the number of votes stays.
 
 use super::moments::{LawPair, Outcome};
 use super::rounds::Rounds;
@@ -35,8 +35,8 @@ pub fn neighbours(mechanism: &Mechanism, histogram: &Histogram) -> Vec<Neighbour
     neighbours
 }
 
-/// The laws of a histogram and of its neighbour where one vote goes from a class with `from` votes to
-/// another with `to`. `None` if there are no two such classes.
+/// The laws of a histogram and of its neighbour where one vote goes from a class with `from` votes
+/// to another with `to`. `None` if there are no two such classes.
 pub fn laws_of_move(
     mechanism: &Mechanism,
     histogram: &Histogram,

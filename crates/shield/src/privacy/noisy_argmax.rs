@@ -1,12 +1,15 @@
-//! PATE's noisy argmax, for a fair comparison on the same votes: its output law and its own accounting.
+//! PATE's noisy argmax, for a fair comparison on the same votes: its output law and its own
+//! accounting.
 //!
-//! - **LNMax** (Papernot et al., 2017): Laplace noise of scale b on every count, gamma = 1/b. One vote changes two counts by
-//!   one, so it is 2 gamma-private and alpha(l) <= min(2 gamma^2 l (l+1), 2 gamma l). Where the argmax is likely, their Theorem 3 is
-//!   better: with q at least the probability of another output, and q < (e^{2 gamma} - 1)/(e^{4 gamma} - 1),
-//!   alpha(l) <= ln((1-q) ((1-q)/(1 - e^{2 gamma} q))^l + q e^{2 gamma l}), with
-//!   q <= sum over the others of (2 + gamma d)/(4 e^{gamma d}), d being the leader's lead.
-//! - **GNMax** (Papernot et al., 2018): Gaussian noise of deviation sigma; alpha(l) <= l (l+1)/sigma^2. Their Theorem 6, with
-//!   the orders of their Proposition 10, is the data-dependent bound; q <= sum of erfc(d/(2 sigma))/2.
+//! - **LNMax** (Papernot et al., 2017): Laplace noise of scale b on every count, gamma = 1/b. One
+//!   vote changes two counts by one, so it is 2 gamma-private and alpha(l) <= min(2 gamma^2 l
+//!   (l+1), 2 gamma l). Where the argmax is likely, their Theorem 3 is better: with q at least the
+//!   probability of another output, and q < (e^{2 gamma} - 1)/(e^{4 gamma} - 1), alpha(l) <=
+//!   ln((1-q) ((1-q)/(1 - e^{2 gamma} q))^l + q e^{2 gamma l}), with q <= sum over the others of (2
+//!   + gamma d)/(4 e^{gamma d}), d being the leader's lead.
+//! - **GNMax** (Papernot et al., 2018): Gaussian noise of deviation sigma; alpha(l) <= l
+//!   (l+1)/sigma^2. Their Theorem 6, with the orders of their Proposition 10, is the data-dependent
+//!   bound; q <= sum of erfc(d/(2 sigma))/2.
 
 use rayon::prelude::*;
 
@@ -95,7 +98,8 @@ impl NoisyArgmax {
         sum.min(1.0)
     }
 
-    /// The output law, by quadrature: class k wins at x if its noisy count is x and all others are below.
+    /// The output law, by quadrature: class k wins at x if its noisy count is x and all others are
+    /// below.
     pub fn law(self, histogram: &Histogram) -> OutputDistribution {
         let counts: Vec<f64> = histogram.counts().iter().map(|&count| f64::from(count)).collect();
         let top = counts.iter().copied().fold(0.0, f64::max);
@@ -234,7 +238,8 @@ mod tests {
 
     #[test]
     fn two_classes_by_the_known_law() {
-        // The difference of two Gaussians is Gaussian; that of two Laplace variables has a known tail.
+        // The difference of two Gaussians is Gaussian; that of two Laplace variables has a known
+        // tail.
         let (sigma, scale, lead) = (20.0, 10.0, 14.0);
         let votes = histogram(&[32, 18]);
         let gaussian = NoisyArgmax::Gaussian(Noise(sigma)).law(&votes);

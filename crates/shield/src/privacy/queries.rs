@@ -1,7 +1,7 @@
 //! The privacy loss of every query on given votes: the common ground of the data-dependent figures.
 //!
-//! **Data-dependent**: what is computed here depends on the votes, so it says something about them, and must
-//! not be published.
+//! **Data-dependent**: what is computed here depends on the votes, so it says something about them,
+//! and must not be published.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -138,8 +138,8 @@ impl Queries {
         self.samples[sample]
     }
 
-    /// For each distinct histogram and each class that can lose a vote, the largest hockey stick at each
-    /// threshold, in either direction.
+    /// For each distinct histogram and each class that can lose a vote, the largest hockey stick at
+    /// each threshold, in either direction.
     pub(crate) fn hockey_sticks(&self, thresholds: &[f64]) -> Vec<Vec<Vec<f64>>> {
         self.distinct
             .par_iter()

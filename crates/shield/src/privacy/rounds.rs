@@ -96,8 +96,8 @@ impl Rounds {
         }
     }
 
-    /// ln(phi_p(c) / phi_p(c - 1)), for a whole number c of at least 1; infinite where c - 1 entries
-    /// cannot be unanimous.
+    /// ln(phi_p(c) / phi_p(c - 1)), for a whole number c of at least 1; infinite where c - 1
+    /// entries cannot be unanimous.
     pub(crate) fn log_step_ratio(&self, degree: u32, entries: f64) -> f64 {
         let lost = match self.sampling {
             Sampling::WithReplacement => {
@@ -154,9 +154,9 @@ pub(crate) struct Geometric {
     pub(crate) slope: f64,
 }
 
-/// [`Geometric`] for 0 <= u <= 1, by doubling over the bits of a: only positive numbers are added, so the
-/// relative error is a few units in the last place, where (1 - u^a)/(1 - u) would lose everything
-/// near u = 1.
+/// [`Geometric`] for 0 <= u <= 1, by doubling over the bits of a: only positive numbers are added,
+/// so the relative error is a few units in the last place, where (1 - u^a)/(1 - u) would lose
+/// everything near u = 1.
 pub(crate) fn geometric(rounds: u32, u: f64) -> Geometric {
     let (mut sum, mut slope, mut power, mut power_slope) = (0.0, 0.0, 1.0, 0.0);
     for bit in (0..u32::BITS - rounds.leading_zeros()).rev() {

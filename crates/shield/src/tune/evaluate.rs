@@ -69,8 +69,8 @@ impl Evaluator {
         Ok(evaluator)
     }
 
-    /// Puts the histograms with the largest moments first: a part of the sum is a lower bound of all of it,
-    /// and these make it a good one.
+    /// Puts the histograms with the largest moments first: a part of the sum is a lower bound of
+    /// all of it, and these make it a good one.
     fn sort_by_weight(&mut self, degrees: u32) {
         let typical: Coefficients = (2..=degrees).map(|degree| degree.min(8)).collect();
         let typical = typical
@@ -114,8 +114,8 @@ impl Evaluator {
         (0..polynomials.len()).map(|i| sums[i / LANES][i % LANES] / self.samples).collect()
     }
 
-    /// The paper's figure of each polynomial; `None` for those of which `hopeless(i, lower bound)` says that they
-    /// need not be finished.
+    /// The paper's figure of each polynomial; `None` for those of which `hopeless(i, lower bound)`
+    /// says that they need not be finished.
     pub(crate) fn published(
         &self,
         polynomials: &[Coefficients],
@@ -146,7 +146,8 @@ impl Evaluator {
                         result[i] = Some(epsilon);
                         tick(1);
                     }
-                    // Two orders that differ by rounding alone would send it back and forth for ever.
+                    // Two orders that differ by rounding alone would send it back and forth for
+                    // ever.
                     Err(order) if order == before[i] && order != orders[i] => {
                         result[i] = Some(self.smallest(orders[i], total));
                         tick(1);
@@ -182,7 +183,8 @@ impl Evaluator {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// The epsilon if the middle order (or the first of all) is best; else the order to look around next.
+    /// The epsilon if the middle order (or the first of all) is best; else the order to look around
+    /// next.
     fn settle(&self, order: u32, moments: [f64; ORDERS]) -> Result<f64, u32> {
         let [below, at, above] =
             std::array::from_fn(|i| self.epsilon(order - 1 + i as u32, moments[i]));
@@ -195,8 +197,9 @@ impl Evaluator {
         }
     }
 
-    /// What the epsilon is at least, over all orders, given a part of the sums. Log-moments are convex in the
-    /// order and zero at zero, so beyond the three known orders they lie above the lines through them.
+    /// What the epsilon is at least, over all orders, given a part of the sums. Log-moments are
+    /// convex in the order and zero at zero, so beyond the three known orders they lie above the
+    /// lines through them.
     fn lower_bound(&self, order: u32, moments: [f64; ORDERS]) -> f64 {
         let known = self.smallest(order, moments);
         let above = moments[2] - moments[1];
@@ -208,7 +211,8 @@ impl Evaluator {
         known.min(above).min(below)
     }
 
-    /// A good central order for each polynomial, from a few of the histograms: light and heavy ones alike.
+    /// A good central order for each polynomial, from a few of the histograms: light and heavy ones
+    /// alike.
     fn guess_orders(&self, polynomials: &[Coefficients]) -> Vec<u32> {
         let step = (self.histograms.len() / 64).max(1);
         let few: Vec<Prepared> = self.histograms.iter().step_by(step).cloned().collect();
@@ -273,8 +277,8 @@ impl Evaluator {
             .collect()
     }
 
-    /// Adds up over the histograms, block by block of batches; the order of the sums does not depend
-    /// on the threads.
+    /// Adds up over the histograms, block by block of batches; the order of the sums does not
+    /// depend on the threads.
     fn sum<T: Copy + Send + Sync + AddAssign>(
         histograms: &[Prepared],
         batches: &[Batch],
@@ -307,7 +311,8 @@ impl Evaluator {
     }
 }
 
-/// Work that is compiled once for each kind of vector unit; the one that the machine has is picked when it runs.
+/// Work that is compiled once for each kind of vector unit; the one that the machine has is picked
+/// when it runs.
 struct LogMoments<'a> {
     prepared: &'a Prepared,
     most_rounds: usize,

@@ -39,14 +39,16 @@ impl Front {
         self.points
     }
 
-    /// Whether a point at least as accurate costs at most this: then nothing that costs it can be on the front.
+    /// Whether a point at least as accurate costs at most this: then nothing that costs it can be
+    /// on the front.
     pub fn beats(&self, epsilon: f64, ground_truth: f64) -> bool {
         // The cheapest point that is at least as accurate is the first of those.
         let first = self.points.partition_point(|point| point.ground_truth < ground_truth);
         self.points.get(first).is_some_and(|point| point.epsilon.get() <= epsilon)
     }
 
-    /// Adds a point, and drops those that it beats. A point that is beaten, or infinite, is not added.
+    /// Adds a point, and drops those that it beats. A point that is beaten, or infinite, is not
+    /// added.
     pub fn add(&mut self, point: Point) {
         if !point.epsilon.is_finite() || self.beats(point.epsilon.get(), point.ground_truth) {
             return;

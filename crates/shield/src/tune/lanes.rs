@@ -1,9 +1,10 @@
 //! Many polynomials at once over one histogram: the inner loop of a search.
 //!
-//! Polynomials differ only in how many rounds each degree has, so everything else is computed once for a histogram and
-//! shared: phi_p of every class, the failure probabilities u_p before and after each move, and tables of u_p^a and
-//! 1 + u_p + ... + u_p^(a-1) for every number of rounds a. What is left for each polynomial are a few multiplications, in
-//! lanes of [`LANES`] polynomials that a compiler turns into vector instructions.
+//! Polynomials differ only in how many rounds each degree has, so everything else is computed once
+//! for a histogram and shared: phi_p of every class, the failure probabilities u_p before and after
+//! each move, and tables of u_p^a and 1 + u_p + ... + u_p^(a-1) for every number of rounds a. What
+//! is left for each polynomial are a few multiplications, in lanes of [`LANES`] polynomials that a
+//! compiler turns into vector instructions.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +64,8 @@ struct Move {
 }
 
 impl Prepared {
-    /// Prepares a histogram. The mechanism's polynomial must have all degrees that will be asked for.
+    /// Prepares a histogram. The mechanism's polynomial must have all degrees that will be asked
+    /// for.
     pub(crate) fn new(
         mechanism: &Mechanism,
         histogram: &Histogram,
@@ -114,7 +116,8 @@ impl Prepared {
                 });
             }
         }
-        // The worst moves are mostly those between small classes: meeting them first lets others be skipped.
+        // The worst moves are mostly those between small classes: meeting them first lets others be
+        // skipped.
         let entries = |place: usize| groups[place].0 + offset;
         moves.sort_by(|a: &Move, b: &Move| {
             let smallness = |step: &Move| 1.0 / entries(step.from) + 1.0 / (entries(step.to) + 1.0);
@@ -304,10 +307,10 @@ impl Sums {
         }
     }
 
-    /// Whether the bystanders, of probability `p` before and `q` after the move together, could lift any lane
-    /// above `worst`. Each bystander's ratio lies between 1 and that of the survivals of all higher degrees (step 3 of the proof
-    /// of the data-independent bound), so with b as there they add at most
-    /// q + (l+1)(p - q) + q b(survival ratio).
+    /// Whether the bystanders, of probability `p` before and `q` after the move together, could
+    /// lift any lane above `worst`. Each bystander's ratio lies between 1 and that of the survivals
+    /// of all higher degrees (step 3 of the proof of the data-independent bound), so with b as
+    /// there they add at most q + (l+1)(p - q) + q b(survival ratio).
     #[inline(always)]
     fn may_exceed(
         &self,

@@ -1,14 +1,17 @@
 //! Which polynomial and which offset: the Pareto front of privacy and accuracy on given votes.
 //!
-//! [`space`](self) lists the polynomials, [`lanes`](self) computes many of them at once, [`front`] keeps what nothing beats.
-//! A small space is searched whole. A space too large for that is searched from a few starting points outwards: whatever
-//! lies near a point of the front is tried, until nothing near the front is new. That search may miss
-//! points; [`Outcome::exhaustive`] says which it was.
+//! [`space`](self) lists the polynomials, [`lanes`](self) computes many of them at once, [`front`]
+//! keeps what nothing beats. A small space is searched whole. A space too large for that is
+//! searched from a few starting points outwards: whatever lies near a point of the front is tried,
+//! until nothing near the front is new. That search may miss points; [`Outcome::exhaustive`] says
+//! which it was.
 //!
-//! What is pruned, and why that is safe: a polynomial is left unfinished once its accuracy is known and a *lower* bound of
-//! its epsilon is no better than a point of the front that is at least as accurate. For the paper's figure the lower bound is the sum over the
-//! histograms with the largest moments alone (no moment is negative); for the data-independent figure it is the cost of a
-//! pair of neighbours that was bad for other polynomials (the proven bound is never below what a real pair costs).
+//! What is pruned, and why that is safe: a polynomial is left unfinished once its accuracy is known
+//! and a *lower* bound of its epsilon is no better than a point of the front that is at least as
+//! accurate. For the paper's figure the lower bound is the sum over the histograms with the largest
+//! moments alone (no moment is negative); for the data-independent figure it is the cost of a pair
+//! of neighbours that was bad for other polynomials (the proven bound is never below what a real
+//! pair costs).
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -86,14 +89,16 @@ pub struct Outcome {
 
 /// Spaces up to this size are searched whole.
 const WHOLE: u128 = 20_000;
-/// Polynomials whose bound is proven before a search outwards, to learn which pairs are bad, and after it.
+/// Polynomials whose bound is proven before a search outwards, to learn which pairs are bad, and
+/// after it.
 const PROVEN_FIRST: usize = 12;
 const PROVEN_LAST: usize = 48;
 /// Polynomials that are weighed against the front at a time.
 const GENERATION: usize = 1024;
 
 impl Objective {
-    /// How many polynomials a search outwards looks at, for each offset: what takes a minute or two.
+    /// How many polynomials a search outwards looks at, for each offset: what takes a minute or
+    /// two.
     fn outwards(self) -> usize {
         match self {
             Self::Published => 5_000,
@@ -138,7 +143,8 @@ struct OffsetSearch<'a> {
     search: &'a Search,
     offset: Offset,
     evaluator: Evaluator,
-    /// The numbers of voters that occur, and the classes: all that the data-independent figure needs.
+    /// The numbers of voters that occur, and the classes: all that the data-independent figure
+    /// needs.
     voters: Vec<Voters>,
     classes: crate::parameters::Classes,
     /// Pairs of neighbours that were bad for other polynomials, for each number of voters.
@@ -164,7 +170,8 @@ impl<'a> OffsetSearch<'a> {
         Ok(Self { search, offset, evaluator, voters, classes, suspects, progress })
     }
 
-    /// Every polynomial of the space: the most accurate first, so that the front soon beats the rest.
+    /// Every polynomial of the space: the most accurate first, so that the front soon beats the
+    /// rest.
     fn whole(&self, outcome: &mut Outcome) -> Result<(), ParameterError> {
         let all = self.search.space.all();
         let accuracies = self.evaluator.ground_truth(&all);
@@ -189,14 +196,15 @@ impl<'a> OffsetSearch<'a> {
         let mut seen: HashSet<Coefficients> = HashSet::new();
         let mut expanded: HashSet<String> = HashSet::new();
         let mut next = space.starts();
-        // A proven bound of high degree takes seconds. So the search follows an estimate, the cost of pairs
-        // that are bad for others, and only what looks best by it is proven.
+        // A proven bound of high degree takes seconds. So the search follows an estimate, the cost
+        // of pairs that are bad for others, and only what looks best by it is proven.
         let mut estimated = Outcome::default();
         if self.search.objective == Objective::DataIndependent {
             self.weigh_some(next.clone(), PROVEN_FIRST, outcome)?;
         }
         while !next.is_empty() && seen.len() < most {
-            // Where there are more than can be tried, evenly spread ones, not the first in the alphabet.
+            // Where there are more than can be tried, evenly spread ones, not the first in the
+            // alphabet.
             let room = most - seen.len();
             next = next.iter().step_by(next.len().div_ceil(room)).cloned().collect();
             seen.extend(next.iter().cloned());
@@ -405,7 +413,8 @@ mod tests {
         front.to_vec()
     }
 
-    /// Two orders whose epsilons differ by rounding alone once sent this search back and forth for ever.
+    /// Two orders whose epsilons differ by rounding alone once sent this search back and forth for
+    /// ever.
     #[test]
     fn a_search_of_a_large_space_ends() {
         front_of_a_large_space(Objective::Published);

@@ -88,7 +88,8 @@ impl Space {
         near
     }
 
-    /// A few to start a search from: every degree alone, and ladders over the degrees, in several sizes.
+    /// A few to start a search from: every degree alone, and ladders over the degrees, in several
+    /// sizes.
     pub(crate) fn starts(self) -> Vec<Coefficients> {
         let degrees = self.max_degree as usize - 1;
         let free = self.max_terms.saturating_sub(1);

@@ -110,8 +110,8 @@ fn backward_four<L: Lanes>(
     }
 }
 
-/// Layers between blocks: first over everything, until a part fits into the nearest cache; then part by
-/// part, each finished by `tail`, which is told which part it is.
+/// Layers between blocks: first over everything, until a part fits into the nearest cache; then
+/// part by part, each finished by `tail`, which is told which part it is.
 #[inline(always)]
 pub(super) fn forward_blocks<L: Lanes>(
     a: Arithmetic<L>,
@@ -145,7 +145,8 @@ pub(super) fn forward_blocks<L: Lanes>(
     }
 }
 
-/// The inverse of [`forward_blocks`] but for the factor `blocks.len()`; `head` comes first on each part.
+/// The inverse of [`forward_blocks`] but for the factor `blocks.len()`; `head` comes first on each
+/// part.
 #[inline(always)]
 pub(super) fn backward_blocks<L: Lanes>(
     a: Arithmetic<L>,

@@ -1,4 +1,5 @@
-//! What the figures show besides the rows: the paper's fronts, and accuracy against cost for every mechanism.
+//! What the figures show besides the rows: the paper's fronts, and accuracy against cost for every
+//! mechanism.
 
 use serde::{Deserialize, Serialize};
 use shield::privacy::noisy_argmax::NoisyArgmax;
@@ -16,7 +17,8 @@ use crate::failure::Failure;
 /// Epsilon and a share.
 pub(super) type Place = (f64, f64);
 
-/// The front of all polynomials up to some number of rounds, by the paper's own figure, at offset 1.
+/// The front of all polynomials up to some number of rounds, by the paper's own figure, at offset
+/// 1.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PaperFront {
     pub(super) max_terms: u32,

@@ -1,4 +1,5 @@
-//! The figures, each as SVG and PNG: the paper's fronts, right labels against cost, students against cost.
+//! The figures, each as SVG and PNG: the paper's fronts, right labels against cost, students
+//! against cost.
 
 use std::io;
 
@@ -147,7 +148,8 @@ fn paint_fronts<B: DrawingBackend>(
     paper: &[(String, Place)],
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     area.fill(&WHITE)?;
-    // The paper chose one polynomial from each space, and shows no front for its first, smallest one.
+    // The paper chose one polynomial from each space, and shows no front for its first, smallest
+    // one.
     let panels = area.split_evenly((1, fronts.len()));
     for ((panel, front), place) in panels.iter().zip(fronts).zip(1..) {
         let chosen = PAPER.get(place).and_then(|text| paper.iter().find(|(name, _)| name == text));

@@ -1,7 +1,8 @@
-//! Where an experiment keeps what it has finished, so that a second run goes on where the first one ended.
+//! Where an experiment keeps what it has finished, so that a second run goes on where the first one
+//! ended.
 //!
-//! Every unit of work is one file, written whole or not at all. The settings that all units depend on stand
-//! beside them: a folder with other settings is refused, never mixed.
+//! Every unit of work is one file, written whole or not at all. The settings that all units depend
+//! on stand beside them: a folder with other settings is refused, never mixed.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -64,8 +65,9 @@ impl Folder {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Keeps a finished unit, and gives back what a later run will read: the last digit of a number may change on
-    /// its way through a file, and results must not depend on where a run was interrupted.
+    /// Keeps a finished unit, and gives back what a later run will read: the last digit of a number
+    /// may change on its way through a file, and results must not depend on where a run was
+    /// interrupted.
     pub(super) fn keep<T: Serialize + DeserializeOwned>(
         &self,
         unit: &str,

@@ -1,4 +1,5 @@
-//! `experiment`: the paper's experiment, from teachers to students, with every mechanism on the same votes.
+//! `experiment`: the paper's experiment, from teachers to students, with every mechanism on the
+//! same votes.
 //!
 //! | file | holds |
 //! |---|---|
@@ -87,7 +88,8 @@ struct CommonArgs {
     )]
     variants: Vec<VariantName>,
 
-    /// Only the rows whose names begin so: exact, paper, tuned, lnmax, gnmax, tuned-2 ... [default: all]
+    /// Only the rows whose names begin so: exact, paper, tuned, lnmax, gnmax, tuned-2 ... [default:
+    /// all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     rows: Vec<String>,
 
@@ -95,7 +97,8 @@ struct CommonArgs {
     #[arg(long, value_name = "FILE")]
     votes: Option<PathBuf>,
 
-    /// Decides teachers, splits, draws and first weights: the labels of an experiment can be repeated, so they are not private
+    /// Decides teachers, splits, draws and first weights: the labels of an experiment can be
+    /// repeated, so they are not private
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 

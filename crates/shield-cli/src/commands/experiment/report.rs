@@ -39,7 +39,8 @@ pub(super) struct ResultRow {
     offset: Option<Offset>,
     noise: Option<f64>,
     ground_truth: f64,
-    /// The expected share of right labels over all public images, and their number among those a student sees.
+    /// The expected share of right labels over all public images, and their number among those a
+    /// student sees.
     pub(super) right_labels: f64,
     right_of_seen: f64,
     pub(super) epsilon: Costs,

@@ -124,7 +124,8 @@ fn mechanism(polynomial: Polynomial, offset: Offset) -> Mechanism {
     Mechanism { polynomial, offset, sampling: Sampling::default() }
 }
 
-/// All rows: the exact argmax, the paper's polynomials, the tuned ones, and PATE's mechanisms at the same costs.
+/// All rows: the exact argmax, the paper's polynomials, the tuned ones, and PATE's mechanisms at
+/// the same costs.
 pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
     let mut rows = vec![Row {
         key: "exact".to_owned(),

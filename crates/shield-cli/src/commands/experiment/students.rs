@@ -32,7 +32,8 @@ pub(super) struct Labelled {
 /// How a labelling by the encrypted engine went.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Encrypted {
-    /// How many labels equal those of the operator in the clear with the same draws: all, or something is broken.
+    /// How many labels equal those of the operator in the clear with the same draws: all, or
+    /// something is broken.
     pub(super) as_in_the_clear: usize,
     pub(super) encrypt_seconds: f64,
     pub(super) aggregate_seconds: f64,

@@ -76,8 +76,8 @@ impl Study {
         })
     }
 
-    /// Everything that results depend on, by name. How many students, rows and threads there are is not among
-    /// it: what was finished with fewer stays true with more.
+    /// Everything that results depend on, by name. How many students, rows and threads there are is
+    /// not among it: what was finished with fewer stays true with more.
     pub(super) fn settings(&self, seed: u64, given: Option<&Votes>) -> Map<String, Value> {
         let Space { max_degree, max_terms } = self.tuning.space;
         let offsets: Vec<u32> = self.tuning.offsets.iter().map(|w| w.dummies()).collect();

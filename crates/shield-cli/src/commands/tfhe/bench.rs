@@ -1,5 +1,5 @@
-//! `bench --backend tfhe`: seconds a sample of every engine that answers one sample at once, and of the BFV engine
-//! beside them, in one run on the same votes and draws.
+//! `bench --backend tfhe`: seconds a sample of every engine that answers one sample at once, and of
+//! the BFV engine beside them, in one run on the same votes and draws.
 
 mod bootstrapped;
 
@@ -24,7 +24,8 @@ use crate::console::{self, duration};
 use crate::failure::Failure;
 use crate::inputs::on_threads;
 
-/// The paper's Table 3: polynomials, and seconds a sample of its own implementation where it states them.
+/// The paper's Table 3: polynomials, and seconds a sample of its own implementation where it states
+/// them.
 const PAPER: [(&str, Option<f64>); 4] = [
     ("2X^3+3X^2+X", Some(4.95)),
     ("2X^4+6X^3+3X^2+X", Some(14.29)),
@@ -140,7 +141,8 @@ impl Setting<'_> {
     }
 }
 
-/// The ballots of the teachers who are drawn. The others' are never opened, so they need not be made.
+/// The ballots of the teachers who are drawn. The others' are never opened, so they need not be
+/// made.
 struct DrawnBallots<B>(BTreeMap<u32, B>);
 
 impl<B: Ballot> BallotBox<B> for DrawnBallots<B> {

@@ -13,7 +13,8 @@ use crate::commands::upload::Upload;
 use crate::console;
 use crate::failure::Failure;
 
-/// The circuit with fewer bootstrappings: up to ten or so classes a digit the folded one, else the plain one.
+/// The circuit with fewer bootstrappings: up to ten or so classes a digit the folded one, else the
+/// plain one.
 fn backend(election: &Election) -> Result<BootstrappedBackend, Failure> {
     let folded = BootstrappedBackend::new(election.clone(), Circuit::Folded);
     let plain = BootstrappedBackend::new(election.clone(), Circuit::Plain);
@@ -42,7 +43,8 @@ pub(in crate::commands) fn noisy_argmax(
     label_with(&backend, run)
 }
 
-/// What both plans state for machines, with the keys of the other engines' plans where they mean something.
+/// What both plans state for machines, with the keys of the other engines' plans where they mean
+/// something.
 #[derive(Serialize)]
 struct Work {
     backend: &'static str,

@@ -1,5 +1,5 @@
-//! Text that is safe to send as HTML. There are two ways to make it: text of ours that is in the program, and
-//! templates, which escape all that is put into them.
+//! Text that is safe to send as HTML. There are two ways to make it: text of ours that is in the
+//! program, and templates, which escape all that is put into them.
 
 use std::fmt::{Display, Write as _};
 

@@ -104,8 +104,8 @@ fn measured_noise_stays_below_the_bound() {
             check("product", deviation(&errors), bits(stages.product), 1.0);
         }
 
-        // What is released, before flooding: all coefficients but those of the label hold noise alone, and so do those
-        // once the label is taken off.
+        // What is released, before flooding: all coefficients but those of the label hold noise
+        // alone, and so do those once the label is taken off.
         let mut errors = Vec::new();
         for number in 0..6 {
             let seed = Seed::from_number(number);
@@ -122,8 +122,8 @@ fn measured_noise_stays_below_the_bound() {
     }
 }
 
-/// What the proof of the flooding stands on: rounding favours no side on the words that really enter products. They are
-/// multiples of powers of two, so words half way are not rare.
+/// What the proof of the flooding stands on: rounding favours no side on the words that really
+/// enter products. They are multiples of powers of two, so words half way are not rare.
 #[test]
 fn words_half_way_go_up_as_often_as_down() {
     let fixture = Fixture::new(shape(40, 10, 1, "X^2+X"), Upload::Plain);
@@ -155,7 +155,8 @@ fn words_half_way_go_up_as_often_as_down() {
 
 #[test]
 fn a_class_is_as_noisy_as_the_bound_says_where_it_is_read() {
-    // Of compact ballots the bound takes all noise for as old as the packed vote's, so it is looser.
+    // Of compact ballots the bound takes all noise for as old as the packed vote's, so it is
+    // looser.
     for (upload, slack) in [(Upload::Plain, 1.0), (Upload::Compact, 2.5)] {
         let fixture = Fixture::new(shape(60, 10, 1, "X^2+X"), upload);
         let Fixture { backend, keys, ballots, .. } = &fixture;
@@ -219,7 +220,8 @@ fn the_transform_is_as_exact_as_the_bound_says() {
 
 #[test]
 fn flooding_is_as_wide_as_the_theorem_takes_it() {
-    // The phases of many releases of one label: as wide as the flooding says, and never out of the label's half.
+    // The phases of many releases of one label: as wide as the flooding says, and never out of the
+    // label's half.
     let fixture = Fixture::new(shape(9, 10, 1, "X^2+X"), Upload::Plain);
     let Fixture { backend, keys, ballots, case } = &fixture;
     let mut spread = Vec::new();

@@ -1,8 +1,9 @@
 //! Branch and bound: the largest value of an objective over all pairs of neighbours.
 //!
-//! Cells wait in a heap, the one with the largest bound first. It is split along the axis that helps most,
-//! until the largest bound left is within the tolerance of the worst pair met. Whenever it stops, the largest
-//! bound left (or the worst pair met) is proven, however far the tolerance was.
+//! Cells wait in a heap, the one with the largest bound first. It is split along the axis that
+//! helps most, until the largest bound left is within the tolerance of the worst pair met. Whenever
+//! it stops, the largest bound left (or the worst pair met) is proven, however far the tolerance
+//! was.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -24,8 +25,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// A pair whose bystanders share what is left as evenly as whole numbers allow, but for the first,
-    /// which has `first` entries where that is given. `None` where entries do not suffice.
+    /// A pair whose bystanders share what is left as evenly as whole numbers allow, but for the
+    /// first, which has `first` entries where that is given. `None` where entries do not suffice.
     pub(crate) fn new(
         rounds: &Rounds,
         loser: f64,
@@ -143,7 +144,8 @@ struct Search<'a> {
     lower: f64,
 }
 
-/// The largest value of the objective over all pairs of neighbours. `hints` are pairs worth trying first.
+/// The largest value of the objective over all pairs of neighbours. `hints` are pairs worth trying
+/// first.
 pub(crate) fn maximise(
     rounds: &Rounds,
     objective: Objective,
@@ -214,7 +216,8 @@ impl Search<'_> {
         }
     }
 
-    /// Where only a few pairs are left, meets them all instead of bounding them: the bound is then exact.
+    /// Where only a few pairs are left, meets them all instead of bounding them: the bound is then
+    /// exact.
     fn enumerate(&mut self, cell: &Cell) -> bool {
         const FEW: usize = 24;
         if !(cell.loser.is_point() && cell.gainer.is_point()) {

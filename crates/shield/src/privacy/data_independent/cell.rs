@@ -1,9 +1,10 @@
 //! Cells: boxes of pairs of neighbouring histograms.
 //!
-//! A cell holds every pair whose first class (which loses the vote) has entries in one range, whose second
-//! (which gains it) has entries in another, and whose bystanders have a concentration in a third. The
-//! concentration is sum c^2 / sum c over the bystanders: the size of the class of a bystander's entry drawn at
-//! random. It is smallest where they are all equal, and largest where one has everything.
+//! A cell holds every pair whose first class (which loses the vote) has entries in one range, whose
+//! second (which gains it) has entries in another, and whose bystanders have a concentration in a
+//! third. The concentration is sum c^2 / sum c over the bystanders: the size of the class of a
+//! bystander's entry drawn at random. It is smallest where they are all equal, and largest where
+//! one has everything.
 
 use crate::privacy::rounds::Rounds;
 
@@ -121,14 +122,14 @@ impl Cell {
         )
     }
 
-    /// The same cell without what cannot be: entries that do not add up, concentrations out of reach.
-    /// `None` if nothing is left.
+    /// The same cell without what cannot be: entries that do not add up, concentrations out of
+    /// reach. `None` if nothing is left.
     pub(crate) fn tightened(mut self, rounds: &Rounds) -> Option<Self> {
         let bystanders = Self::bystanders(rounds);
         let least = f64::from(rounds.offset);
         let most_others = if bystanders == 0.0 { 0.0 } else { rounds.size };
-        // Each pass carries a change of one range over to the other; what a third would find is dropped
-        // later, when the cell is split.
+        // Each pass carries a change of one range over to the other; what a third would find is
+        // dropped later, when the cell is split.
         for _ in 0..2 {
             let pair_most = rounds.size - bystanders * least;
             let pair_least = rounds.size - most_others;

@@ -63,7 +63,8 @@ pub(crate) struct Envelope<'a> {
     degrees: Vec<Degree>,
 }
 
-/// Rounding errors in a bound are sums of positive terms, each right to about 1e-11; this covers them.
+/// Rounding errors in a bound are sums of positive terms, each right to about 1e-11; this covers
+/// them.
 const ROUND_UP: f64 = 1.0 + 1e-8;
 
 impl<'a> Envelope<'a> {
@@ -151,8 +152,8 @@ impl<'a> Envelope<'a> {
             let (v_low, v_high) = (geometric(term.rounds, v.low), geometric(term.rounds, v.high));
             let log = |low: f64, high: f64| Range::new(low.ln(), high.ln());
             let (gain_u, gain_v) = (log(u_low.sum, u_high.sum), log(v_low.sum, v_high.sum));
-            // ln G(u) - ln G(u + delta), from the ends and from the slope: the ends are exact where u is
-            // known, the slope where delta is small.
+            // ln G(u) - ln G(u + delta), from the ends and from the slope: the ends are exact where
+            // u is known, the slope where delta is small.
             let gain = Range::new(
                 (gain_u.low - gain_v.high).max(-delta.high * v_high.slope / u_low.sum),
                 (gain_u.high - gain_v.low).min(-delta.low * u_low.slope / v_high.sum).min(0.0),
@@ -178,15 +179,15 @@ impl<'a> Envelope<'a> {
         survival
     }
 
-    /// For one degree of at least 2: the range of u_p before the move, the range of what the move adds
-    /// to it, and ln of the bystanders' sum of phi_p, at most.
+    /// For one degree of at least 2: the range of u_p before the move, the range of what the move
+    /// adds to it, and ln of the bystanders' sum of phi_p, at most.
     fn unlucky(&self, cell: &Cell, bystander: Range, degree: u32) -> (Range, Range, f64) {
         let rounds = self.rounds;
         let share = |entries: f64| entries / rounds.size;
         let phi = |entries: f64| rounds.log_unanimous(degree, entries).exp();
         let others = cell.others(rounds);
-        // Mean of phi_p(c)/(c/M) over the bystanders' entries: at least its value at the mean (it is
-        // convex), at most the chord over the bystanders' range. `miss` is one minus that.
+        // Mean of phi_p(c)/(c/M) over the bystanders' entries: at least its value at the mean (it
+        // is convex), at most the chord over the bystanders' range. `miss` is one minus that.
         let (mut hit_low, mut hit_high, mut miss) = (0.0, 0.0, Range::new(0.0, 0.0));
         let mut log_bystanders = f64::NEG_INFINITY;
         if others.high > 0.0 {
@@ -226,8 +227,9 @@ impl<'a> Envelope<'a> {
         (Range::new(low, high), Range::new(delta_low, delta_high), log_bystanders)
     }
 
-    /// The class that loses the vote: ln(P/P') is the mean of ln-ratios that grow with the degree, so it
-    /// is largest where the weights lean towards high degrees: at the largest entries, the smallest u.
+    /// The class that loses the vote: ln(P/P') is the mean of ln-ratios that grow with the degree,
+    /// so it is largest where the weights lean towards high degrees: at the largest entries, the
+    /// smallest u.
     fn loser(&mut self, cell: &Cell) -> Class {
         let rounds = self.rounds;
         let (most, fewest) = (cell.loser.high, cell.loser.low);
@@ -259,8 +261,8 @@ impl<'a> Envelope<'a> {
         Class { before: before.log(), after: after.log(), log_ratio }
     }
 
-    /// The class that gains it: ln(P'/P) is a mean of ratios that need not be monotone in the degree, so
-    /// the best of three bounds is taken.
+    /// The class that gains it: ln(P'/P) is a mean of ratios that need not be monotone in the
+    /// degree, so the best of three bounds is taken.
     fn gainer(&mut self, cell: &Cell) -> Class {
         let rounds = self.rounds;
         let (fewest, most) = (cell.gainer.low, cell.gainer.high);
@@ -298,8 +300,8 @@ impl<'a> Envelope<'a> {
         Class { before: before.log(), after: after.log(), log_ratio }
     }
 
-    /// The bystanders together: none has a larger ratio than the smallest of them, and together they have no
-    /// more than what the loser (or the gainer) leaves.
+    /// The bystanders together: none has a larger ratio than the smallest of them, and together
+    /// they have no more than what the loser (or the gainer) leaves.
     fn bystanders(&mut self, cell: &Cell, bystander: Range) -> Class {
         let rounds = self.rounds;
         let (mut before, mut after) = (LogSum::default(), LogSum::default());
@@ -341,8 +343,8 @@ impl<'a> Envelope<'a> {
 /// The weight of a degree that takes no part in a mean.
 const NOTHING: Range = Range { low: f64::NEG_INFINITY, high: f64::NEG_INFINITY };
 
-/// ln of a mean ratio plus what comes on top of it: outputs that need the last entry, over the least
-/// that the denominator can be. 0 where there is neither.
+/// ln of a mean ratio plus what comes on top of it: outputs that need the last entry, over the
+/// least that the denominator can be. 0 where there is neither.
 fn log_mean_and(log_mean: f64, extra: LogSum, least: LogSum) -> f64 {
     let mut total = LogSum::default();
     if !log_mean.is_nan() {
@@ -372,7 +374,8 @@ fn log_mean<'a>(
         }
     }
     let mean = numerator.log() - denominator.log();
-    // No weight at all: nothing is known of the mean but that it is no larger than the largest value.
+    // No weight at all: nothing is known of the mean but that it is no larger than the largest
+    // value.
     if mean.is_nan() { envelope } else { mean }
 }
 

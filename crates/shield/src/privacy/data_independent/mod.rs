@@ -1,72 +1,88 @@
 //! The data-independent figure: the worst case over **all** histograms of n votes, proven.
 //!
-//! In a deployment nobody sees the votes in clear, so this is the figure that can be computed beforehand and
-//! published. For each order l it needs the largest E[(P/Q)^l] over all pairs of neighbours, and for tight
-//! composition the largest hockey stick for each epsilon. There are far too many histograms to try them all, so the
-//! maximum is enclosed by branch and bound: [`branch`](self) cuts the set of pairs into cells, an upper bound
-//! holds for every pair in a cell, and cells are cut until the largest bound is within a percent or
-//! less of a pair that was found. What follows is the proof that the bound is one.
+//! In a deployment nobody sees the votes in clear, so this is the figure that can be computed
+//! beforehand and published. For each order l it needs the largest E[(P/Q)^l] over all pairs of
+//! neighbours, and for tight composition the largest hockey stick for each epsilon. There are far
+//! too many histograms to try them all, so the maximum is enclosed by branch and bound:
+//! [`branch`](self) cuts the set of pairs into cells, an upper bound holds for every pair in a
+//! cell, and cells are cut until the largest bound is within a percent or less of a pair that was
+//! found. What follows is the proof that the bound is one.
 //!
 //! # Notation
 //!
-//! Class k has c_k of the urn's M entries (votes and w dummies), phi_p(c) is the chance that a round of degree p
-//! is unanimous about a class with c entries, u_p = 1 - sum_k phi_p(c_k) the chance that it fails. Both
-//! sampling rules have: phi_p is convex and does not fall in c, and phi_q(c)/phi_p(c) does not fall in c for q > p
-//! ("higher degrees like larger classes"). With a_p rounds of degree p and G_a(u) = 1 + u + ... + u^(a-1),
+//! Class k has c_k of the urn's M entries (votes and w dummies), phi_p(c) is the chance that a
+//! round of degree p is unanimous about a class with c entries, u_p = 1 - sum_k phi_p(c_k) the
+//! chance that it fails. Both sampling rules have: phi_p is convex and does not fall in c, and
+//! phi_q(c)/phi_p(c) does not fall in c for q > p ("higher degrees like larger classes"). With a_p
+//! rounds of degree p and G_a(u) = 1 + u + ... + u^(a-1),
 //!
 //! ```text
 //! P_k = sum over degrees p of phi_p(c_k) B_p,    B_p = G_{a_p}(u_p) * product over q > p of u_q^{a_q}.
 //! ```
 //!
-//! "No label" is one more output of degree 0, with phi_0 = 1. Primes are the values after the vote moved.
+//! "No label" is one more output of degree 0, with phi_0 = 1. Primes are the values after the vote
+//! moved.
 //!
 //! # The proof
 //!
-//! 1. **Orientation.** Neighbours differ by one vote that moves from one class (the *loser*) to another (the
-//!    *gainer*). Read in the other direction the two swap roles. So it suffices to look at moves with
-//!    c_loser - 1 >= c_gainer, and at both directions of the ratio for each.
-//! 2. **One sign.** phi_p is convex, so such a move does not raise sum phi_p: u'_p = u_p + d_p, where d_p is
-//!    the step of phi_p that the loser gives up minus the one that the gainer gets, and d_p >= 0 for *all* degrees at once. Every
-//!    B_p grows with every u, so B_p <= B'_p. Gainer, bystanders and "no label" become more likely, hence the loser less.
-//!    A hockey stick with epsilon >= 0 thus has a single term in one direction: the loser's.
-//! 3. **Order of degrees.** For neighbouring degrees p < q of the polynomial, B_p/B_q = G_{a_p}(u_p) / (u_q^-1 + ... + u_q^-a_q)
-//!    grows with both u. So rho_p = B_p/B'_p does not fall with p, and is at most 1: lower degrees
-//!    feel the move more.
-//! 4. **Terms that cannot cancel.** E[(P/Q)^l] - 1 = sum of Q b(P/Q) with b as in [`moments`](crate::privacy::moments): each term
-//!    grows with its mass and with |ln(P/Q)|. The same holds for (P - tQ)_+. An upper bound of every mass and every log-ratio
-//!    therefore gives an upper bound of the sum. (Where P >= Q the term is also P b(r)/r, with b(r)/r growing: the smaller of the two counts.)
-//! 5. **Ratios are means.** P_k/P'_k of the loser is the mean over degrees of phi_p(c)/phi_p(c-1) * rho_p, weighted with
-//!    phi_p(c-1) B'_p. Those values grow with p (step 3), so the mean is largest for the weights that lean most to high
-//!    degrees: largest c, smallest u (again step 3). A bystander's P'_k/P_k is the mean of 1/rho_p, which falls with p, so it is largest for the
-//!    smallest bystander and the largest u. The gainer's P'_k/P_k is the mean of phi_p(c+1)/phi_p(c)/rho_p, which need not be
-//!    monotone: its values are replaced by their least monotone majorant, rising or falling, or the weights
-//!    are maximised one by one within their ranges; the smallest of the three bounds counts. Without replacement, a class may
-//!    need its last entry to be unanimous at all; such degrees are added on top, over the least that the denominator can be.
-//! 6. **Bystanders without their histogram.** Only the sums of phi_p over the bystanders enter u_p, and those are C/M times the mean
-//!    of g_p(c) = phi_p(c)/(c/M) over the bystanders' C entries. The mean of c itself is the *concentration* kappa = sum c^2 / sum c, the third
-//!    coordinate of a [cell](self). g_p is convex, so by Jensen its mean is at least g_p(kappa), and at most the chord of g_p
-//!    over the range of bystanders at kappa; that range follows from kappa too: squared deviations add up to C (kappa - C/b).
-//!    Both bounds meet where all bystanders are equal, and where one has everything: there the worst pairs are.
-//!    All of this holds for real counts, so for whole ones.
-//! 7. **Bystanders' part.** Either all of them get the ratio of the smallest (step 5), or the output is refined: it also says
-//!    which degree a bystander won with. The output is a function of the refined one, so neither moments nor hockey sticks are
-//!    larger for it (data processing), and the refined ratio is rho_p. The smaller of the two counts.
-//! 8. **Cells.** Over a cell, c_loser, c_gainer and kappa have ranges. Everything above is monotone in each, or bounded by a chord, or by
-//!    a slope times d_p; the ends of the ranges give the bounds. At a single pair with equal bystanders
-//!    the bound is the value itself, so cutting cells closes the gap.
-//! 9. **Small cells.** Where loser and gainer are fixed and few histograms of bystanders are left, they are all tried.
-//! 10. **Rounding.** u_p, d_p and log-ratios are computed without subtracting nearly equal numbers, so what is
-//!     left are relative errors of about 1e-11; every bound is raised by 1e-8 of itself. The epsilon is rounded up again.
+//! 1. **Orientation.** Neighbours differ by one vote that moves from one class (the *loser*) to
+//!    another (the *gainer*). Read in the other direction the two swap roles. So it suffices to
+//!    look at moves with c_loser - 1 >= c_gainer, and at both directions of the ratio for each.
+//! 2. **One sign.** phi_p is convex, so such a move does not raise sum phi_p: u'_p = u_p + d_p,
+//!    where d_p is the step of phi_p that the loser gives up minus the one that the gainer gets,
+//!    and d_p >= 0 for *all* degrees at once. Every B_p grows with every u, so B_p <= B'_p. Gainer,
+//!    bystanders and "no label" become more likely, hence the loser less. A hockey stick with
+//!    epsilon >= 0 thus has a single term in one direction: the loser's.
+//! 3. **Order of degrees.** For neighbouring degrees p < q of the polynomial, B_p/B_q =
+//!    G_{a_p}(u_p) / (u_q^-1 + ... + u_q^-a_q) grows with both u. So rho_p = B_p/B'_p does not fall
+//!    with p, and is at most 1: lower degrees feel the move more.
+//! 4. **Terms that cannot cancel.** E[(P/Q)^l] - 1 = sum of Q b(P/Q) with b as in
+//!    [`moments`](crate::privacy::moments): each term grows with its mass and with |ln(P/Q)|. The
+//!    same holds for (P - tQ)_+. An upper bound of every mass and every log-ratio therefore gives
+//!    an upper bound of the sum. (Where P >= Q the term is also P b(r)/r, with b(r)/r growing: the
+//!    smaller of the two counts.)
+//! 5. **Ratios are means.** P_k/P'_k of the loser is the mean over degrees of phi_p(c)/phi_p(c-1) *
+//!    rho_p, weighted with phi_p(c-1) B'_p. Those values grow with p (step 3), so the mean is
+//!    largest for the weights that lean most to high degrees: largest c, smallest u (again step 3).
+//!    A bystander's P'_k/P_k is the mean of 1/rho_p, which falls with p, so it is largest for the
+//!    smallest bystander and the largest u. The gainer's P'_k/P_k is the mean of
+//!    phi_p(c+1)/phi_p(c)/rho_p, which need not be monotone: its values are replaced by their least
+//!    monotone majorant, rising or falling, or the weights are maximised one by one within their
+//!    ranges; the smallest of the three bounds counts. Without replacement, a class may need its
+//!    last entry to be unanimous at all; such degrees are added on top, over the least that the
+//!    denominator can be.
+//! 6. **Bystanders without their histogram.** Only the sums of phi_p over the bystanders enter u_p,
+//!    and those are C/M times the mean of g_p(c) = phi_p(c)/(c/M) over the bystanders' C entries.
+//!    The mean of c itself is the *concentration* kappa = sum c^2 / sum c, the third coordinate of
+//!    a [cell](self). g_p is convex, so by Jensen its mean is at least g_p(kappa), and at most the
+//!    chord of g_p over the range of bystanders at kappa; that range follows from kappa too:
+//!    squared deviations add up to C (kappa - C/b). Both bounds meet where all bystanders are
+//!    equal, and where one has everything: there the worst pairs are. All of this holds for real
+//!    counts, so for whole ones.
+//! 7. **Bystanders' part.** Either all of them get the ratio of the smallest (step 5), or the
+//!    output is refined: it also says which degree a bystander won with. The output is a function
+//!    of the refined one, so neither moments nor hockey sticks are larger for it (data processing),
+//!    and the refined ratio is rho_p. The smaller of the two counts.
+//! 8. **Cells.** Over a cell, c_loser, c_gainer and kappa have ranges. Everything above is monotone
+//!    in each, or bounded by a chord, or by a slope times d_p; the ends of the ranges give the
+//!    bounds. At a single pair with equal bystanders the bound is the value itself, so cutting
+//!    cells closes the gap.
+//! 9. **Small cells.** Where loser and gainer are fixed and few histograms of bystanders are left,
+//!    they are all tried.
+//! 10. **Rounding.** u_p, d_p and log-ratios are computed without subtracting nearly equal numbers,
+//!     so what is left are relative errors of about 1e-11; every bound is raised by 1e-8 of itself.
+//!     The epsilon is rounded up again.
 //!
-//! Each order l proves its own epsilon, so the order may be picked by any means. For hockey sticks, bounds at some epsilons are
-//! enough: see `hockey_stick`.
+//! Each order l proves its own epsilon, so the order may be picked by any means. For hockey sticks,
+//! bounds at some epsilons are enough: see `hockey_stick`.
 //!
 //! # Infinite, and zero
 //!
-//! With replacement the cost is infinite exactly if w = 0: a class with a single vote can win, and loses every chance with
-//! it. Without replacement a class needs at least as many entries as the lowest degree, d, so moments are infinite
-//! exactly if w < d <= w + n; the mass of that infinite loss may still fit into delta, and then the tight composition is finite.
-//! If d > w + n nothing can ever win: the output is always "no label", and costs nothing.
+//! With replacement the cost is infinite exactly if w = 0: a class with a single vote can win, and
+//! loses every chance with it. Without replacement a class needs at least as many entries as the
+//! lowest degree, d, so moments are infinite exactly if w < d <= w + n; the mass of that infinite
+//! loss may still fit into delta, and then the tight composition is finite. If d > w + n nothing
+//! can ever win: the output is always "no label", and costs nothing.
 
 pub(crate) mod branch;
 mod cell;
@@ -94,7 +110,8 @@ use crate::parameters::{Classes, Epsilon, Voters};
 
 /// The worst case over all histograms, for one mechanism, number of classes and number of voters.
 ///
-/// Remembers what it has proven, so asking for several budgets costs little more than asking for one.
+/// Remembers what it has proven, so asking for several budgets costs little more than asking for
+/// one.
 #[derive(Clone, Debug)]
 pub struct DataIndependent {
     rounds: Rounds,
@@ -195,8 +212,8 @@ impl DataIndependent {
         if self.regime != Regime::Ordinary || best.epsilon.is_infinite() {
             return best;
         }
-        // The order is off the grid by up to a percent: state the epsilon of the one that was proven,
-        // and prove that one more closely.
+        // The order is off the grid by up to a percent: state the epsilon of the one that was
+        // proven, and prove that one more closely.
         let fine = Tolerance { relative: 0.002, absolute: 0.0, splits: 30_000 };
         let key = (best.order.ln() / ORDER_GRID.ln()).round() as i32;
         let order = ORDER_GRID.powi(key);
@@ -206,8 +223,9 @@ impl DataIndependent {
 
     /// The proven epsilon by tight composition of a dominating pair.
     ///
-    /// The one pair that dominates all others takes the worst of each: where different histograms are worst
-    /// at different epsilons it may cost more than moments do. Both are proven, so the smaller counts.
+    /// The one pair that dominates all others takes the worst of each: where different histograms
+    /// are worst at different epsilons it may cost more than moments do. Both are proven, so the
+    /// smaller counts.
     pub fn exact(&mut self, usage: Usage) -> Epsilon {
         if self.regime == Regime::Free {
             return Epsilon::ZERO;
@@ -219,8 +237,8 @@ impl DataIndependent {
         if composed < by_moments { composed } else { by_moments }
     }
 
-    /// A loss distribution that dominates every pair of neighbours; `None` if its infinite part alone
-    /// exceeds delta.
+    /// A loss distribution that dominates every pair of neighbours; `None` if its infinite part
+    /// alone exceeds delta.
     fn dominating(&mut self, usage: Usage) -> Option<LossDistribution> {
         let delta = usage.delta.get() / usage.queries.count() as f64;
         let negligible = 1e-3 * delta;

@@ -1,5 +1,5 @@
-//! The bound against everything it must lie above: all histograms where they can be tried, many random
-//! ones where they cannot.
+//! The bound against everything it must lie above: all histograms where they can be tried, many
+//! random ones where they cannot.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -125,7 +125,8 @@ fn random_votes(rng: &mut StdRng, votes: u32, classes: usize) -> Vec<u32> {
     counts
 }
 
-/// Every cell that holds a pair bounds it, however the cells were cut: the heart of the proof, on random pairs.
+/// Every cell that holds a pair bounds it, however the cells were cut: the heart of the proof, on
+/// random pairs.
 #[test]
 fn no_cell_is_below_a_pair_in_it() {
     let mut rng = StdRng::seed_from_u64(7);
@@ -204,7 +205,8 @@ fn close_to_the_worst_histogram_of_250_votes() {
         let found = figure.worst_found(usage);
         let ratio = proven / found.epsilon.get();
         assert!((1.0..1.02).contains(&ratio), "offset {offset}: {proven} against {found:?}");
-        // A search that knows nothing of cells: random histograms, single votes moved while it pays.
+        // A search that knows nothing of cells: random histograms, single votes moved while it
+        // pays.
         let mut rng = StdRng::seed_from_u64(offset.into());
         let mut worst: f64 = 0.0;
         for _ in 0..12 {

@@ -16,8 +16,8 @@ pub(crate) fn epsilon(rounds: &Rounds, pair: &Pair, queries: Queries, delta: Del
         .epsilon
 }
 
-/// Climbs from the best of some pairs: one entry after another moves by ever smaller steps, as long as the
-/// cost grows. Bystanders share evenly, or one of them has more than its share.
+/// Climbs from the best of some pairs: one entry after another moves by ever smaller steps, as long
+/// as the cost grows. Bystanders share evenly, or one of them has more than its share.
 pub(crate) fn climb(
     rounds: &Rounds,
     starts: &[Pair],
