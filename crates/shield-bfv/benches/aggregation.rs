@@ -4,7 +4,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use shield::backend::{Backend, MemoryBallotBox};
-use shield::{Classes, Election, Mechanism, Seed, synthetic};
+use shield::{Classes, Election, Seed, Setting, synthetic};
 use shield_bfv::{BfvBackend, ReleaseMode};
 
 fn aggregation(criterion: &mut Criterion) {
@@ -12,7 +12,7 @@ fn aggregation(criterion: &mut Criterion) {
         let classes = Classes::new(10).expect("classes");
         let (votes, _) = synthetic::votes(250, classes, samples, 1).expect("votes");
         let election =
-            Election::new(250, classes, samples, Mechanism::default()).expect("an election");
+            Election::new(250, classes, samples, Setting::default()).expect("an election");
         let backend = BfvBackend::new(election, ReleaseMode::Reveal).expect("a plan");
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let keys = backend.generate_keys(&mut rng).expect("keys");

@@ -72,7 +72,7 @@ impl Aggregation<'_> {
     }
 
     /// A seed for masks and flooding that follows from the seed and from everything that is
-    /// released under them: setting, release, keys, and the tallies, in which every drawn ballot
+    /// released under them: binding, release, keys, and the tallies, in which every drawn ballot
     /// is. Should one seed ever meet two sets of ballots, against all rules, the two releases at
     /// least do not share their masks.
     pub(crate) fn bound_to(&self, tallies: &[Ciphertext]) -> Seed {
@@ -118,7 +118,7 @@ impl Aggregation<'_> {
         let mut ballots = Vec::new();
         let mut plaintexts = vec![vec![0; layout.degree()]; layout.ciphertexts()];
         for (place, (urn, sample)) in urns.iter().zip(self.samples.clone()).enumerate() {
-            let draws = Draws::seeded(self.election.mechanism(), urn, self.seed, sample as u64);
+            let draws = Draws::seeded(self.election.setting(), urn, self.seed, sample as u64);
             for (round, (degree, drawn)) in draws.rounds().enumerate() {
                 let cell = layout.cell((round + shifts[place]) % layout.rounds());
                 let slots = &mut plaintexts[cell.ciphertext];

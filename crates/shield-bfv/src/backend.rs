@@ -23,7 +23,7 @@ pub struct BfvBackend {
     plan: Plan,
     context: Context,
     places: Places,
-    setting: [u8; 32],
+    binding: [u8; 32],
     pub(crate) safeguards: Safeguards,
 }
 
@@ -32,13 +32,13 @@ impl BfvBackend {
     pub fn new(election: Election, release: ReleaseMode) -> Result<Self, BfvError> {
         let plan = Plan::new(&election, release)?;
         let ring = plan.ring();
-        let setting = setting(&election, &plan);
+        let binding = binding(&election, &plan);
         Ok(Self {
             context: Context::new(ring.degree, ring.prime_bits, ring.limbs),
             places: Places::new(plan.layout()),
             election,
             plan,
-            setting,
+            binding,
             safeguards: Safeguards::Whole,
         })
     }
@@ -49,8 +49,8 @@ impl BfvBackend {
     }
 
     /// A digest of the election and the plan: every key, ballot and release carries it.
-    pub fn setting(&self) -> &[u8; 32] {
-        &self.setting
+    pub fn binding(&self) -> &[u8; 32] {
+        &self.binding
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -93,7 +93,7 @@ impl BfvBackend {
     }
 }
 
-fn setting(election: &Election, plan: &Plan) -> [u8; 32] {
+fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("shield 2026 bfv setting v1");
     hasher.update(&election.fingerprint());
     hasher.update(&[keys::mode_byte(plan.release())]);

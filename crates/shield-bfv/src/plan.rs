@@ -107,7 +107,7 @@ const MAX_REVEAL_ROUNDS: usize = PLAINTEXT as usize - 2;
 impl Plan {
     /// The plan for an election.
     pub fn new(election: &Election, release: ReleaseMode) -> Result<Self, PlanError> {
-        let polynomial = &election.mechanism().polynomial;
+        let polynomial = &election.setting().polynomial;
         let classes = election.classes().count();
         if classes > MAX_CLASSES {
             return Err(PlanError::Classes { classes, largest: MAX_CLASSES });
@@ -151,7 +151,7 @@ impl Plan {
         let layout = Layout::new(ring.degree, election.classes().count(), samples, rounds)?;
         let events = noise::events(layout.ciphertexts(), layout.groups());
         let ring = Ring { events, ..ring };
-        let degree = election.mechanism().polynomial.degree() as usize;
+        let degree = election.setting().polynomial.degree() as usize;
         let drawn = layout.positions().saturating_mul(degree);
         let ballots = drawn.min(election.teachers() as usize);
         let tally = ring.tally(ballots, layout.positions());

@@ -95,7 +95,7 @@ pub fn run<R: RngCore + CryptoRng>(
     seed: &Seed,
     rng: &mut R,
 ) -> Result<PublishedRun, PublishedError> {
-    let polynomial = &election.mechanism().polynomial;
+    let polynomial = &election.setting().polynomial;
     if polynomial.can_fail() {
         return Err(PublishedError::CanFail);
     }
@@ -121,8 +121,8 @@ pub fn run<R: RngCore + CryptoRng>(
             .map(|sample| {
                 let voters = (0_u32..).zip(votes.sample(sample)).filter(|(_, vote)| vote.is_some());
                 let voters = voters.map(|(teacher, _)| teacher).collect();
-                let urn = Urn::of(voters, election.classes(), election.mechanism().offset);
-                Draws::seeded(election.mechanism(), &urn, seed, sample as u64)
+                let urn = Urn::of(voters, election.classes(), election.setting().offset);
+                Draws::seeded(election.setting(), &urn, seed, sample as u64)
             })
             .collect();
         let result = circuit.aggregate(ballots, &draws)?;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use shield::backend::{Backend, Ballot, BallotBox, BallotBoxError, Presence};
-use shield::{Class, Classes, Election, Mechanism, Seed};
+use shield::{Class, Classes, Election, Seed, Setting};
 use shield_bfv::{BfvBackend, BfvBallot, ReleaseMode};
 
 struct Counting;
@@ -51,9 +51,8 @@ impl BallotBox<BfvBallot> for Streamed {
 /// ballot.
 fn peak(teachers: usize) -> (usize, usize) {
     let classes = Classes::new(10).expect("classes");
-    let mechanism =
-        Mechanism { polynomial: "2X^4+X".parse().expect("rounds"), ..Mechanism::default() };
-    let election = Election::new(teachers, classes, 500, mechanism).expect("an election");
+    let setting = Setting { polynomial: "2X^4+X".parse().expect("rounds"), ..Setting::default() };
+    let election = Election::new(teachers, classes, 500, setting).expect("an election");
     let backend = BfvBackend::new(election, ReleaseMode::Reveal).expect("a plan");
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let keys = backend.generate_keys(&mut rng).expect("keys");

@@ -9,7 +9,7 @@ use shield::polya::SharedNoise;
 use shield::privacy::Usage;
 use shield::privacy::noisy_argmax::Noise;
 use shield::{
-    Classes, Delta, Labels, Mechanism, Offset, Polynomial, Queries, Sampling, Votes, files,
+    Classes, Delta, Labels, Offset, Polynomial, Queries, Sampling, Setting, Votes, files,
 };
 use shield_service::client::{self, Client, Invitation};
 use shield_service::{ElectionFile, Name, file_protocol};
@@ -75,8 +75,8 @@ pub(crate) struct MechanismArgs {
 
 impl MechanismArgs {
     /// The mechanism.
-    pub(crate) fn mechanism(&self) -> Mechanism {
-        Mechanism {
+    pub(crate) fn mechanism(&self) -> Setting {
+        Setting {
             polynomial: self.polynomial.clone(),
             offset: self.offset,
             sampling: self.sampling,

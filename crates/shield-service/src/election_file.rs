@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use shield::{Classes, Election, Mechanism, Offset, ParameterError, Polynomial, Sampling};
+use shield::{Classes, Election, Offset, ParameterError, Polynomial, Sampling, Setting};
 use shield_bfv::{BfvBackend, ReleaseMode};
 use thiserror::Error;
 use toml::Spanned;
@@ -106,7 +106,7 @@ impl ElectionFile {
         let teachers = reader.names("teachers");
         reader.refuse_the_rest();
 
-        let mechanism = Mechanism {
+        let mechanism = Setting {
             polynomial: polynomial.unwrap_or_default(),
             offset: offset.unwrap_or_default(),
             sampling: sampling.unwrap_or_default(),
@@ -204,7 +204,7 @@ impl ElectionFile {
 
     /// The file as this program writes it: every key, in a fixed order.
     pub fn canonical(&self) -> String {
-        let mechanism = self.election.mechanism();
+        let mechanism = self.election.setting();
         let mut text = String::new();
         let mut line = |key: &str, value: &dyn fmt::Display| {
             let _ = writeln!(text, "{key} = {value}");

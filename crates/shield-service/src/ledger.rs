@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::DataIndependent;
-use shield::{Classes, Delta, Epsilon, Mechanism, Voters};
+use shield::{Classes, Delta, Epsilon, Setting, Voters};
 
 use crate::election_file::ElectionFile;
 use crate::store::VoterCounts;
@@ -34,7 +34,7 @@ impl Default for Budget {
 /// One release, as the accountant sees it.
 #[derive(Clone, Debug)]
 pub struct Cost {
-    mechanism: Mechanism,
+    mechanism: Setting,
     classes: Classes,
     voters: VoterCounts,
 }
@@ -43,16 +43,16 @@ impl Cost {
     /// The cost of an election whose samples had these numbers of voters.
     pub fn new(file: &ElectionFile, voters: VoterCounts) -> Self {
         let election = file.election();
-        Self { mechanism: election.mechanism().clone(), classes: election.classes(), voters }
+        Self { mechanism: election.setting().clone(), classes: election.classes(), voters }
     }
 }
 
-type Setting = (Mechanism, usize, u32);
+type Priced = (Setting, usize, u32);
 
 /// Computes costs, and remembers the moments it has proven.
 #[derive(Debug, Default)]
 pub struct Accountant {
-    known: Mutex<HashMap<Setting, DataIndependent>>,
+    known: Mutex<HashMap<Priced, DataIndependent>>,
 }
 
 impl Accountant {
@@ -63,7 +63,7 @@ impl Accountant {
         if known.len() > 256 {
             known.clear();
         }
-        let mut queries: HashMap<Setting, u64> = HashMap::new();
+        let mut queries: HashMap<Priced, u64> = HashMap::new();
         for cost in costs {
             for &(voters, count) in &cost.voters {
                 let setting = (cost.mechanism.clone(), cost.classes.count(), voters);
@@ -146,8 +146,7 @@ mod tests {
     use super::*;
 
     fn cost(offset: &str, voters: VoterCounts) -> Cost {
-        let mechanism =
-            Mechanism { offset: offset.parse::<Offset>().unwrap(), ..Mechanism::default() };
+        let mechanism = Setting { offset: offset.parse::<Offset>().unwrap(), ..Setting::default() };
         Cost { mechanism, classes: Classes::new(3).unwrap(), voters }
     }
 

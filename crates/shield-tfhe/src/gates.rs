@@ -130,11 +130,11 @@ fn encrypt(
     sample: usize,
     random: EngineSeed,
 ) -> Vec<Vec<Vec<Ciphertext>>> {
-    let mechanism = election.mechanism();
+    let setting = election.setting();
     let classes = election.classes();
     let voters = (0..).zip(votes).filter(|(_, vote)| vote.is_some()).map(|(teacher, _)| teacher);
-    let urn = Urn::of(voters.collect(), classes, mechanism.offset);
-    let draws = Draws::seeded(mechanism, &urn, seed, sample as u64);
+    let urn = Urn::of(voters.collect(), classes, setting.offset);
+    let draws = Draws::seeded(setting, &urn, seed, sample as u64);
     let mut engine = new_engine(random);
     let mut encrypt = |entry: &Drawn| {
         let class = match *entry {
@@ -234,7 +234,7 @@ mod tests {
         };
         let case = Case::new(shape, 1);
         let run = check(&case, 2);
-        assert_eq!(run.gates, 2 * count(&case.election.mechanism().polynomial, 3));
+        assert_eq!(run.gates, 2 * count(&case.election.setting().polynomial, 3));
     }
 
     #[test]

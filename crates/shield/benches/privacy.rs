@@ -9,7 +9,7 @@ use shield::privacy::data_dependent;
 use shield::privacy::data_independent::DataIndependent;
 use shield::privacy::queries::Queries;
 use shield::tune::{Objective, Search, Space};
-use shield::{Classes, Histogram, Mechanism, Offset, Sampling, Voters, synthetic};
+use shield::{Classes, Histogram, Offset, Sampling, Setting, Voters, synthetic};
 
 fn bound(criterion: &mut Criterion) {
     let usage = Usage::default();
@@ -19,8 +19,7 @@ fn bound(criterion: &mut Criterion) {
         let (voters, classes) = (Voters::new(teachers).unwrap(), Classes::new(classes).unwrap());
         group.bench_function(format!("{teachers} teachers, {classes} classes"), |bencher| {
             bencher.iter(|| {
-                DataIndependent::new(black_box(&Mechanism::default()), classes, voters)
-                    .epsilon(usage)
+                DataIndependent::new(black_box(&Setting::default()), classes, voters).epsilon(usage)
             });
         });
     }
@@ -35,7 +34,7 @@ fn votes(criterion: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("published, 500 samples", |bencher| {
         bencher.iter(|| {
-            let mut queries = Queries::new(black_box(&Mechanism::default()), &histograms);
+            let mut queries = Queries::new(black_box(&Setting::default()), &histograms);
             data_dependent::published(&mut queries, usage)
         });
     });

@@ -21,7 +21,7 @@ use shield::privacy::Usage;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::moments::LawPair;
 use shield::privacy::neighbours::neighbours;
-use shield::{Accuracy, Classes, Histogram, Mechanism, files};
+use shield::{Accuracy, Classes, Histogram, Setting, files};
 
 const POLYNOMIALS: [(&str, f64); 4] = [
     ("2X^3+3X^2+X", 2.39),
@@ -57,15 +57,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     for (shape, histograms) in &shapes {
         for (text, paper) in POLYNOMIALS {
-            let mechanism = Mechanism { polynomial: text.parse()?, ..Mechanism::default() };
+            let setting = Setting { polynomial: text.parse()?, ..Setting::default() };
             let laws: Vec<Vec<LawPair>> = histograms
                 .par_iter()
-                .map(|votes| neighbours(&mechanism, votes).into_iter().map(|n| n.laws).collect())
+                .map(|votes| neighbours(&setting, votes).into_iter().map(|n| n.laws).collect())
                 .collect();
             let [both, there, back] =
                 [Direction::Both, Direction::VotesOverNeighbour, Direction::NeighbourOverVotes]
                     .map(|direction| epsilon(&laws, direction));
-            let gta = 100.0 * Accuracy::of(&mechanism, histograms, None).ground_truth;
+            let gta = 100.0 * Accuracy::of(&setting, histograms, None).ground_truth;
             println!(
                 "{shape:<12} {text:<18} {paper:>6.2} {both:>8.3} {there:>8.3} {back:>8.3} {gta:>7.2}%"
             );

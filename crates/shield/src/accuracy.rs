@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
+use crate::setting::Setting;
 use crate::votes::{Label, Labels};
 
 /// Accuracy over all samples.
@@ -84,8 +84,8 @@ impl Accuracy {
     }
 
     /// The accuracy of SHIELD.
-    pub fn of(mechanism: &Mechanism, histograms: &[Histogram], labels: Option<&Labels>) -> Self {
-        Self::over(histograms, labels, |histogram| OutputDistribution::of(mechanism, histogram))
+    pub fn of(setting: &Setting, histograms: &[Histogram], labels: Option<&Labels>) -> Self {
+        Self::over(histograms, labels, |histogram| OutputDistribution::of(setting, histogram))
     }
 }
 
@@ -101,15 +101,15 @@ mod tests {
     #[test]
     fn by_hand() {
         // X with offset 0 returns class k with probability n_k / n.
-        let mechanism = Mechanism {
+        let setting = Setting {
             polynomial: "X".parse().unwrap(),
             offset: Offset::new(0).unwrap(),
-            ..Mechanism::default()
+            ..Setting::default()
         };
         let histograms =
             [Histogram::new(vec![3, 1, 0]).unwrap(), Histogram::new(vec![2, 2, 0]).unwrap()];
         let labels = Labels::new(vec![Some(Class(1)), None]).unwrap();
-        let accuracy = Accuracy::of(&mechanism, &histograms, Some(&labels));
+        let accuracy = Accuracy::of(&setting, &histograms, Some(&labels));
         close(accuracy.ground_truth, f64::midpoint(0.75 * 0.75 + 0.25 * 0.25, 0.5));
         close(accuracy.argmax, f64::midpoint(0.75, 0.5));
         close(accuracy.correct_labels.unwrap(), 0.25);
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn failures_are_counted() {
-        let mechanism = Mechanism {
+        let setting = Setting {
             polynomial: "X^2".parse().unwrap(),
             offset: Offset::new(0).unwrap(),
-            ..Mechanism::default()
+            ..Setting::default()
         };
-        let accuracy = Accuracy::of(&mechanism, &[Histogram::new(vec![1, 1]).unwrap()], None);
+        let accuracy = Accuracy::of(&setting, &[Histogram::new(vec![1, 1]).unwrap()], None);
         close(accuracy.failure, 0.5);
         close(accuracy.argmax, 0.25);
         assert_eq!(accuracy.correct_labels, None);

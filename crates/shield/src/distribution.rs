@@ -14,9 +14,9 @@
 //! probabilities themselves would vanish (1,000 classes, degree 64, thousands of rounds).
 
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
 use crate::parameters::{Class, Sampling};
 use crate::polynomial::Term;
+use crate::setting::Setting;
 
 /// The probability of each class and of "no label", as natural logarithms.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,14 +27,14 @@ pub struct OutputDistribution {
 
 impl OutputDistribution {
     /// The law of the mechanism's output on one sample.
-    pub fn of(mechanism: &Mechanism, histogram: &Histogram) -> Self {
-        Self::of_counts(mechanism, histogram.counts())
+    pub fn of(setting: &Setting, histogram: &Histogram) -> Self {
+        Self::of_counts(setting, histogram.counts())
     }
 
     /// The same, from bare counts: one a class.
-    pub fn of_counts(mechanism: &Mechanism, counts: &[u32]) -> Self {
-        let urn = UrnShares::new(mechanism, counts);
-        let terms = mechanism.polynomial.terms();
+    pub fn of_counts(setting: &Setting, counts: &[u32]) -> Self {
+        let urn = UrnShares::new(setting, counts);
+        let terms = setting.polynomial.terms();
         let classes = counts.len();
         // One row a term: the logarithms of what the term contributes to each class.
         let mut contributions = vec![f64::NEG_INFINITY; terms.len() * classes];
@@ -106,12 +106,12 @@ struct Success {
 }
 
 impl UrnShares {
-    fn new(mechanism: &Mechanism, counts: &[u32]) -> Self {
-        let offset = f64::from(mechanism.offset.dummies());
+    fn new(setting: &Setting, counts: &[u32]) -> Self {
+        let offset = f64::from(setting.offset.dummies());
         let entries: Vec<f64> = counts.iter().map(|&count| f64::from(count) + offset).collect();
         let size: f64 = entries.iter().sum();
         let log_shares = entries.iter().map(|&entries| (entries / size).ln()).collect();
-        Self { entries, log_shares, size, sampling: mechanism.sampling }
+        Self { entries, log_shares, size, sampling: setting.sampling }
     }
 
     /// For each class, the logarithm of the probability that a round is unanimous about it.
@@ -207,8 +207,8 @@ mod tests {
     use super::*;
     use crate::parameters::Offset;
 
-    fn mechanism(polynomial: &str, offset: u32, sampling: Sampling) -> Mechanism {
-        Mechanism {
+    fn setting(polynomial: &str, offset: u32, sampling: Sampling) -> Setting {
+        Setting {
             polynomial: polynomial.parse().unwrap(),
             offset: Offset::new(offset).unwrap(),
             sampling,
@@ -216,19 +216,19 @@ mod tests {
     }
 
     /// The paper's recursion, round by round, in plain probabilities.
-    fn by_recursion(mechanism: &Mechanism, counts: &[u32]) -> (Vec<f64>, f64) {
+    fn by_recursion(setting: &Setting, counts: &[u32]) -> (Vec<f64>, f64) {
         let entries: Vec<f64> =
-            counts.iter().map(|&n| f64::from(n + mechanism.offset.dummies())).collect();
+            counts.iter().map(|&n| f64::from(n + setting.offset.dummies())).collect();
         let size: f64 = entries.iter().sum();
         let mut law = vec![0.0; counts.len()];
         let mut failure = 1.0;
-        let rounds: Vec<u32> = mechanism.polynomial.rounds().collect();
+        let rounds: Vec<u32> = setting.polynomial.rounds().collect();
         for &degree in rounds.iter().rev() {
             let unanimous: Vec<f64> = entries
                 .iter()
                 .map(|&entries| {
                     (0..degree)
-                        .map(|i| match mechanism.sampling {
+                        .map(|i| match setting.sampling {
                             Sampling::WithReplacement => entries / size,
                             Sampling::WithoutReplacement => {
                                 (entries - f64::from(i)).max(0.0) / (size - f64::from(i))
@@ -253,16 +253,13 @@ mod tests {
                 for offset in [0, 1, 5] {
                     for counts in [&[7, 2, 0][..], &[250, 0], &[20, 20, 20, 20], &[9, 0, 1, 40, 3]]
                     {
-                        let mechanism = mechanism(polynomial, offset, sampling);
-                        let law = OutputDistribution::of_counts(&mechanism, counts);
-                        let (expected, failure) = by_recursion(&mechanism, counts);
+                        let setting = setting(polynomial, offset, sampling);
+                        let law = OutputDistribution::of_counts(&setting, counts);
+                        let (expected, failure) = by_recursion(&setting, counts);
                         for (found, expected) in law.probabilities().zip(expected) {
-                            assert!((found - expected).abs() < 1e-12, "{mechanism:?} {counts:?}");
+                            assert!((found - expected).abs() < 1e-12, "{setting:?} {counts:?}");
                         }
-                        assert!(
-                            (law.failure() - failure).abs() < 1e-12,
-                            "{mechanism:?} {counts:?}"
-                        );
+                        assert!((law.failure() - failure).abs() < 1e-12, "{setting:?} {counts:?}");
                     }
                 }
             }
@@ -279,7 +276,7 @@ mod tests {
             for polynomial in ["5000X^64+4000X^9+3X^2+X", "100000X^128", "X^64+X"] {
                 for counts in [&counts, &spread] {
                     let law =
-                        OutputDistribution::of_counts(&mechanism(polynomial, 1, sampling), counts);
+                        OutputDistribution::of_counts(&setting(polynomial, 1, sampling), counts);
                     let total: f64 = law.probabilities().sum::<f64>() + law.failure();
                     assert!((total - 1.0).abs() < 1e-9, "{polynomial}: {total}");
                     assert!(law.log_classes().iter().all(|log| !log.is_nan() && *log <= 1e-12));
@@ -293,10 +290,8 @@ mod tests {
         // f^64 = (1/101,000)^64 is below the smallest f64, its logarithm is an ordinary number.
         let mut counts = vec![0; 1000];
         counts[0] = 100_000;
-        let law = OutputDistribution::of_counts(
-            &mechanism("X^64", 1, Sampling::WithReplacement),
-            &counts,
-        );
+        let law =
+            OutputDistribution::of_counts(&setting("X^64", 1, Sampling::WithReplacement), &counts);
         let expected = -64.0 * 101_000f64.ln();
         assert!((law.log_classes()[1] - expected).abs() < 1e-9);
     }
@@ -304,16 +299,14 @@ mod tests {
     #[test]
     fn an_empty_urn_gives_no_label() {
         let law =
-            OutputDistribution::of_counts(&mechanism("X", 0, Sampling::WithReplacement), &[0, 0]);
+            OutputDistribution::of_counts(&setting("X", 0, Sampling::WithReplacement), &[0, 0]);
         assert_eq!((law.failure(), law.probability(Class(0))), (1.0, 0.0));
     }
 
     #[test]
     fn one_class_alone_always_wins() {
-        let law = OutputDistribution::of_counts(
-            &mechanism("2X^4", 0, Sampling::WithReplacement),
-            &[9, 0],
-        );
+        let law =
+            OutputDistribution::of_counts(&setting("2X^4", 0, Sampling::WithReplacement), &[9, 0]);
         assert_eq!((law.failure(), law.probability(Class(0))), (0.0, 1.0));
     }
 }

@@ -10,10 +10,10 @@
 
 use rand::{CryptoRng, RngCore};
 
-use crate::mechanism::Mechanism;
 use crate::parameters::{Class, Classes, Offset, Sampling};
 use crate::polynomial::Polynomial;
 use crate::seed::Seed;
+use crate::setting::Setting;
 
 /// The teachers who voted on a sample, by their number in the election.
 #[derive(Clone, Debug)]
@@ -105,15 +105,15 @@ pub struct Draws {
 
 impl Draws {
     /// Draws for one sample, from the caller's generator.
-    pub fn draw<R: RngCore + CryptoRng>(mechanism: &Mechanism, urn: &Urn, rng: &mut R) -> Self {
-        let mut draws = Self::empty(&mechanism.polynomial);
-        draws.redraw(mechanism, urn, rng);
+    pub fn draw<R: RngCore + CryptoRng>(setting: &Setting, urn: &Urn, rng: &mut R) -> Self {
+        let mut draws = Self::empty(&setting.polynomial);
+        draws.redraw(setting, urn, rng);
         draws
     }
 
     /// Draws for sample number `sample` of an election, from the election's seed.
-    pub fn seeded(mechanism: &Mechanism, urn: &Urn, seed: &Seed, sample: u64) -> Self {
-        Self::draw(mechanism, urn, &mut seed.stream(PURPOSE, sample))
+    pub fn seeded(setting: &Setting, urn: &Urn, seed: &Seed, sample: u64) -> Self {
+        Self::draw(setting, urn, &mut seed.stream(PURPOSE, sample))
     }
 
     /// No draws yet, with room for those of the polynomial.
@@ -125,17 +125,12 @@ impl Draws {
     }
 
     /// Draws anew for another sample, in the same memory.
-    pub fn redraw<R: RngCore + CryptoRng>(
-        &mut self,
-        mechanism: &Mechanism,
-        urn: &Urn,
-        rng: &mut R,
-    ) {
+    pub fn redraw<R: RngCore + CryptoRng>(&mut self, setting: &Setting, urn: &Urn, rng: &mut R) {
         self.drawn.clear();
         self.rounds.clear();
         let size = urn.len();
-        for degree in mechanism.polynomial.rounds() {
-            let count = match mechanism.sampling {
+        for degree in setting.polynomial.rounds() {
+            let count = match setting.sampling {
                 Sampling::WithReplacement if size > 0 => {
                     let fresh = (0..degree).map(|_| urn.entry(below(size, rng)));
                     self.drawn.extend(fresh);
@@ -238,14 +233,14 @@ mod tests {
     fn a_round_that_asks_for_too_much_draws_nothing() {
         let classes = Classes::new(2).unwrap();
         let none = Offset::new(0).unwrap();
-        let mechanism = Mechanism {
+        let setting = Setting {
             polynomial: "X^3+X".parse().unwrap(),
             offset: none,
             sampling: Sampling::WithoutReplacement,
         };
         let drawn = |teachers| {
             let urn = Urn::of_all(teachers, classes, none);
-            let draws = Draws::seeded(&mechanism, &urn, &Seed::from_number(0), 0);
+            let draws = Draws::seeded(&setting, &urn, &Seed::from_number(0), 0);
             draws.rounds().map(|(_, round)| round.len()).collect::<Vec<_>>()
         };
         assert_eq!(drawn(3), [3, 1]);

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::mechanism::Mechanism;
 use crate::parameters::{Classes, ParameterError};
+use crate::setting::Setting;
 
 /// Everything that all parties must agree on before anyone votes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -11,7 +11,7 @@ pub struct Election {
     teachers: u32,
     classes: Classes,
     samples: usize,
-    mechanism: Mechanism,
+    setting: Setting,
     /// What else the parties agreed on, as a digest; zeros for nothing.
     #[serde(skip)]
     agreement: [u8; 32],
@@ -28,7 +28,7 @@ impl Election {
         teachers: usize,
         classes: Classes,
         samples: usize,
-        mechanism: Mechanism,
+        setting: Setting,
     ) -> Result<Self, ParameterError> {
         let out_of_range = |parameter, value: usize, allowed| ParameterError {
             parameter,
@@ -46,7 +46,7 @@ impl Election {
             let allowed = "it must be from 1 to 100,000,000";
             return Err(out_of_range("the number of samples", samples, allowed));
         }
-        Ok(Self { teachers: count, classes, samples, mechanism, agreement: [0; 32] })
+        Ok(Self { teachers: count, classes, samples, setting, agreement: [0; 32] })
     }
 
     /// The same election, bound to whatever else the parties agreed on (its name, who the teachers
@@ -72,8 +72,8 @@ impl Election {
     }
 
     /// The operator's setting.
-    pub fn mechanism(&self) -> &Mechanism {
-        &self.mechanism
+    pub fn setting(&self) -> &Setting {
+        &self.setting
     }
 
     /// A short name for exactly this election: the same for all parties, another for any other one.
@@ -85,8 +85,8 @@ impl Election {
         hasher.update(&self.teachers.to_le_bytes());
         hasher.update(&(self.classes.count() as u64).to_le_bytes());
         hasher.update(&(self.samples as u64).to_le_bytes());
-        hasher.update(&self.mechanism.offset.dummies().to_le_bytes());
-        for text in [self.mechanism.polynomial.to_string(), self.mechanism.sampling.to_string()] {
+        hasher.update(&self.setting.offset.dummies().to_le_bytes());
+        for text in [self.setting.polynomial.to_string(), self.setting.sampling.to_string()] {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         }
@@ -103,11 +103,10 @@ mod tests {
     #[test]
     fn every_field_changes_the_fingerprint() {
         let classes = |count| Classes::new(count).unwrap();
-        let base = Mechanism::default();
-        let offset = Mechanism { offset: Offset::new(2).unwrap(), ..base.clone() };
-        let polynomial = Mechanism { polynomial: "X".parse().unwrap(), ..base.clone() };
-        let sampling =
-            Mechanism { sampling: "without-replacement".parse().unwrap(), ..base.clone() };
+        let base = Setting::default();
+        let offset = Setting { offset: Offset::new(2).unwrap(), ..base.clone() };
+        let polynomial = Setting { polynomial: "X".parse().unwrap(), ..base.clone() };
+        let sampling = Setting { sampling: "without-replacement".parse().unwrap(), ..base.clone() };
         let elections = [
             Election::new(5, classes(3), 7, base.clone()),
             Election::new(5, classes(3), 7, base.clone()).map(|e| e.bound_to([1; 32])),
@@ -126,8 +125,8 @@ mod tests {
     #[test]
     fn refuses_nobody_and_nothing() {
         let classes = Classes::new(2).unwrap();
-        assert!(Election::new(0, classes, 1, Mechanism::default()).is_err());
-        assert!(Election::new(1, classes, 0, Mechanism::default()).is_err());
-        assert!(Election::new(1_000_001, classes, 1, Mechanism::default()).is_err());
+        assert!(Election::new(0, classes, 1, Setting::default()).is_err());
+        assert!(Election::new(1, classes, 0, Setting::default()).is_err());
+        assert!(Election::new(1_000_001, classes, 1, Setting::default()).is_err());
     }
 }

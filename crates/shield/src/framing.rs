@@ -1,10 +1,10 @@
 //! Keys, ballots and releases as bytes: the frame that all engines share.
 //!
 //! ```text
-//! magic "SHLD" | version u16 | kind u8 | holder u8 | setting 32 | key 32 | batch u64 | length u64 | payload | checksum 32
+//! magic "SHLD" | version u16 | kind u8 | holder u8 | binding 32 | key 32 | batch u64 | length u64 | payload | checksum 32
 //! ```
 //!
-//! The *setting* is a digest of the election, of the engine and of its plan; the *key* the name of
+//! The *binding* is a digest of the election, of the engine and of its plan; the *key* the name of
 //! the key set. Integers are little-endian. An engine gives the one length that a kind can have
 //! under its plan, and that is checked before anything is allocated; the checksum is checked before
 //! anything is parsed. What a payload holds is the engine's matter. What fails is refused with a
@@ -143,7 +143,7 @@ pub enum DecodeError {
     #[error(
         "this {kind} belongs to another election, engine or release mode; check that all parties have the same election file"
     )]
-    Setting {
+    Binding {
         /// What it is.
         kind: Kind,
     },
@@ -196,7 +196,7 @@ pub struct Header {
     /// What it is.
     pub kind: Kind,
     /// The election and plan it belongs to.
-    pub setting: [u8; 32],
+    pub binding: [u8; 32],
     /// The keys it belongs to.
     pub key: KeyId,
     /// The batch it is for; 0 for keys.
@@ -223,11 +223,11 @@ impl Header {
         if holder != holder_byte(kind) {
             return Err(DecodeError::NotOurs);
         }
-        let setting = reader.array().ok_or(short.clone())?;
+        let binding = reader.array().ok_or(short.clone())?;
         let key = KeyId(reader.array().ok_or(short.clone())?);
         let batch = u64::from_le_bytes(reader.array().ok_or(short.clone())?);
         let length = u64::from_le_bytes(reader.array().ok_or(short)?);
-        Ok(Self { kind, setting, key, batch, length })
+        Ok(Self { kind, binding, key, batch, length })
     }
 }
 
@@ -239,12 +239,12 @@ fn holder_byte(kind: Kind) -> u8 {
 }
 
 /// Wraps a payload.
-pub fn seal(kind: Kind, setting: &[u8; 32], key: KeyId, batch: usize, payload: &[u8]) -> Vec<u8> {
+pub fn seal(kind: Kind, binding: &[u8; 32], key: KeyId, batch: usize, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + payload.len() + CHECKSUM);
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend([kind.byte(), holder_byte(kind)]);
-    bytes.extend(setting);
+    bytes.extend(binding);
     bytes.extend(key.0);
     bytes.extend((batch as u64).to_le_bytes());
     bytes.extend((payload.len() as u64).to_le_bytes());
@@ -258,15 +258,15 @@ pub fn seal(kind: Kind, setting: &[u8; 32], key: KeyId, batch: usize, payload: &
 pub fn open<'a>(
     bytes: &'a [u8],
     kind: Kind,
-    setting: &[u8; 32],
+    binding: &[u8; 32],
     length: usize,
 ) -> Result<(Header, &'a [u8]), DecodeError> {
     let header = Header::read(bytes)?;
     if header.kind != kind {
         return Err(DecodeError::Kind { found: header.kind, expected: kind });
     }
-    if header.setting != *setting {
-        return Err(DecodeError::Setting { kind });
+    if header.binding != *binding {
+        return Err(DecodeError::Binding { kind });
     }
     let expected = HEADER + length + CHECKSUM;
     if bytes.len() != expected || header.length != length as u64 {
@@ -334,7 +334,7 @@ pub fn check_key(kind: Kind, found: KeyId, expected: KeyId) -> Result<(), Decode
 pub fn check_place(
     kind: Kind,
     bytes: &[u8],
-    setting: &[u8; 32],
+    binding: &[u8; 32],
     batch: usize,
     key: KeyId,
 ) -> Result<(), DecodeError> {
@@ -342,8 +342,8 @@ pub fn check_place(
     if header.kind != kind {
         return Err(DecodeError::Kind { found: header.kind, expected: kind });
     }
-    if header.setting != *setting {
-        return Err(DecodeError::Setting { kind });
+    if header.binding != *binding {
+        return Err(DecodeError::Binding { kind });
     }
     check_key(kind, header.key, key)?;
     let expected = batch as u64;

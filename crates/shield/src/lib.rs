@@ -5,7 +5,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`polynomial`], [`parameters`], [`mechanism`] | what the operator is told: rounds, offset, sampling rule |
+//! | [`polynomial`], [`parameters`], [`setting`] | what the operator is told: rounds, offset, sampling rule |
 //! | [`votes`], [`histogram`], [`files`] | what the teachers said, and how it is read and written |
 //! | [`seed`], [`draws`] | whom the server draws |
 //! | [`operator`] | the operator in the clear: the reference for every encrypted backend |
@@ -25,13 +25,14 @@ pub mod election;
 pub mod files;
 pub mod framing;
 pub mod histogram;
-pub mod mechanism;
+
 pub mod operator;
 pub mod parameters;
 pub mod polya;
 pub mod polynomial;
 pub mod privacy;
 pub mod seed;
+pub mod setting;
 pub mod synthetic;
 pub mod tune;
 pub mod votes;
@@ -41,10 +42,10 @@ pub use distribution::OutputDistribution;
 pub use draws::{Drawn, Draws, Urn};
 pub use election::Election;
 pub use histogram::Histogram;
-pub use mechanism::Mechanism;
 pub use parameters::{
     Class, Classes, Delta, Epsilon, Offset, ParameterError, Queries, Sampling, Voters,
 };
 pub use polynomial::{Polynomial, PolynomialError, Term};
 pub use seed::Seed;
+pub use setting::Setting;
 pub use votes::{Label, Labels, Vote, Votes, VotesError};

@@ -8,8 +8,8 @@ use rand::{CryptoRng, RngCore};
 
 use crate::draws::{Drawn, Draws, Urn};
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
 use crate::parameters::{Class, Classes};
+use crate::setting::Setting;
 use crate::votes::Label;
 
 /// The class that a round is unanimous about, if it is.
@@ -32,7 +32,7 @@ pub fn elect(draws: &Draws, vote_of: impl Fn(u32) -> Class) -> Label {
 /// Runs the operator many times on one histogram, and counts the outputs: one count a class, then
 /// the failures. For tests and demonstrations.
 pub fn simulate<R: RngCore + CryptoRng>(
-    mechanism: &Mechanism,
+    setting: &Setting,
     histogram: &Histogram,
     runs: usize,
     rng: &mut R,
@@ -43,11 +43,11 @@ pub fn simulate<R: RngCore + CryptoRng>(
         votes.extend(std::iter::repeat_n(class, count as usize));
     }
     let teachers = u32::try_from(votes.len()).expect("a histogram counts in 32 bits");
-    let urn = Urn::of_all(teachers, classes, mechanism.offset);
+    let urn = Urn::of_all(teachers, classes, setting.offset);
     let mut outputs = vec![0; histogram.classes() + 1];
-    let mut draws = Draws::empty(&mechanism.polynomial);
+    let mut draws = Draws::empty(&setting.polynomial);
     for _ in 0..runs {
-        draws.redraw(mechanism, &urn, rng);
+        draws.redraw(setting, &urn, rng);
         let label = elect(&draws, |teacher| votes[teacher as usize]);
         outputs[label.map_or(histogram.classes(), Class::index)] += 1;
     }

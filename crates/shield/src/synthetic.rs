@@ -31,7 +31,7 @@ pub fn votes(
     number: u64,
 ) -> Result<(Votes, Labels), ParameterError> {
     // The limits of an election are the limits of its votes.
-    Election::new(teachers, classes, samples, crate::Mechanism::default())?;
+    Election::new(teachers, classes, samples, crate::Setting::default())?;
     let seed = Seed::from_number(number);
     let mut truths = Vec::with_capacity(samples);
     let rows = (0..samples as u64).map(|sample| {

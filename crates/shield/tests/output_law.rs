@@ -5,15 +5,15 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use shield::operator::{simulate, unanimity};
 use shield::{
-    Class, Classes, Draws, Histogram, Mechanism, Offset, OutputDistribution, Sampling, Urn,
+    Class, Classes, Draws, Histogram, Offset, OutputDistribution, Sampling, Setting, Urn,
 };
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 const RUNS: usize = 1_000_000;
 const LEVEL: f64 = 1e-6;
 
-fn mechanism(polynomial: &str, offset: u32, sampling: Sampling) -> Mechanism {
-    Mechanism {
+fn setting(polynomial: &str, offset: u32, sampling: Sampling) -> Setting {
+    Setting {
         polynomial: polynomial.parse().unwrap(),
         offset: Offset::new(offset).unwrap(),
         sampling,
@@ -85,10 +85,10 @@ fn a_million_runs_follow_the_exact_law() {
     std::thread::scope(|scope| {
         for (number, (polynomial, offset, sampling, histogram)) in (0..).zip(settings) {
             scope.spawn(move || {
-                let mechanism = mechanism(polynomial, offset, sampling);
+                let setting = setting(polynomial, offset, sampling);
                 let mut rng = ChaCha20Rng::seed_from_u64(number);
-                let outputs = simulate(&mechanism, histogram, RUNS, &mut rng);
-                let p = p_value(&outputs, &OutputDistribution::of(&mechanism, histogram));
+                let outputs = simulate(&setting, histogram, RUNS, &mut rng);
+                let p = p_value(&outputs, &OutputDistribution::of(&setting, histogram));
                 assert!(p > LEVEL, "{polynomial}, offset {offset}, {sampling}: p = {p}");
             });
         }
@@ -97,28 +97,28 @@ fn a_million_runs_follow_the_exact_law() {
 
 #[test]
 fn the_test_catches_rounds_in_the_wrong_order() {
-    let mechanism = mechanism("2X^3+3X^2+X", 1, Sampling::WithReplacement);
+    let setting = setting("2X^3+3X^2+X", 1, Sampling::WithReplacement);
     let histogram = histogram(&[9, 4, 2]);
     let votes: Vec<Class> =
         [(0, 9), (1, 4), (2, 2)].iter().flat_map(|&(k, n)| vec![Class(k); n]).collect();
-    let urn = Urn::of_all(15, Classes::new(3).unwrap(), mechanism.offset);
+    let urn = Urn::of_all(15, Classes::new(3).unwrap(), setting.offset);
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let mut outputs = vec![0; 4];
     for _ in 0..RUNS / 10 {
-        let draws = Draws::draw(&mechanism, &urn, &mut rng);
+        let draws = Draws::draw(&setting, &urn, &mut rng);
         let mut rounds: Vec<_> = draws.rounds().collect();
         rounds.reverse();
         let label = rounds.iter().find_map(|(_, drawn)| unanimity(drawn, |t| votes[t as usize]));
         outputs[label.map_or(3, Class::index)] += 1;
     }
-    assert!(p_value(&outputs, &OutputDistribution::of(&mechanism, &histogram)) < LEVEL);
+    assert!(p_value(&outputs, &OutputDistribution::of(&setting, &histogram)) < LEVEL);
 }
 
 #[test]
 fn the_test_catches_a_dropped_offset() {
     let histogram = histogram(&[120, 60, 30, 15, 10, 5, 5, 3, 2, 0]);
-    let with = mechanism("8X^4+6X^3+4X^2+X", 1, Sampling::WithReplacement);
-    let without = mechanism("8X^4+6X^3+4X^2+X", 0, Sampling::WithReplacement);
+    let with = setting("8X^4+6X^3+4X^2+X", 1, Sampling::WithReplacement);
+    let without = setting("8X^4+6X^3+4X^2+X", 0, Sampling::WithReplacement);
     let outputs = simulate(&without, &histogram, RUNS, &mut ChaCha20Rng::seed_from_u64(1));
     assert!(p_value(&outputs, &OutputDistribution::of(&with, &histogram)) < LEVEL);
 }
@@ -126,8 +126,8 @@ fn the_test_catches_a_dropped_offset() {
 #[test]
 fn the_test_catches_the_wrong_sampling_rule() {
     let histogram = histogram(&[9, 4]);
-    let with = mechanism("2X^3+3X^2+X", 0, Sampling::WithReplacement);
-    let without = mechanism("2X^3+3X^2+X", 0, Sampling::WithoutReplacement);
+    let with = setting("2X^3+3X^2+X", 0, Sampling::WithReplacement);
+    let without = setting("2X^3+3X^2+X", 0, Sampling::WithoutReplacement);
     let outputs = simulate(&without, &histogram, RUNS, &mut ChaCha20Rng::seed_from_u64(1));
     assert!(p_value(&outputs, &OutputDistribution::of(&with, &histogram)) < LEVEL);
 }

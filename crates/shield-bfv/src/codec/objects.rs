@@ -73,14 +73,14 @@ impl BfvBackend {
             four.iter().rev().fold(0, |byte, c| byte << 2 | (c + 1).cast_unsigned() as u8)
         });
         let payload = Zeroizing::new(trits.collect::<Vec<u8>>());
-        Zeroizing::new(seal(Kind::SecretKey, self.setting(), key.id, 0, &payload))
+        Zeroizing::new(seal(Kind::SecretKey, self.binding(), key.id, 0, &payload))
     }
 
     /// The student's key from bytes.
     pub fn decode_secret_key(&self, bytes: &[u8]) -> Result<SecretKey, DecodeError> {
         let kind = Kind::SecretKey;
         let degree = self.context().degree();
-        let (header, payload) = open(bytes, kind, self.setting(), degree / 4)?;
+        let (header, payload) = open(bytes, kind, self.binding(), degree / 4)?;
         let trits = payload.iter().flat_map(|&byte| (0..4).map(move |i| byte >> (2 * i) & 3));
         // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
         let mut coefficients = Zeroizing::new(Vec::with_capacity(degree));
@@ -94,14 +94,14 @@ impl BfvBackend {
     pub fn encode_public_key(&self, key: &PublicKey) -> Vec<u8> {
         let mut payload = Vec::with_capacity(super::public_payload(self.plan()));
         write_public(&mut payload, self.context(), &key.key);
-        seal(Kind::PublicKey, self.setting(), key.id, 0, &payload)
+        seal(Kind::PublicKey, self.binding(), key.id, 0, &payload)
     }
 
     /// The teachers' key from bytes.
     pub fn decode_public_key(&self, bytes: &[u8]) -> Result<PublicKey, DecodeError> {
         let kind = Kind::PublicKey;
         let length = super::public_payload(self.plan());
-        let (header, payload) = open(bytes, kind, self.setting(), length)?;
+        let (header, payload) = open(bytes, kind, self.binding(), length)?;
         let key = Reader::new(payload).public(self.context()).ok_or(DecodeError::Range { kind })?;
         let id = key_id(self.context(), &key);
         check_key(kind, header.key, id)?;
@@ -117,7 +117,7 @@ impl BfvBackend {
         for rotation in key.class_sums.iter().chain(&key.group_moves) {
             write_switch(&mut payload, context, &rotation.key);
         }
-        seal(Kind::EvaluationKey, self.setting(), key.id, 0, &payload)
+        seal(Kind::EvaluationKey, self.binding(), key.id, 0, &payload)
     }
 
     /// The server's key from bytes.
@@ -125,7 +125,7 @@ impl BfvBackend {
         let kind = Kind::EvaluationKey;
         let context = self.context();
         let length = super::evaluation_payload(self.plan());
-        let (header, payload) = open(bytes, kind, self.setting(), length)?;
+        let (header, payload) = open(bytes, kind, self.binding(), length)?;
         let mut reader = Reader::new(payload);
         let (sums, moves) = keys::automorphisms(self.plan().layout());
         let mut read = || {
@@ -151,7 +151,7 @@ impl BfvBackend {
         for part in &ballot.ciphertext.parts {
             write_poly(&mut payload, self.context(), part);
         }
-        seal(Kind::Ballot, self.setting(), ballot.key, ballot.batch, &payload)
+        seal(Kind::Ballot, self.binding(), ballot.key, ballot.batch, &payload)
     }
 
     /// A ballot for a batch, under some keys, from bytes.
@@ -163,9 +163,9 @@ impl BfvBackend {
     ) -> Result<BfvBallot, DecodeError> {
         let kind = Kind::Ballot;
         let samples = self.batch(batch).len();
-        check_place(kind, bytes, self.setting(), batch, key)?;
+        check_place(kind, bytes, self.binding(), batch, key)?;
         let length = super::ballot_payload(self.plan(), samples);
-        let (_, payload) = open(bytes, kind, self.setting(), length)?;
+        let (_, payload) = open(bytes, kind, self.binding(), length)?;
         let mut reader = Reader::new(payload);
         let mut read = || {
             let presence = reader.presence(samples)?;
@@ -181,9 +181,9 @@ impl BfvBackend {
         let kind = Kind::Ballot;
         let samples = self.batch(batch).len();
         let header = Header::read(bytes)?;
-        check_place(kind, bytes, self.setting(), batch, header.key)?;
+        check_place(kind, bytes, self.binding(), batch, header.key)?;
         let length = super::ballot_payload(self.plan(), samples);
-        let (_, payload) = open(bytes, kind, self.setting(), length)?;
+        let (_, payload) = open(bytes, kind, self.binding(), length)?;
         Reader::new(payload).presence(samples).ok_or(DecodeError::Range { kind })
     }
 
@@ -193,7 +193,7 @@ impl BfvBackend {
         for part in release.ciphertexts.iter().flat_map(|c| &c.parts) {
             write_poly(&mut payload, self.context(), part);
         }
-        seal(Kind::Release, self.setting(), release.key, release.batch, &payload)
+        seal(Kind::Release, self.binding(), release.key, release.batch, &payload)
     }
 
     /// A release for a batch, under some keys, from bytes.
@@ -204,9 +204,9 @@ impl BfvBackend {
         key: KeyId,
     ) -> Result<Release, DecodeError> {
         let kind = Kind::Release;
-        check_place(kind, bytes, self.setting(), batch, key)?;
+        check_place(kind, bytes, self.binding(), batch, key)?;
         let length = super::release_payload(self.plan());
-        let (_, payload) = open(bytes, kind, self.setting(), length)?;
+        let (_, payload) = open(bytes, kind, self.binding(), length)?;
         let mut reader = Reader::new(payload);
         let ciphertexts = (0..self.plan().released_ciphertexts())
             .map(|_| reader.ciphertext(self.context(), 1))

@@ -1,13 +1,13 @@
 //! What can be planned, and what is refused.
 
 use super::*;
-use shield::{Classes, Mechanism};
+use shield::{Classes, Setting};
 
 fn election(teachers: usize, classes: usize, samples: usize, polynomial: &str) -> Election {
     let polynomial = polynomial.parse().expect("a polynomial");
-    let mechanism = Mechanism { polynomial, ..Mechanism::default() };
+    let setting = Setting { polynomial, ..Setting::default() };
     let classes = Classes::new(classes).expect("classes");
-    Election::new(teachers, classes, samples, mechanism).expect("an election")
+    Election::new(teachers, classes, samples, setting).expect("an election")
 }
 
 #[test]

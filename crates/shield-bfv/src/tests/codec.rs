@@ -114,7 +114,7 @@ fn what_does_not_belong_is_named() {
     assert_eq!(result, DecodeError::Kind { found, expected: kind });
     let other = Fixture::new(shape(5, 3, 5, "X^2+X"), ReleaseMode::Reveal);
     let result = other.backend.decode_ballot(&files.ballot, 0, id).unwrap_err();
-    assert_eq!(result, DecodeError::Setting { kind });
+    assert_eq!(result, DecodeError::Binding { kind });
     let mut rng = Seed::from_number(2).stream("other keys", 0);
     let stranger = backend.generate_keys(&mut rng).expect("keys").public.id();
     let result = backend.decode_ballot(&files.ballot, 0, stranger).unwrap_err();

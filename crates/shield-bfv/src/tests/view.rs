@@ -41,7 +41,7 @@ fn view(safeguards: Safeguards) -> View {
     let mut fixture = Fixture::new(shape(12, 3, 500, "X^3+2X^2+X"), ReleaseMode::Reveal);
     fixture.backend.safeguards = safeguards;
     let Fixture { case, backend, keys, ballots } = fixture;
-    let mechanism = case.election.mechanism();
+    let setting = case.election.setting();
     let layout = backend.plan().layout();
     let mut view = View {
         places: vec![vec![0; ROUNDS]; ROUNDS],
@@ -54,7 +54,7 @@ fn view(safeguards: Safeguards) -> View {
         let slots = backend.slots(&keys.secret, &release);
         let urns = urns(&case.election, 500, &ballots).expect("urns");
         for (sample, urn) in urns.iter().enumerate() {
-            let draws = Draws::seeded(mechanism, urn, &seed, sample as u64);
+            let draws = Draws::seeded(setting, urn, &seed, sample as u64);
             let vote = |teacher: u32| case.votes.vote(sample, teacher as usize).expect("voted");
             let wins: Vec<bool> =
                 draws.rounds().map(|(_, drawn)| unanimity(drawn, vote).is_some()).collect();

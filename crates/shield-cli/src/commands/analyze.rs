@@ -8,9 +8,7 @@ use shield::privacy::distributed_argmax::DistributedArgmax;
 use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use shield::privacy::queries::Queries as QueryLosses;
 use shield::privacy::{Usage, argmax, data_dependent};
-use shield::{
-    Accuracy, Epsilon, Histogram, Labels, Mechanism, Offset, Polynomial, Sampling, Votes,
-};
+use shield::{Accuracy, Epsilon, Histogram, Labels, Offset, Polynomial, Sampling, Setting, Votes};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -159,7 +157,7 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
 }
 
 pub(super) fn shield(
-    mechanism: &Mechanism,
+    mechanism: &Setting,
     votes: &Votes,
     histograms: &[Histogram],
     labels: Option<&Labels>,

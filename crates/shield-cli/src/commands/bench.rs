@@ -76,7 +76,7 @@ impl BenchArgs {
         self.threads
     }
 
-    pub(super) fn mechanism(&self) -> shield::Mechanism {
+    pub(super) fn mechanism(&self) -> shield::Setting {
         self.mechanism.mechanism()
     }
 }
@@ -137,7 +137,7 @@ fn compare(args: &BenchArgs, election: &Election, votes: &Votes) -> Result<Compa
         teachers: args.teachers,
         samples: votes.samples(),
         classes: args.classes.count(),
-        polynomial: election.mechanism().polynomial.to_string(),
+        polynomial: election.setting().polynomial.to_string(),
         threads: args.threads,
         published_seconds,
         shield_seconds: best,

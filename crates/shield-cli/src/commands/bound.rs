@@ -6,7 +6,7 @@ use shield::privacy::calibrate::queries_within;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::{DataIndependent, WorstFound};
 use shield::privacy::{Usage, exact_of_pair, neighbours};
-use shield::{Classes, Epsilon, Histogram, Mechanism, Queries, Voters};
+use shield::{Classes, Epsilon, Histogram, Queries, Setting, Voters};
 
 use super::Output;
 use crate::console;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &BoundArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-fn named(mechanism: &Mechanism) -> Value {
+fn named(mechanism: &Setting) -> Value {
     json!({
         "name": "shield",
         "polynomial": mechanism.polynomial,
@@ -79,7 +79,7 @@ fn named(mechanism: &Mechanism) -> Value {
 
 fn bound(
     args: &BoundArgs,
-    mechanism: &Mechanism,
+    mechanism: &Setting,
     teachers: Voters,
     classes: Classes,
     usage: Usage,
@@ -173,7 +173,7 @@ fn pair(
     votes: &[u32],
     from: usize,
     to: usize,
-    mechanism: &Mechanism,
+    mechanism: &Setting,
     usage: Usage,
     output: Output,
 ) -> Result<(), Failure> {

@@ -8,8 +8,8 @@ use serde_json::json;
 use shield::privacy::Usage;
 use shield::privacy::data_independent::DataIndependent;
 use shield::{
-    Accuracy, Election, Epsilon, Histogram, Labels, Mechanism, Offset, Queries, Seed, Voters,
-    Votes, files,
+    Accuracy, Election, Epsilon, Histogram, Labels, Offset, Queries, Seed, Setting, Voters, Votes,
+    files,
 };
 use shield_bfv::ReleaseMode;
 
@@ -42,7 +42,7 @@ const OFFSET: u32 = 5;
 pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let votes = files::votes_from_packed_npy(VOTES, None).map_err(Failure::failed)?;
     let digits = files::labels_from_packed_npy(DIGITS).map_err(Failure::failed)?;
-    let mechanism = Mechanism { offset: Offset::new(OFFSET)?, ..Mechanism::default() };
+    let mechanism = Setting { offset: Offset::new(OFFSET)?, ..Setting::default() };
     if output == Output::Tables {
         console::print(&format!(
             "{} teachers, each with a model of its own 240 images of handwritten digits, vote on other images\n\
@@ -68,7 +68,7 @@ fn label_some(
     args: &DemoArgs,
     votes: &Votes,
     digits: &Labels,
-    mechanism: &Mechanism,
+    mechanism: &Setting,
 ) -> Result<Labelling, Failure> {
     let (votes, truth) = (votes.clone().first(QUERIES), digits.clone().first(QUERIES));
     let (teachers, classes, samples) = (votes.teachers(), votes.classes(), votes.samples());
@@ -100,7 +100,7 @@ struct Bought {
 }
 
 impl Bought {
-    fn new(votes: &Votes, digits: &Labels, mechanism: &Mechanism) -> Result<Self, Failure> {
+    fn new(votes: &Votes, digits: &Labels, mechanism: &Setting) -> Result<Self, Failure> {
         let spinner = console::spinner("proving the privacy");
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let samples = votes.samples() as f64;

@@ -22,7 +22,7 @@ pub struct BootstrappedBackend {
     election: Election,
     plan: Plan,
     tables: Tables,
-    setting: [u8; 32],
+    binding: [u8; 32],
 }
 
 impl std::fmt::Debug for BootstrappedBackend {
@@ -38,8 +38,8 @@ impl BootstrappedBackend {
     /// The engine for an election: plans it, and refuses what it cannot do.
     pub fn new(election: Election, circuit: Circuit) -> Result<Self, BootstrappedError> {
         let plan = Plan::new(&election, circuit)?;
-        let setting = setting(&election, &plan);
-        Ok(Self { tables: Tables::new(&plan), election, plan, setting })
+        let binding = binding(&election, &plan);
+        Ok(Self { tables: Tables::new(&plan), election, plan, binding })
     }
 
     /// The plan.
@@ -48,14 +48,14 @@ impl BootstrappedBackend {
     }
 
     /// A digest of the election and the plan: every key, ballot and release carries it.
-    pub fn setting(&self) -> &[u8; 32] {
-        &self.setting
+    pub fn binding(&self) -> &[u8; 32] {
+        &self.binding
     }
 
     pub(crate) fn format(&self) -> Format<'_> {
         let digits = self.plan.digits();
         Format {
-            setting: &self.setting,
+            binding: &self.binding,
             ballot_bits: BALLOT_BITS,
             all_present: false,
             numbers: digits,
@@ -81,7 +81,7 @@ impl BootstrappedBackend {
         seed: &Seed,
     ) -> Result<Vec<u16>, BootstrappedError> {
         let number = (self.batch(batch).start + sample) as u64;
-        let draws = Draws::seeded(self.election.mechanism(), urn, seed, number);
+        let draws = Draws::seeded(self.election.setting(), urn, seed, number);
         let drawn = self.open_drawn(key.id(), batch, sample, &draws, ballots)?;
         let vote_of = |teacher: u32| {
             let found = drawn.binary_search_by_key(&teacher, |(drawn, _)| *drawn);
@@ -132,7 +132,7 @@ impl BootstrappedBackend {
     }
 }
 
-fn setting(election: &Election, plan: &Plan) -> [u8; 32] {
+fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("shield 2026 tfhe bootstrapped setting v1");
     hasher.update(&election.fingerprint());
     hasher.update(plan.circuit().to_string().as_bytes());

@@ -30,7 +30,7 @@ const EVALUATION_PAYLOAD: usize = PUBLIC_PAYLOAD + 2 * 16 + 8 * (BOOTSTRAP_WORDS
 
 /// What the engines' formats differ in.
 pub(crate) struct Format<'a> {
-    pub(crate) setting: &'a [u8; 32],
+    pub(crate) binding: &'a [u8; 32],
     /// Bits of a ballot's words: whole bytes.
     pub(crate) ballot_bits: u32,
     /// Whether a ballot speaks of every sample: who abstains sends a vote for nobody.
@@ -67,11 +67,11 @@ impl Format<'_> {
             bits.iter().rev().fold(0_u8, |byte, &bit| byte << 1 | u8::from(bit == 1))
         };
         let payload = Zeroizing::new(key.bits.chunks_exact(8).map(byte).collect::<Vec<u8>>());
-        Zeroizing::new(seal(Kind::SecretKey, self.setting, key.id, 0, &payload))
+        Zeroizing::new(seal(Kind::SecretKey, self.binding, key.id, 0, &payload))
     }
 
     fn decode_secret_key(&self, bytes: &[u8]) -> Result<SecretKey, DecodeError> {
-        let (header, payload) = open(bytes, Kind::SecretKey, self.setting, SECRET_PAYLOAD)?;
+        let (header, payload) = open(bytes, Kind::SecretKey, self.binding, SECRET_PAYLOAD)?;
         // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
         let mut bits = Zeroizing::new(Vec::with_capacity(RING));
         bits.extend(payload.iter().flat_map(|byte| (0..8).map(move |i| u64::from(byte >> i & 1))));
@@ -81,12 +81,12 @@ impl Format<'_> {
     fn encode_public_key(&self, key: &PublicKey) -> Vec<u8> {
         let mut payload = Vec::with_capacity(PUBLIC_PAYLOAD);
         write_words(&mut payload, &key.words);
-        seal(Kind::PublicKey, self.setting, key.id, 0, &payload)
+        seal(Kind::PublicKey, self.binding, key.id, 0, &payload)
     }
 
     fn decode_public_key(&self, bytes: &[u8]) -> Result<PublicKey, DecodeError> {
         let kind = Kind::PublicKey;
-        let (header, payload) = open(bytes, kind, self.setting, PUBLIC_PAYLOAD)?;
+        let (header, payload) = open(bytes, kind, self.binding, PUBLIC_PAYLOAD)?;
         let words = read_words(&mut Reader::new(payload), 2 * RING);
         let key = PublicKey::new(words.ok_or(DecodeError::Range { kind })?);
         check_key(kind, header.key, key.id)?;
@@ -99,12 +99,12 @@ impl Format<'_> {
         payload.extend(key.seeds.iter().flat_map(|seed| seed.to_le_bytes()));
         write_words(&mut payload, &key.bootstrap_bodies);
         write_words(&mut payload, &key.switch_bodies);
-        seal(Kind::EvaluationKey, self.setting, key.id(), 0, &payload)
+        seal(Kind::EvaluationKey, self.binding, key.id(), 0, &payload)
     }
 
     fn decode_evaluation_key(&self, bytes: &[u8]) -> Result<EvaluationKey, DecodeError> {
         let kind = Kind::EvaluationKey;
-        let (header, payload) = open(bytes, kind, self.setting, EVALUATION_PAYLOAD)?;
+        let (header, payload) = open(bytes, kind, self.binding, EVALUATION_PAYLOAD)?;
         let mut reader = Reader::new(payload);
         let mut read = || {
             let public = PublicKey::new(read_words(&mut reader, 2 * RING)?);
@@ -127,7 +127,7 @@ impl Format<'_> {
         for word in ballot.packed.mask.iter().chain(&ballot.packed.bodies) {
             payload.extend(&word.to_le_bytes()[8 - self.word_bytes()..]);
         }
-        seal(Kind::Ballot, self.setting, ballot.key, ballot.batch, &payload)
+        seal(Kind::Ballot, self.binding, ballot.key, ballot.batch, &payload)
     }
 
     fn presence(&self, reader: &mut Reader, samples: usize) -> Option<Presence> {
@@ -144,8 +144,8 @@ impl Format<'_> {
         key: KeyId,
     ) -> Result<BootstrappedBallot, DecodeError> {
         let kind = Kind::Ballot;
-        check_place(kind, bytes, self.setting, batch, key)?;
-        let (_, payload) = open(bytes, kind, self.setting, self.ballot_payload(samples))?;
+        check_place(kind, bytes, self.binding, batch, key)?;
+        let (_, payload) = open(bytes, kind, self.binding, self.ballot_payload(samples))?;
         let mut reader = Reader::new(payload);
         let mut read = || {
             let presence = self.presence(&mut reader, samples)?;
@@ -173,14 +173,14 @@ impl Format<'_> {
     ) -> Result<Presence, DecodeError> {
         let kind = Kind::Ballot;
         let header = shield::framing::Header::read(bytes)?;
-        check_place(kind, bytes, self.setting, batch, header.key)?;
-        let (_, payload) = open(bytes, kind, self.setting, self.ballot_payload(samples))?;
+        check_place(kind, bytes, self.binding, batch, header.key)?;
+        let (_, payload) = open(bytes, kind, self.binding, self.ballot_payload(samples))?;
         self.presence(&mut Reader::new(payload), samples).ok_or(DecodeError::Range { kind })
     }
 
     fn encode_release(&self, release: &BootstrappedRelease) -> Vec<u8> {
         let payload: Vec<u8> = release.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        seal(Kind::Release, self.setting, release.key, release.batch, &payload)
+        seal(Kind::Release, self.binding, release.key, release.batch, &payload)
     }
 
     fn decode_release(
@@ -191,8 +191,8 @@ impl Format<'_> {
         key: KeyId,
     ) -> Result<BootstrappedRelease, DecodeError> {
         let kind = Kind::Release;
-        check_place(kind, bytes, self.setting, batch, key)?;
-        let (_, payload) = open(bytes, kind, self.setting, self.release_payload(samples))?;
+        check_place(kind, bytes, self.binding, batch, key)?;
+        let (_, payload) = open(bytes, kind, self.binding, self.release_payload(samples))?;
         let words = payload.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
         Ok(BootstrappedRelease { words: words.collect(), batch, key })
     }

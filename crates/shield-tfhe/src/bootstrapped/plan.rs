@@ -74,7 +74,7 @@ impl Plan {
                 break;
             }
         }
-        let rounds = election.mechanism().polynomial.round_count();
+        let rounds = election.setting().polynomial.round_count();
         Err(BootstrappedError::TooManyRounds { rounds, bits: last.unwrap_or(0.0) })
     }
 
@@ -84,7 +84,7 @@ impl Plan {
         base: usize,
         digits: usize,
     ) -> Option<Self> {
-        let polynomial = &election.mechanism().polynomial;
+        let polynomial = &election.setting().polynomial;
         let samples_per_batch = RING / digits;
         let released = samples_per_batch.min(election.samples()) * digits;
         let rounds = played(polynomial);

@@ -350,8 +350,8 @@ fn what_does_not_belong_is_refused() {
     let (secret, own, evaluation) = shared_keys();
     let id = own.id();
     let plain = BootstrappedBackend::new(case.election.clone(), Circuit::Plain).expect("a plan");
-    let setting = plain.decode_ballot(ballot, 0, id).unwrap_err();
-    assert!(matches!(setting, DecodeError::Setting { .. }));
+    let binding = plain.decode_ballot(ballot, 0, id).unwrap_err();
+    assert!(matches!(binding, DecodeError::Binding { .. }));
     assert!(matches!(backend.decode_ballot(public, 0, id), Err(DecodeError::Kind { .. })));
     assert!(matches!(backend.decode_ballot(ballot, 1, id), Err(DecodeError::Batch { .. })));
     let stranger = PublicKey::new(vec![7; 2 * RING]);

@@ -23,15 +23,15 @@ use super::rounds::{self, Circuit, Round};
 pub struct LeveledBackend {
     election: Election,
     plan: Plan,
-    setting: [u8; 32],
+    binding: [u8; 32],
 }
 
 impl LeveledBackend {
     /// The engine for an election: plans it, and refuses what no parameter set can do.
     pub fn new(election: Election, upload: Upload) -> Result<Self, LeveledError> {
         let plan = Plan::new(&election, upload)?;
-        let setting = setting(&election, &plan);
-        Ok(Self { election, plan, setting })
+        let binding = binding(&election, &plan);
+        Ok(Self { election, plan, binding })
     }
 
     /// The plan.
@@ -40,8 +40,8 @@ impl LeveledBackend {
     }
 
     /// A digest of the election and the plan: every key, ballot and release carries it.
-    pub fn setting(&self) -> &[u8; 32] {
-        &self.setting
+    pub fn binding(&self) -> &[u8; 32] {
+        &self.binding
     }
 
     fn check_batch(&self, batch: usize) -> Result<(), LeveledError> {
@@ -117,7 +117,7 @@ impl LeveledBackend {
     }
 }
 
-fn setting(election: &Election, plan: &Plan) -> [u8; 32] {
+fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("shield 2026 tfhe leveled setting v1");
     hasher.update(&election.fingerprint());
     hasher.update(&[match plan.upload() {
@@ -202,7 +202,7 @@ impl Backend for LeveledBackend {
         let sample = self.batch(batch).start as u64;
         let mut ring = Ring::new();
         let urns = urns(&self.election, 1, ballots)?;
-        let draws = Draws::seeded(self.election.mechanism(), &urns[0], seed, sample);
+        let draws = Draws::seeded(self.election.setting(), &urns[0], seed, sample);
         let result = self.elect(key, batch, ballots, &draws, &mut ring)?;
         Ok(flooding::sanitise(&mut ring, key, result, self.plan.released(), batch, seed))
     }

@@ -106,13 +106,13 @@ impl LeveledBackend {
         };
         let payload: Zeroizing<Vec<u8>> =
             Zeroizing::new(key.secret.chunks_exact(4).map(byte).collect());
-        Zeroizing::new(seal(Kind::SecretKey, self.setting(), key.id, 0, &payload))
+        Zeroizing::new(seal(Kind::SecretKey, self.binding(), key.id, 0, &payload))
     }
 
     /// The student's key from bytes.
     pub fn decode_secret_key(&self, bytes: &[u8]) -> Result<SecretKey, DecodeError> {
         let kind = Kind::SecretKey;
-        let (header, payload) = open(bytes, kind, self.setting(), SECRET_PAYLOAD)?;
+        let (header, payload) = open(bytes, kind, self.binding(), SECRET_PAYLOAD)?;
         // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
         let mut secret = Zeroizing::new(Vec::with_capacity(DEGREE));
         let trits = payload.iter().flat_map(|byte| (0..4).map(move |i| byte >> (2 * i) & 3));
@@ -125,13 +125,13 @@ impl LeveledBackend {
 
     /// The teachers' key as bytes.
     pub fn encode_public_key(&self, key: &PublicKey) -> Vec<u8> {
-        seal(Kind::PublicKey, self.setting(), key.id, 0, &write_zero_key(&key.zero))
+        seal(Kind::PublicKey, self.binding(), key.id, 0, &write_zero_key(&key.zero))
     }
 
     /// The teachers' key from bytes.
     pub fn decode_public_key(&self, bytes: &[u8]) -> Result<PublicKey, DecodeError> {
         let kind = Kind::PublicKey;
-        let (header, payload) = open(bytes, kind, self.setting(), PUBLIC_PAYLOAD)?;
+        let (header, payload) = open(bytes, kind, self.binding(), PUBLIC_PAYLOAD)?;
         let zero = read_zero_key(kind, &header, &mut Reader::new(payload))?;
         Ok(PublicKey { zero, id: header.key })
     }
@@ -142,14 +142,14 @@ impl LeveledBackend {
         for key in key.expansion.iter().flat_map(|key| key.steps.iter().chain([&key.square])) {
             write_switch_key(&mut payload, key);
         }
-        seal(Kind::EvaluationKey, self.setting(), key.id, 0, &payload)
+        seal(Kind::EvaluationKey, self.binding(), key.id, 0, &payload)
     }
 
     /// The server's key from bytes.
     pub fn decode_evaluation_key(&self, bytes: &[u8]) -> Result<EvaluationKey, DecodeError> {
         let kind = Kind::EvaluationKey;
         let length = evaluation_payload(self.plan());
-        let (header, payload) = open(bytes, kind, self.setting(), length)?;
+        let (header, payload) = open(bytes, kind, self.binding(), length)?;
         let mut reader = Reader::new(payload);
         let zero = read_zero_key(kind, &header, &mut reader)?;
         let mut ring = Ring::new();
@@ -172,7 +172,7 @@ impl LeveledBackend {
         for word in &ballot.words {
             payload.extend(&word.to_le_bytes()[8 - WORD..]);
         }
-        seal(Kind::Ballot, self.setting(), ballot.key, ballot.batch, &payload)
+        seal(Kind::Ballot, self.binding(), ballot.key, ballot.batch, &payload)
     }
 
     /// A ballot for a batch, under some keys, from bytes.
@@ -183,11 +183,11 @@ impl LeveledBackend {
         key: KeyId,
     ) -> Result<LeveledBallot, DecodeError> {
         let kind = Kind::Ballot;
-        check_place(kind, bytes, self.setting(), batch, key)?;
+        check_place(kind, bytes, self.binding(), batch, key)?;
         let samples = self.batch(batch).len();
         let (rows, presence) = {
             let length = self.ballot_length(bytes, samples)?;
-            let (_, payload) = open(bytes, kind, self.setting(), length)?;
+            let (_, payload) = open(bytes, kind, self.binding(), length)?;
             let mut reader = Reader::new(payload);
             let presence = reader.presence(samples).ok_or(DecodeError::Range { kind })?;
             let rows = reader.take(length - presence_bytes(samples)).unwrap_or_default();
@@ -219,7 +219,7 @@ impl LeveledBackend {
             let both = u64::from(pair[0]) | u64::from(upper) << release::BITS;
             payload.extend(&both.to_le_bytes()[..5]);
         }
-        seal(Kind::Release, self.setting(), release.key, release.batch, &payload)
+        seal(Kind::Release, self.binding(), release.key, release.batch, &payload)
     }
 
     /// A release for a batch, under some keys, from bytes.
@@ -230,8 +230,8 @@ impl LeveledBackend {
         key: KeyId,
     ) -> Result<Release, DecodeError> {
         let kind = Kind::Release;
-        check_place(kind, bytes, self.setting(), batch, key)?;
-        let (_, payload) = open(bytes, kind, self.setting(), release_payload(self.plan()))?;
+        check_place(kind, bytes, self.binding(), batch, key)?;
+        let (_, payload) = open(bytes, kind, self.binding(), release_payload(self.plan()))?;
         let mask = (1_u64 << release::BITS) - 1;
         let halves = payload.chunks_exact(5).flat_map(|five| {
             let both = five.iter().rev().fold(0_u64, |both, &byte| both << 8 | u64::from(byte));

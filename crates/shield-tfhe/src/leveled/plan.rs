@@ -77,10 +77,10 @@ impl Plan {
             return Err(PlanError::Classes { classes, largest: MAX_CLASSES });
         }
         let bits = classes.next_power_of_two().ilog2().max(1) as usize;
-        let mechanism = election.mechanism();
-        let degrees = || mechanism.polynomial.rounds().filter(|&degree| degree > 1);
+        let setting = election.setting();
+        let degrees = || setting.polynomial.rounds().filter(|&degree| degree > 1);
         // Without dummies an urn may be empty, and then even a single draw fails.
-        let may_fail = mechanism.polynomial.can_fail() || mechanism.offset.dummies() == 0;
+        let may_fail = setting.polynomial.can_fail() || setting.offset.dummies() == 0;
         let draws = degrees().map(|degree| degree as usize).sum();
         let products = degrees().map(|degree| 2 * bits * (degree as usize - 1)).sum();
         let samples = election.samples();

@@ -28,7 +28,7 @@ pub struct NoisyArgmaxBackend {
     plan: ArgmaxPlan,
     tournament: Tournament,
     code: Table,
-    setting: [u8; 32],
+    binding: [u8; 32],
 }
 
 impl std::fmt::Debug for NoisyArgmaxBackend {
@@ -54,7 +54,7 @@ impl NoisyArgmaxBackend {
             polya: Polya::new(&noise),
             tournament: Tournament::new(),
             code: Table::new(|x| digit(x) / steps),
-            setting: setting(&election, &noise, &plan),
+            binding: binding(&election, &noise, &plan),
             election,
             noise,
             plan,
@@ -67,13 +67,13 @@ impl NoisyArgmaxBackend {
     }
 
     /// A digest of the election, the noise and the plan: every key, ballot and release carries it.
-    pub fn setting(&self) -> &[u8; 32] {
-        &self.setting
+    pub fn binding(&self) -> &[u8; 32] {
+        &self.binding
     }
 
     pub(crate) fn format(&self) -> Format<'_> {
         Format {
-            setting: &self.setting,
+            binding: &self.binding,
             ballot_bits: BALLOT_BITS,
             all_present: true,
             numbers: self.election.classes().count(),
@@ -163,7 +163,7 @@ impl NoisyArgmaxBackend {
     }
 }
 
-fn setting(election: &Election, noise: &SharedNoise, plan: &ArgmaxPlan) -> [u8; 32] {
+fn binding(election: &Election, noise: &SharedNoise, plan: &ArgmaxPlan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("shield 2026 tfhe noisy argmax setting v1");
     hasher.update(&election.fingerprint());
     hasher.update(&noise.scale().get().to_le_bytes());

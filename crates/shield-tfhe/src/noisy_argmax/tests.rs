@@ -6,7 +6,7 @@ use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
 use shield::backend::{Backend, Keys, KeysOf, MemoryBallotBox, Presence};
 use shield::polya::{Polya, SharedNoise};
 use shield::privacy::noisy_argmax::Noise;
-use shield::{Class, Classes, Election, Label, Mechanism, Seed};
+use shield::{Class, Classes, Election, Label, Seed, Setting};
 
 use super::NoisyArgmaxBackend;
 use crate::bootstrapped::{BootstrappedBallot, BootstrappedError};
@@ -20,7 +20,7 @@ fn backend(
 ) -> NoisyArgmaxBackend {
     let noise = SharedNoise::new(Noise::new(scale).unwrap(), teachers, dropouts).unwrap();
     let classes = Classes::new(classes).unwrap();
-    let election = Election::new(teachers as usize, classes, samples, Mechanism::default());
+    let election = Election::new(teachers as usize, classes, samples, Setting::default());
     NoisyArgmaxBackend::new(election.unwrap(), noise).expect("a plan")
 }
 
@@ -184,11 +184,11 @@ fn missing_shares_and_wide_noise_are_refused() {
     let result = backend.aggregate(&keys.evaluation, 0, &ballots, &Seed::from_number(1));
     assert!(matches!(result, Err(BootstrappedError::Shares(_))));
     let noise = SharedNoise::new(Noise::new(2_000.0).unwrap(), 5, 0).unwrap();
-    let election = Election::new(5, Classes::new(3).unwrap(), 1, Mechanism::default()).unwrap();
+    let election = Election::new(5, Classes::new(3).unwrap(), 1, Setting::default()).unwrap();
     let wide = NoisyArgmaxBackend::new(election, noise);
     assert!(matches!(wide, Err(BootstrappedError::TooWide { .. })));
     let noise = SharedNoise::new(Noise::new(2.0).unwrap(), 5, 0).unwrap();
-    let election = Election::new(5, Classes::new(2_049).unwrap(), 1, Mechanism::default()).unwrap();
+    let election = Election::new(5, Classes::new(2_049).unwrap(), 1, Setting::default()).unwrap();
     let many = NoisyArgmaxBackend::new(election, noise);
     assert!(matches!(many, Err(BootstrappedError::TooManyClasses { .. })));
 }

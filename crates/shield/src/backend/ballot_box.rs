@@ -56,7 +56,7 @@ pub fn urns<B: Ballot>(
             }
         }
     }
-    let (classes, offset) = (election.classes(), election.mechanism().offset);
+    let (classes, offset) = (election.classes(), election.setting().offset);
     let urn = |voters: Option<Vec<u32>>| match voters {
         None => Urn::of_all(election.teachers(), classes, offset),
         Some(voters) => Urn::of(voters, classes, offset),

@@ -134,7 +134,7 @@ impl Backend for ClearBackend {
         seed: &Seed,
     ) -> Result<ClearRelease, ClearError> {
         let samples = self.batch(batch);
-        let mechanism = self.election.mechanism();
+        let setting = self.election.setting();
         let mut votes = vec![Vec::new(); self.election.teachers() as usize];
         for teacher in 0..self.election.teachers() {
             if !ballots.presence(teacher)?.is_nobody() {
@@ -143,7 +143,7 @@ impl Backend for ClearBackend {
         }
         let urns = urns(&self.election, samples.len(), ballots)?;
         let labels = urns.iter().zip(samples).enumerate().map(|(place, (urn, sample))| {
-            let draws = Draws::seeded(mechanism, urn, seed, sample as u64);
+            let draws = Draws::seeded(setting, urn, seed, sample as u64);
             elect(&draws, |teacher| {
                 votes[teacher as usize][place].expect("the urn holds only who voted")
             })

@@ -212,9 +212,9 @@ impl Backend for ClearNoisyArgmax {
 mod tests {
     use super::*;
     use crate::backend::MemoryBallotBox;
-    use crate::mechanism::Mechanism;
     use crate::privacy::distributed_argmax::DistributedArgmax;
     use crate::privacy::noisy_argmax::Noise;
+    use crate::setting::Setting;
     use rand::SeedableRng;
     use rand_chacha::ChaCha20Rng;
     use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -222,7 +222,7 @@ mod tests {
     fn backend(scale: f64, teachers: u32, dropouts: u32, samples: usize) -> ClearNoisyArgmax {
         let noise = SharedNoise::new(Noise::new(scale).unwrap(), teachers, dropouts).unwrap();
         let classes = Classes::new(3).unwrap();
-        let election = Election::new(teachers as usize, classes, samples, Mechanism::default());
+        let election = Election::new(teachers as usize, classes, samples, Setting::default());
         ClearNoisyArgmax::new(election.unwrap(), noise)
     }
 

@@ -10,10 +10,10 @@ use rand_chacha::ChaCha20Rng;
 use super::{Backend, KeysOf, MemoryBallotBox};
 use crate::draws::{Draws, Urn};
 use crate::election::Election;
-use crate::mechanism::Mechanism;
 use crate::operator;
 use crate::parameters::{Class, Classes, Offset, Sampling};
 use crate::seed::Seed;
+use crate::setting::Setting;
 use crate::votes::{Label, Vote, Votes};
 
 /// An election with its votes: one case of the suite.
@@ -68,25 +68,25 @@ impl Case {
             })
             .collect();
         let votes = Votes::from_rows(classes, rows).expect("valid votes");
-        let mechanism = Mechanism {
+        let setting = Setting {
             polynomial: shape.polynomial.parse().expect("a valid polynomial"),
             offset: Offset::new(shape.offset).expect("a valid offset"),
             sampling: shape.sampling,
         };
-        let election = Election::new(shape.teachers, classes, shape.samples, mechanism)
+        let election = Election::new(shape.teachers, classes, shape.samples, setting)
             .expect("a valid election");
         Self { election, votes }
     }
 
     /// The labels that any right backend returns for this seed: the operator in the clear.
     pub fn expected(&self, seed: &Seed) -> Vec<Label> {
-        let (classes, mechanism) = (self.election.classes(), self.election.mechanism());
+        let (classes, setting) = (self.election.classes(), self.election.setting());
         (0..self.votes.samples())
             .map(|sample| {
                 let votes: Vec<Vote> = self.votes.sample(sample).collect();
                 let voters = (0u32..).zip(&votes).filter(|(_, vote)| vote.is_some());
-                let urn = Urn::of(voters.map(|(t, _)| t).collect(), classes, mechanism.offset);
-                let draws = Draws::seeded(mechanism, &urn, seed, sample as u64);
+                let urn = Urn::of(voters.map(|(t, _)| t).collect(), classes, setting.offset);
+                let draws = Draws::seeded(setting, &urn, seed, sample as u64);
                 operator::elect(&draws, |teacher| votes[teacher as usize].expect("voted"))
             })
             .collect()

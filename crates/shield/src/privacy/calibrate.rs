@@ -40,11 +40,11 @@ pub fn queries_within(
 pub fn noise_within(
     budget: Epsilon,
     usage: Usage,
-    mechanism: impl Fn(Noise) -> NoisyArgmax,
+    setting: impl Fn(Noise) -> NoisyArgmax,
 ) -> Option<Noise> {
     let fits = |amount: f64| {
         let noise = Noise::new(amount).ok()?;
-        let cost = mechanism(noise).data_independent(usage, Conversion::Renyi);
+        let cost = setting(noise).data_independent(usage, Conversion::Renyi);
         (cost <= budget).then_some(noise)
     };
     let (mut too_little, mut enough) = (0.0, fits(1e9)?);

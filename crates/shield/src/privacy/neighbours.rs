@@ -7,8 +7,8 @@
 use super::moments::{LawPair, Outcome};
 use super::rounds::Rounds;
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
 use crate::parameters::{Classes, ParameterError};
+use crate::setting::Setting;
 
 /// A neighbour of a histogram: one vote went from a class to another.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,14 +22,14 @@ pub struct Neighbour {
 }
 
 /// All neighbours of a histogram; none where nobody voted.
-pub fn neighbours(mechanism: &Mechanism, histogram: &Histogram) -> Vec<Neighbour> {
-    let Ok(setting) = Setting::new(mechanism, histogram) else {
+pub fn neighbours(setting: &Setting, histogram: &Histogram) -> Vec<Neighbour> {
+    let Ok(urns) = Urns::new(setting, histogram) else {
         return Vec::new();
     };
     let mut neighbours = Vec::new();
-    for &(from, from_classes) in setting.groups.iter().filter(|group| group.0 > 0) {
-        for &(to, _) in setting.groups.iter().filter(|group| group.0 != from || from_classes > 1) {
-            neighbours.push(Neighbour { from, to, laws: setting.laws(from, to) });
+    for &(from, from_classes) in urns.groups.iter().filter(|group| group.0 > 0) {
+        for &(to, _) in urns.groups.iter().filter(|group| group.0 != from || from_classes > 1) {
+            neighbours.push(Neighbour { from, to, laws: urns.laws(from, to) });
         }
     }
     neighbours
@@ -38,27 +38,27 @@ pub fn neighbours(mechanism: &Mechanism, histogram: &Histogram) -> Vec<Neighbour
 /// The laws of a histogram and of its neighbour where one vote goes from a class with `from` votes
 /// to another with `to`. `None` if there are no two such classes.
 pub fn laws_of_move(
-    mechanism: &Mechanism,
+    setting: &Setting,
     histogram: &Histogram,
     from: u32,
     to: u32,
 ) -> Option<LawPair> {
-    let setting = Setting::new(mechanism, histogram).ok()?;
+    let urns = Urns::new(setting, histogram).ok()?;
     let classes =
-        |votes: u32| setting.groups.iter().find(|group| group.0 == votes).map(|group| group.1);
+        |votes: u32| urns.groups.iter().find(|group| group.0 == votes).map(|group| group.1);
     let enough = classes(from)? > u32::from(from == to) && classes(to)? > 0;
-    (from > 0 && enough).then(|| setting.laws(from, to))
+    (from > 0 && enough).then(|| urns.laws(from, to))
 }
 
 /// A histogram as groups of classes with equally many votes, and the law it has.
-struct Setting {
+struct Urns {
     rounds: Rounds,
     /// (votes, how many classes have that many), in increasing order.
     groups: Vec<(u32, u32)>,
 }
 
-impl Setting {
-    fn new(mechanism: &Mechanism, histogram: &Histogram) -> Result<Self, ParameterError> {
+impl Urns {
+    fn new(setting: &Setting, histogram: &Histogram) -> Result<Self, ParameterError> {
         let mut counts = histogram.counts().to_vec();
         counts.sort_unstable();
         let groups = counts
@@ -66,7 +66,7 @@ impl Setting {
             .map(|alike| (alike[0], u32::try_from(alike.len()).unwrap_or(u32::MAX)))
             .collect();
         let voters = u32::try_from(histogram.voters()).unwrap_or(u32::MAX);
-        let rounds = Rounds::new(mechanism, Classes::new(counts.len())?, voters);
+        let rounds = Rounds::new(setting, Classes::new(counts.len())?, voters);
         Ok(Self { rounds, groups })
     }
 
@@ -98,26 +98,26 @@ mod tests {
 
     #[test]
     fn every_move_is_there_once() {
-        let mechanism = Mechanism::default();
+        let setting = Setting::default();
         let histogram = Histogram::new(vec![5, 2, 2, 0, 0, 0]).unwrap();
         let mut moves: Vec<_> =
-            neighbours(&mechanism, &histogram).iter().map(|n| (n.from, n.to)).collect();
+            neighbours(&setting, &histogram).iter().map(|n| (n.from, n.to)).collect();
         moves.sort_unstable();
         assert_eq!(moves, [(2, 0), (2, 2), (2, 5), (5, 0), (5, 2)]);
     }
 
     #[test]
     fn moments_are_those_of_the_laws_class_by_class() {
-        let mechanism = Mechanism::default();
+        let setting = Setting::default();
         let counts = [5, 2, 2, 0, 0, 0];
-        for neighbour in neighbours(&mechanism, &Histogram::new(counts.to_vec()).unwrap()) {
+        for neighbour in neighbours(&setting, &Histogram::new(counts.to_vec()).unwrap()) {
             let from = counts.iter().position(|&n| n == neighbour.from).unwrap();
             let to = counts.iter().rposition(|&n| n == neighbour.to).unwrap();
             let mut moved = counts;
             moved[from] -= 1;
             moved[to] += 1;
-            let p = OutputDistribution::of_counts(&mechanism, &counts);
-            let q = OutputDistribution::of_counts(&mechanism, &moved);
+            let p = OutputDistribution::of_counts(&setting, &counts);
+            let q = OutputDistribution::of_counts(&setting, &moved);
             for order in [1.0, 4.5] {
                 let expected: f64 = p
                     .probabilities()
@@ -133,10 +133,10 @@ mod tests {
     #[test]
     fn one_named_move() {
         let histogram = Histogram::new(vec![5, 2, 0]).unwrap();
-        let mechanism = Mechanism::default();
-        assert!(laws_of_move(&mechanism, &histogram, 5, 2).is_some());
-        assert!(laws_of_move(&mechanism, &histogram, 5, 5).is_none());
-        assert!(laws_of_move(&mechanism, &histogram, 0, 5).is_none());
-        assert!(laws_of_move(&mechanism, &histogram, 3, 5).is_none());
+        let setting = Setting::default();
+        assert!(laws_of_move(&setting, &histogram, 5, 2).is_some());
+        assert!(laws_of_move(&setting, &histogram, 5, 5).is_none());
+        assert!(laws_of_move(&setting, &histogram, 0, 5).is_none());
+        assert!(laws_of_move(&setting, &histogram, 3, 5).is_none());
     }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::moments::{LawPair, ROUND_UP, bregman};
 use super::neighbours::neighbours;
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
+use crate::setting::Setting;
 use crate::votes::Votes;
 
 /// Both directions of a privacy loss: of the votes against their neighbour, and back.
@@ -46,7 +46,7 @@ pub(crate) type Moments = std::sync::Arc<Vec<Vec<BothWays>>>;
 
 impl Queries {
     /// The queries of a mechanism about every sample of some votes.
-    pub fn new(mechanism: &Mechanism, histograms: &[Histogram]) -> Self {
+    pub fn new(setting: &Setting, histograms: &[Histogram]) -> Self {
         let mut places = HashMap::new();
         let mut distinct: Vec<(Histogram, f64)> = Vec::new();
         let samples = histograms
@@ -66,7 +66,7 @@ impl Queries {
             .into_par_iter()
             .map(|(histogram, occurrences)| {
                 let mut moves: Vec<Moves> = Vec::new();
-                for neighbour in neighbours(mechanism, &histogram) {
+                for neighbour in neighbours(setting, &histogram) {
                     let losses = Losses::of(&neighbour.laws);
                     match moves.last_mut() {
                         Some(last) if last.from == neighbour.from => last.losses.push(losses),

@@ -13,9 +13,9 @@
 //! a sum over the classes of (c/M)(1 - phi_p(c)/(c/M)), and every step of phi_p has a closed form.
 //! Counts are real numbers, because the proven bound relaxes the bystanders' counts.
 
-use crate::mechanism::Mechanism;
 use crate::parameters::{Classes, Sampling};
 use crate::polynomial::Term;
+use crate::setting::Setting;
 
 /// The rounds of a mechanism over an urn of known size. Classes are known by their entries:
 /// votes and dummies together.
@@ -35,12 +35,12 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    pub(crate) fn new(mechanism: &Mechanism, classes: Classes, voters: u32) -> Self {
-        let mut terms = mechanism.polynomial.terms().to_vec();
+    pub(crate) fn new(setting: &Setting, classes: Classes, voters: u32) -> Self {
+        let mut terms = setting.polynomial.terms().to_vec();
         terms.reverse();
-        let offset = mechanism.offset.dummies();
+        let offset = setting.offset.dummies();
         let size = f64::from(voters) + f64::from(offset) * classes.count() as f64;
-        Self { terms, size, voters, offset, classes: classes.count(), sampling: mechanism.sampling }
+        Self { terms, size, voters, offset, classes: classes.count(), sampling: setting.sampling }
     }
 
     /// ln phi_p(c).
@@ -197,16 +197,16 @@ mod tests {
     fn the_grouped_law_is_the_law() {
         for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
             for polynomial in ["X", "3X^2", "8X^4+6X^3+4X^2+X", "500X^9+2X^5", "4000X^64+X"] {
-                let mechanism = Mechanism {
+                let setting = Setting {
                     polynomial: polynomial.parse().unwrap(),
                     offset: Offset::new(2).unwrap(),
                     sampling,
                 };
                 let counts = [40, 3, 3, 0, 0, 0, 17];
-                let rounds = Rounds::new(&mechanism, Classes::new(7).unwrap(), 63);
+                let rounds = Rounds::new(&setting, Classes::new(7).unwrap(), 63);
                 let groups = [(42.0, 1.0), (5.0, 2.0), (2.0, 3.0), (19.0, 1.0)];
                 let law = rounds.law(&groups);
-                let reference = OutputDistribution::of_counts(&mechanism, &counts);
+                let reference = OutputDistribution::of_counts(&setting, &counts);
                 for (group, class) in [(0, 0), (1, 1), (2, 3), (3, 6)] {
                     let (found, expected) = (law.classes[group], reference.log_classes()[class]);
                     let same = found == expected || (found - expected).abs() < 1e-10;
@@ -222,8 +222,8 @@ mod tests {
     #[test]
     fn a_step_is_a_difference() {
         for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
-            let mechanism = Mechanism { sampling, ..Mechanism::default() };
-            let rounds = Rounds::new(&mechanism, Classes::new(10).unwrap(), 90);
+            let setting = Setting { sampling, ..Setting::default() };
+            let rounds = Rounds::new(&setting, Classes::new(10).unwrap(), 90);
             for degree in 1..6 {
                 for entries in [1.0, 2.0, 4.0, 5.0, 6.0, 50.0, 100.0] {
                     let phi = |c| rounds.log_unanimous(degree, c).exp();

@@ -8,12 +8,12 @@ use rayon::prelude::*;
 use super::lanes::{Batch, LANES, ORDERS, Prepared};
 use super::space::Coefficients;
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
 use crate::parameters::{Offset, ParameterError, Sampling};
 use crate::polynomial::{Polynomial, Term};
 use crate::privacy::Usage;
 use crate::privacy::conversion::Conversion;
 use crate::privacy::moments::ROUND_UP;
+use crate::setting::Setting;
 
 /// Batches that are worked on together: few enough that a core keeps them in its cache.
 const BLOCK: usize = 48;
@@ -52,10 +52,10 @@ impl Evaluator {
         distinct.sort_by(|a, b| a.0.cmp(&b.0));
         let all_degrees = (1..=degrees).map(|degree| Term { degree, rounds: 1 });
         let polynomial = Polynomial::new(all_degrees).unwrap_or_default();
-        let mechanism = Mechanism { polynomial, offset, sampling };
+        let setting = Setting { polynomial, offset, sampling };
         let prepared: Result<Vec<Prepared>, ParameterError> = distinct
             .into_par_iter()
-            .map(|(counts, copies)| Prepared::new(&mechanism, &Histogram::new(counts)?, copies))
+            .map(|(counts, copies)| Prepared::new(&setting, &Histogram::new(counts)?, copies))
             .collect();
         let mut evaluator = Self {
             histograms: prepared?,
@@ -401,17 +401,17 @@ mod tests {
                 for ((coefficients, found), accuracy) in
                     polynomials.iter().zip(found).zip(accuracies)
                 {
-                    let mechanism =
-                        Mechanism { polynomial: polynomial(coefficients), offset, sampling };
-                    let mut queries = Queries::new(&mechanism, &histograms);
+                    let setting =
+                        Setting { polynomial: polynomial(coefficients), offset, sampling };
+                    let mut queries = Queries::new(&setting, &histograms);
                     let expected = data_dependent::published(&mut queries, usage).get();
                     let found = found.unwrap();
                     assert!(
                         (found / expected - 1.0).abs() < 1e-7,
-                        "{mechanism:?} {found} {expected}"
+                        "{setting:?} {found} {expected}"
                     );
-                    let expected = Accuracy::of(&mechanism, &histograms, None).ground_truth;
-                    assert!((accuracy - expected).abs() < 1e-12, "{mechanism:?}");
+                    let expected = Accuracy::of(&setting, &histograms, None).ground_truth;
+                    assert!((accuracy - expected).abs() < 1e-12, "{setting:?}");
                 }
             }
         }

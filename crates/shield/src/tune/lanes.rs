@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use super::space::Coefficients;
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
 use crate::parameters::{Classes, ParameterError};
 use crate::privacy::rounds::Rounds;
+use crate::setting::Setting;
 
 /// Polynomials that are computed side by side.
 pub(crate) const LANES: usize = 8;
@@ -67,14 +67,14 @@ impl Prepared {
     /// Prepares a histogram. The mechanism's polynomial must have all degrees that will be asked
     /// for.
     pub(crate) fn new(
-        mechanism: &Mechanism,
+        setting: &Setting,
         histogram: &Histogram,
         occurrences: f64,
     ) -> Result<Self, ParameterError> {
         let voters = u32::try_from(histogram.voters()).unwrap_or(u32::MAX);
-        let rounds = Rounds::new(mechanism, Classes::new(histogram.classes())?, voters);
+        let rounds = Rounds::new(setting, Classes::new(histogram.classes())?, voters);
         let offset = f64::from(rounds.offset);
-        let degrees = mechanism.polynomial.degree();
+        let degrees = setting.polynomial.degree();
         let phi = |votes: f64| -> Vec<f64> {
             (1..=degrees).map(|degree| rounds.log_unanimous(degree, votes + offset).exp()).collect()
         };

@@ -34,10 +34,10 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
 use crate::parameters::{Epsilon, Offset, ParameterError, Sampling, Voters};
 use crate::privacy::Usage;
 use crate::privacy::data_independent::{DataIndependent, Suspects};
+use crate::setting::Setting;
 use evaluate::Evaluator;
 use front::{Front, Point};
 pub use space::Space;
@@ -273,7 +273,7 @@ impl<'a> OffsetSearch<'a> {
             .par_iter()
             .map(|(coefficients, _)| {
                 (self.progress)(1);
-                self.at_least(&self.mechanism(coefficients), &suspects)
+                self.at_least(&self.setting(coefficients), &suspects)
             })
             .collect();
         estimated.evaluated += candidates.len();
@@ -283,8 +283,8 @@ impl<'a> OffsetSearch<'a> {
         Ok(())
     }
 
-    fn mechanism(&self, coefficients: &Coefficients) -> Mechanism {
-        Mechanism {
+    fn setting(&self, coefficients: &Coefficients) -> Setting {
+        Setting {
             polynomial: polynomial(coefficients),
             offset: self.offset,
             sampling: self.search.sampling,
@@ -308,9 +308,9 @@ impl<'a> OffsetSearch<'a> {
         })
     }
 
-    fn at_least(&self, mechanism: &Mechanism, suspects: &[Suspects]) -> f64 {
+    fn at_least(&self, setting: &Setting, suspects: &[Suspects]) -> f64 {
         let cost = |(&voters, suspects): (&Voters, &Suspects)| {
-            DataIndependent::new(mechanism, self.classes, voters)
+            DataIndependent::new(setting, self.classes, voters)
                 .at_least(suspects, self.search.usage)
         };
         self.voters.iter().zip(suspects).map(cost).fold(0.0, f64::max)
@@ -359,9 +359,9 @@ impl<'a> OffsetSearch<'a> {
         candidates
             .par_iter()
             .map(|(coefficients, ground_truth)| {
-                let mechanism = self.mechanism(coefficients);
+                let setting = self.setting(coefficients);
                 let suspects = lock(&self.suspects).clone();
-                let worst = self.at_least(&mechanism, &suspects);
+                let worst = self.at_least(&setting, &suspects);
                 let beaten = lock(&local).beats(worst, *ground_truth);
                 (self.progress)(1);
                 if beaten {
@@ -369,7 +369,7 @@ impl<'a> OffsetSearch<'a> {
                 }
                 let mut cost: f64 = 0.0;
                 for (i, &voters) in self.voters.iter().enumerate() {
-                    let mut figure = DataIndependent::new(&mechanism, self.classes, voters);
+                    let mut figure = DataIndependent::new(&setting, self.classes, voters);
                     cost = cost.max(figure.epsilon(self.search.usage).get());
                     lock(&self.suspects)[i].merge(figure.suspects());
                 }
@@ -424,12 +424,12 @@ mod tests {
     fn what_a_search_by_estimates_returns_is_proven() {
         let voters = Voters::new(250).unwrap();
         for point in front_of_a_large_space(Objective::DataIndependent).iter().step_by(4) {
-            let mechanism = Mechanism {
+            let setting = Setting {
                 polynomial: point.polynomial.clone(),
                 offset: point.offset,
                 sampling: Sampling::default(),
             };
-            let mut figure = DataIndependent::new(&mechanism, Classes::new(10).unwrap(), voters);
+            let mut figure = DataIndependent::new(&setting, Classes::new(10).unwrap(), voters);
             let proven = figure.epsilon(Usage::default()).get();
             assert!((point.epsilon.get() / proven - 1.0).abs() < 0.02, "{point:?}: {proven}");
         }

@@ -6,7 +6,7 @@ use shield::privacy::noisy_argmax::NoisyArgmax;
 use shield::privacy::{Usage, calibrate};
 use shield::tune::front::Point;
 use shield::tune::{Objective, Search, Space};
-use shield::{Accuracy, Epsilon, Histogram, Labels, Mechanism, Offset, Sampling};
+use shield::{Accuracy, Epsilon, Histogram, Labels, Offset, Sampling, Setting};
 
 use super::folder::Folder;
 use super::rows::Tuning;
@@ -84,7 +84,7 @@ pub(super) fn curves(
             accuracy.correct_labels.unwrap_or(0.0) / samples
         };
         let shield = tuning.front.iter().map(|point| {
-            let mechanism = Mechanism {
+            let mechanism = Setting {
                 polynomial: point.polynomial.clone(),
                 offset: point.offset,
                 sampling: Sampling::default(),

@@ -9,8 +9,8 @@ use shield::privacy::{Usage, argmax, calibrate};
 use shield::tune::front::Point;
 use shield::tune::{Objective, Search, Space};
 use shield::{
-    Accuracy, Election, Epsilon, Histogram, Label, Labels, Mechanism, Offset, OutputDistribution,
-    Polynomial, Sampling, Votes,
+    Accuracy, Election, Epsilon, Histogram, Label, Labels, Offset, OutputDistribution, Polynomial,
+    Sampling, Setting, Votes,
 };
 use shield_bfv::{BfvBackend, ReleaseMode};
 
@@ -27,7 +27,7 @@ pub(super) enum Contender {
     /// The leading class: no privacy.
     Exact,
     /// SHIELD, through the encrypted engine.
-    Shield(Mechanism),
+    Shield(Setting),
     /// PATE's noisy argmax, in the clear.
     Noisy(NoisyArgmax),
 }
@@ -120,8 +120,8 @@ impl TuningSpace {
     }
 }
 
-fn mechanism(polynomial: Polynomial, offset: Offset) -> Mechanism {
-    Mechanism { polynomial, offset, sampling: Sampling::default() }
+fn mechanism(polynomial: Polynomial, offset: Offset) -> Setting {
+    Setting { polynomial, offset, sampling: Sampling::default() }
 }
 
 /// All rows: the exact argmax, the paper's polynomials, the tuned ones, and PATE's mechanisms at

@@ -13,7 +13,7 @@ use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
 use shield::backend::{Backend, Ballot, BallotBox, BallotBoxError, Presence};
 use shield::draws::{Drawn, Draws, Urn};
-use shield::{Election, Label, Mechanism, Polynomial, Seed, Votes, operator, synthetic};
+use shield::{Election, Label, Polynomial, Seed, Setting, Votes, operator, synthetic};
 use shield_bfv::{BfvBackend, ReleaseMode};
 use shield_tfhe::bootstrapped::Circuit;
 use shield_tfhe::leveled::{LeveledBackend, Upload};
@@ -71,14 +71,14 @@ struct Report {
 }
 
 /// What every engine is asked.
-struct Setting<'a> {
+struct Case<'a> {
     args: &'a BenchArgs,
-    mechanism: Mechanism,
+    mechanism: Setting,
     seed: Seed,
 }
 
 /// How an engine is measured: the samples it is measured on follow from what it is good at.
-type Measure = fn(&Setting) -> Result<Row, Failure>;
+type Measure = fn(&Case) -> Result<Row, Failure>;
 
 /// The engines, in the order of the table. An engine is added here and nowhere else.
 const ENGINES: &[Measure] = &[
@@ -97,10 +97,10 @@ pub(in crate::commands) fn bench(args: &BenchArgs, output: Output) -> Result<(),
     let report = on_threads(Some(args.threads()), |threads| {
         let polynomials = PAPER.iter().map(|&(polynomial, paper)| {
             let polynomial: Polynomial = polynomial.parse().map_err(Failure::failed)?;
-            let mechanism = Mechanism { polynomial, ..args.mechanism() };
+            let mechanism = Setting { polynomial, ..args.mechanism() };
             console::note(&format!("{} ...", mechanism.polynomial));
             let seed = Seed::random(&mut OsRng.unwrap_err());
-            let setting = Setting { args, mechanism, seed };
+            let setting = Case { args, mechanism, seed };
             Ok(Comparison {
                 polynomial: setting.mechanism.polynomial.to_string(),
                 paper_seconds_per_sample: paper,
@@ -120,7 +120,7 @@ pub(in crate::commands) fn bench(args: &BenchArgs, output: Output) -> Result<(),
     }
 }
 
-impl Setting<'_> {
+impl Case<'_> {
     /// An election of that many samples, its votes, and the labels that are right.
     fn election(&self, samples: usize) -> Result<(Election, Votes, Vec<Label>), Failure> {
         let (votes, _) = synthetic::votes(self.args.teachers(), self.args.classes(), samples, 1)?;
@@ -156,7 +156,7 @@ impl<B: Ballot> BallotBox<B> for DrawnBallots<B> {
     }
 }
 
-fn leveled(setting: &Setting, upload: Upload, name: &str) -> Result<Row, Failure> {
+fn leveled(setting: &Case, upload: Upload, name: &str) -> Result<Row, Failure> {
     let samples = setting.args.samples_or(20);
     let (election, votes, right) = setting.election(samples)?;
     let urn = Urn::of_all(election.teachers(), election.classes(), setting.mechanism.offset);
@@ -208,7 +208,7 @@ fn leveled(setting: &Setting, upload: Upload, name: &str) -> Result<Row, Failure
     })
 }
 
-fn bfv(setting: &Setting, samples: usize) -> Result<Row, Failure> {
+fn bfv(setting: &Case, samples: usize) -> Result<Row, Failure> {
     let (election, votes, right) = setting.election(samples)?;
     let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
     let backend =

@@ -157,7 +157,7 @@ fn what_belongs_elsewhere_is_refused_by_name() {
         Err(DecodeError::Kind { found: Kind::Ballot, .. })
     ));
     let plain = LeveledBackend::new(backend.election().clone(), Upload::Plain).expect("a plan");
-    assert!(matches!(plain.decode_public_key(&files.public), Err(DecodeError::Setting { .. })));
+    assert!(matches!(plain.decode_public_key(&files.public), Err(DecodeError::Binding { .. })));
     // In memory, too.
     let votes = [Some(Class(1))];
     let stray = plain.generate_keys(&mut rng).expect("keys");

@@ -110,7 +110,7 @@ fn measured_noise_stays_below_the_bound() {
         for number in 0..6 {
             let seed = Seed::from_number(number);
             let urns = urns(&case.election, 1, ballots).expect("urns");
-            let draws = Draws::seeded(case.election.mechanism(), &urns[0], &seed, 0);
+            let draws = Draws::seeded(case.election.setting(), &urns[0], &seed, 0);
             let out = backend.elect(&keys.evaluation, 0, ballots, &draws, &mut ring);
             let mut phase = phases(&fixture, &out.expect("a result"));
             for word in &mut phase[..plan.released()] {

@@ -105,8 +105,8 @@ use super::hockey_stick::Nodes;
 use super::loss_distribution::{LARGEST_LOSS, LossDistribution};
 use super::rounds::Rounds;
 use crate::histogram::Histogram;
-use crate::mechanism::Mechanism;
 use crate::parameters::{Classes, Epsilon, Voters};
+use crate::setting::Setting;
 
 /// The worst case over all histograms, for one mechanism, number of classes and number of voters.
 ///
@@ -146,8 +146,8 @@ const ORDER_GRID: f64 = 1.02;
 
 impl DataIndependent {
     /// The worst case of a mechanism over all histograms of that many votes.
-    pub fn new(mechanism: &Mechanism, classes: Classes, voters: Voters) -> Self {
-        let rounds = Rounds::new(mechanism, classes, voters.count());
+    pub fn new(setting: &Setting, classes: Classes, voters: Voters) -> Self {
+        let rounds = Rounds::new(setting, classes, voters.count());
         let (least, most) =
             (f64::from(rounds.offset), f64::from(rounds.offset) + f64::from(rounds.voters));
         // The lowest degree decides: whoever cannot win a round of it cannot win any.

@@ -10,8 +10,8 @@ use super::*;
 use crate::distribution::OutputDistribution;
 use crate::parameters::{Offset, Sampling};
 
-fn mechanism(polynomial: &str, offset: u32, sampling: Sampling) -> Mechanism {
-    Mechanism {
+fn setting(polynomial: &str, offset: u32, sampling: Sampling) -> Setting {
+    Setting {
         polynomial: polynomial.parse().unwrap(),
         offset: Offset::new(offset).unwrap(),
         sampling,
@@ -34,16 +34,16 @@ fn histograms(votes: u32, classes: usize, most: u32) -> Vec<Vec<u32>> {
 }
 
 /// The objective of every pair of neighbours, by the output law and the definition alone.
-fn by_exhaustion(mechanism: &Mechanism, votes: u32, classes: usize, objective: Objective) -> f64 {
+fn by_exhaustion(setting: &Setting, votes: u32, classes: usize, objective: Objective) -> f64 {
     let mut worst: f64 = 0.0;
     for counts in histograms(votes, classes, votes) {
-        let before = OutputDistribution::of_counts(mechanism, &counts);
+        let before = OutputDistribution::of_counts(setting, &counts);
         for from in (0..classes).filter(|&class| counts[class] > 0) {
             for to in (0..classes).filter(|&class| class != from) {
                 let mut moved = counts.clone();
                 moved[from] -= 1;
                 moved[to] += 1;
-                let after = OutputDistribution::of_counts(mechanism, &moved);
+                let after = OutputDistribution::of_counts(setting, &moved);
                 let outputs = |law: &OutputDistribution| {
                     law.probabilities().chain([law.failure()]).collect::<Vec<f64>>()
                 };
@@ -78,12 +78,12 @@ fn agrees_with_all_histograms_of_up_to_12_votes_and_4_classes() {
     for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
         for polynomial in polynomials {
             for offset in [1, 2, 5] {
-                let mechanism = mechanism(polynomial, offset, sampling);
+                let setting = setting(polynomial, offset, sampling);
                 for classes in 2..=4 {
                     for votes in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] {
-                        let rounds = Rounds::new(&mechanism, Classes::new(classes).unwrap(), votes);
+                        let rounds = Rounds::new(&setting, Classes::new(classes).unwrap(), votes);
                         for objective in objectives {
-                            let expected = by_exhaustion(&mechanism, votes, classes, objective);
+                            let expected = by_exhaustion(&setting, votes, classes, objective);
                             let found = maximise(&rounds, objective, exact, &[]).upper;
                             let place = format!(
                                 "{polynomial} {sampling} w={offset} n={votes} K={classes} {objective:?}"
@@ -135,8 +135,8 @@ fn no_cell_is_below_a_pair_in_it() {
             for (votes, classes, offset) in
                 [(250, 10, 1), (40, 5, 3), (30, 3, 1), (9, 2, 2), (500, 40, 6)]
             {
-                let mechanism = mechanism(polynomial, offset, sampling);
-                let rounds = Rounds::new(&mechanism, Classes::new(classes).unwrap(), votes);
+                let setting = setting(polynomial, offset, sampling);
+                let rounds = Rounds::new(&setting, Classes::new(classes).unwrap(), votes);
                 for objective in [Objective::Moment(3.0), Objective::HockeyStick(1.02)] {
                     let mut envelope = Envelope::new(&rounds, objective);
                     for _ in 0..30 {
@@ -198,9 +198,9 @@ fn no_cell_is_below_a_pair_in_it() {
 fn close_to_the_worst_histogram_of_250_votes() {
     let usage = Usage::default();
     for offset in [1, 5, 20] {
-        let mechanism = mechanism("8X^4+6X^3+4X^2+X", offset, Sampling::WithReplacement);
+        let setting = setting("8X^4+6X^3+4X^2+X", offset, Sampling::WithReplacement);
         let mut figure =
-            DataIndependent::new(&mechanism, Classes::new(10).unwrap(), Voters::new(250).unwrap());
+            DataIndependent::new(&setting, Classes::new(10).unwrap(), Voters::new(250).unwrap());
         let proven = figure.epsilon(usage).get();
         let found = figure.worst_found(usage);
         let ratio = proven / found.epsilon.get();
@@ -259,8 +259,8 @@ fn infinite_and_free() {
     use Sampling::{WithReplacement, WithoutReplacement};
     let usage = Usage::default();
     let figure = |polynomial: &str, offset, sampling, votes| {
-        let mechanism = mechanism(polynomial, offset, sampling);
-        DataIndependent::new(&mechanism, Classes::new(3).unwrap(), Voters::new(votes).unwrap())
+        let setting = setting(polynomial, offset, sampling);
+        DataIndependent::new(&setting, Classes::new(3).unwrap(), Voters::new(votes).unwrap())
     };
     for sampling in [WithReplacement, WithoutReplacement] {
         let mut bare = figure("2X^2+X", 0, sampling, 9);
@@ -278,9 +278,9 @@ fn infinite_and_free() {
 #[test]
 fn tight_composition_lies_above_every_pair_and_below_moments() {
     let usage = Usage::default();
-    let mechanism = mechanism("2X^3+3X^2+X", 4, Sampling::WithReplacement);
+    let setting = setting("2X^3+3X^2+X", 4, Sampling::WithReplacement);
     let mut figure =
-        DataIndependent::new(&mechanism, Classes::new(4).unwrap(), Voters::new(40).unwrap());
+        DataIndependent::new(&setting, Classes::new(4).unwrap(), Voters::new(40).unwrap());
     let exact = figure.exact(usage);
     assert!(exact <= figure.epsilon(usage));
     let mut rng = StdRng::seed_from_u64(3);
@@ -301,9 +301,9 @@ fn tight_composition_lies_above_every_pair_and_below_moments() {
 #[test]
 fn more_queries_never_cost_less() {
     use crate::privacy::calibrate::queries_within;
-    let mechanism = mechanism("2X^3+3X^2+X", 5, Sampling::WithReplacement);
+    let setting = setting("2X^3+3X^2+X", 5, Sampling::WithReplacement);
     let mut figure =
-        DataIndependent::new(&mechanism, Classes::new(10).unwrap(), Voters::new(250).unwrap());
+        DataIndependent::new(&setting, Classes::new(10).unwrap(), Voters::new(250).unwrap());
     let budget = Epsilon::new(1.0).unwrap();
     let delta = crate::parameters::Delta::default();
     let queries = queries_within(budget, delta, |usage| figure.epsilon(usage)).unwrap();

@@ -13,7 +13,7 @@ use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit};
 use shield_tfhe::gates;
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
 
-use super::{Row, Setting, agreeing};
+use super::{Case, Row, agreeing};
 use crate::failure::Failure;
 
 /// Samples where a sample takes about a second.
@@ -21,7 +21,7 @@ const FEW: usize = 2;
 /// The scale of the noise: as `analyze` has it.
 const NOISE: f64 = 40.0;
 
-pub(super) fn bootstrapped(setting: &Setting, circuit: Circuit) -> Result<Row, Failure> {
+pub(super) fn bootstrapped(setting: &Case, circuit: Circuit) -> Result<Row, Failure> {
     let samples = setting.args.samples_or(FEW).min(FEW);
     let (election, votes, right) = setting.election(samples)?;
     let backend = BootstrappedBackend::new(election, circuit).map_err(Failure::bad_input)?;
@@ -57,7 +57,7 @@ fn aggregate<B: Backend>(
     backend: &B,
     keys: &KeysOf<B>,
     ballots: &impl BallotBox<B::Ballot>,
-    setting: &Setting,
+    setting: &Case,
 ) -> Result<(Vec<Label>, f64), Failure> {
     let start = Instant::now();
     let release =
@@ -67,7 +67,7 @@ fn aggregate<B: Backend>(
 }
 
 /// The paper's circuit. Its ballots are made with the secret key and never leave the process.
-pub(super) fn gates(setting: &Setting) -> Result<Row, Failure> {
+pub(super) fn gates(setting: &Case) -> Result<Row, Failure> {
     let (election, votes, right) = setting.election(1)?;
     let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
     let run = gates::run(&election, &votes, &setting.seed, &mut rng);
@@ -88,7 +88,7 @@ pub(super) fn gates(setting: &Setting) -> Result<Row, Failure> {
 }
 
 /// SPEED's exact argmax; it is right if it is the argmax of the same noisy counts in the clear.
-pub(super) fn noisy_argmax(setting: &Setting) -> Result<Row, Failure> {
+pub(super) fn noisy_argmax(setting: &Case) -> Result<Row, Failure> {
     let samples = 1;
     let (election, votes, _) = setting.election(samples)?;
     let noise = SharedNoise::new(Noise::new(NOISE)?, election.teachers(), 0)?;

@@ -7,7 +7,7 @@ use crate::polynomial::Polynomial;
 
 /// SHIELD with its parameters. With the same votes, two equal mechanisms have the same output law.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-pub struct Mechanism {
+pub struct Setting {
     /// The rounds.
     pub polynomial: Polynomial,
     /// The dummies that each class has in the urn.
