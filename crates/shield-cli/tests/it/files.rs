@@ -1,14 +1,12 @@
 //! SPEED over files, as its parties run it: one student, one server, five teachers.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use common::{json, shield, stderr, stdout};
+use crate::common::{json, shield, stderr, stdout};
 
 const TEACHERS: [&str; 5] = ["amber", "birch", "cedar", "dogwood", "elm"];
 

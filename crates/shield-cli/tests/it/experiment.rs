@@ -1,7 +1,4 @@
 //! `experiment` on digits drawn by ourselves: the whole way, interruptions, and what it refuses.
-#![cfg(feature = "learn")]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use common::{assert_has_keys, json, shield, stderr, stdout};
+use crate::common::{assert_has_keys, json, shield, stderr, stdout};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()

@@ -1,8 +1,6 @@
 //! The commands of the BFV engine, as a user runs them.
 
-mod common;
-
-use common::{json, shield};
+use crate::common::{json, shield};
 
 #[test]
 fn plan_has_the_contract_s_keys() {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
+const TUTORIAL: &str = include_str!("../../../../docs/tutorial.md");
 
 /// The fenced blocks of a kind in some Markdown.
 fn blocks<'a>(markdown: &'a str, kind: &'a str) -> impl Iterator<Item = &'a str> {

@@ -1,14 +1,12 @@
 //! The program as a user meets it: the command-line contract, wrong input, and what stays behind.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use common::{assert_has_keys, json, shield, shipped, stderr, stdout};
+use crate::common::{assert_has_keys, json, shield, shipped, stderr, stdout};
 
 struct Folder(TempDir);
 

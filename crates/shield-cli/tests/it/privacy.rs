@@ -1,19 +1,8 @@
 //! The privacy commands as a user meets them: keys, exit codes, infinities.
 
-use std::process::{Command, Output};
-
 use serde_json::Value;
 
-fn shield(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_shield")).args(arguments).output().expect("the program runs")
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = shield(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    serde_json::from_slice(&output.stdout).expect("one JSON document")
-}
+use crate::common::{json, shield};
 
 fn refused(arguments: &[&str]) -> String {
     let output = shield(arguments);

@@ -1,16 +1,12 @@
 //! What the clients send, write and show, as their users run them.
 
-mod common;
-#[path = "../../shield-service/tests/common/mod.rs"]
-mod parties;
-
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use common::{stderr, stdout};
-use parties::{Parties, Running, election, settings, votes};
+use crate::common::{stderr, stdout};
+use crate::parties::{Parties, Running, election, settings, votes};
 use shield_service::client::{self, TOKEN_VARIABLE};
 use tempfile::TempDir;
 

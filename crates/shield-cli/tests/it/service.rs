@@ -1,8 +1,5 @@
 //! The server as its own process: killed, restarted, crowded.
 
-#[path = "../../shield-service/tests/common/mod.rs"]
-mod parties;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -11,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parties::{Parties, votes};
+use crate::parties::{Parties, votes};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use shield::backend::{Backend, MemoryBallotBox};

@@ -1,8 +1,6 @@
 //! The commands of the TFHE engine, as a user runs them.
 
-mod common;
-
-use common::{shield, stderr};
+use crate::common::{shield, stderr};
 
 #[cfg(not(feature = "tfhe"))]
 #[test]
@@ -21,7 +19,7 @@ fn without_the_engine_the_program_says_how_to_get_it() {
 #[test]
 fn plan_states_what_must_hold() {
     for (upload, distance) in [("plain", 40.0), ("compact", 20.0)] {
-        let plan = common::json(&[
+        let plan = crate::common::json(&[
             "plan",
             "--json",
             "--backend",
@@ -50,7 +48,8 @@ fn plan_states_what_must_hold() {
 fn plan_knows_the_exact_argmax() {
     let base = ["plan", "--teachers", "250", "--classes", "10", "--samples", "3"];
     let argmax = ["--mechanism", "noisy-argmax", "--noise", "20", "--dropouts", "9"];
-    let plan = common::json(&[&base[..], &argmax, &["--backend", "tfhe", "--json"]].concat());
+    let plan =
+        crate::common::json(&[&base[..], &argmax, &["--backend", "tfhe", "--json"]].concat());
     assert_eq!(plan["dropouts"], 9);
     assert_eq!(plan["digits"], 3, "{plan}");
     assert!(plan["failure_log2"].as_f64() <= Some(-64.0), "{plan}");
@@ -98,7 +97,7 @@ fn labels_one_at_a_time_are_those_without_encryption() {
             "--polynomial",
             "2X^3+X^2",
         ];
-        common::json(&[&base, engine].concat())
+        crate::common::json(&[&base, engine].concat())
     };
     let clear = label(&[]);
     for upload in ["plain", "compact"] {

@@ -1,0 +1,21 @@
+//! The program as its users run it: one binary, one module per subject.
+//!
+//! A new test goes into the module whose subject it is; what several modules need goes into
+//! [`common`] (running the program) or `parties` (a server and its clients).
+
+#[cfg(feature = "learn")]
+mod experiment;
+
+mod bfv;
+mod clients;
+mod common;
+mod files;
+mod privacy;
+mod program;
+mod serve;
+mod service;
+mod tfhe;
+mod tutorial;
+
+#[path = "../../../shield-service/tests/common/mod.rs"]
+mod parties;
