@@ -10,6 +10,7 @@ mod bfv;
 mod clients;
 mod common;
 mod files;
+mod house;
 mod privacy;
 mod program;
 mod serve;
