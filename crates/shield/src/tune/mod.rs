@@ -23,6 +23,7 @@
     reason = "loops over lanes become vector instructions only where they are inlined and plain"
 )]
 
+pub mod climb;
 mod evaluate;
 pub mod front;
 mod lanes;

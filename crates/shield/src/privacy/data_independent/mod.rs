@@ -334,6 +334,15 @@ impl DataIndependent {
         &self.hints
     }
 
+    /// Adds the worst pair that a search finds from the suspects outwards, without proving anything.
+    pub(crate) fn suspect(&self, suspects: &mut Suspects, usage: Usage) {
+        let mut starts = self.starts();
+        starts.extend(suspects.0.iter().cloned());
+        if let Some((pair, _)) = worst::climb(&self.rounds, &starts, usage.queries, usage.delta) {
+            suspects.merge(&[pair]);
+        }
+    }
+
     /// What the cost by moments is at least: what the worst of the suspects costs.
     pub(crate) fn at_least(&self, suspects: &Suspects, usage: Usage) -> f64 {
         match self.regime {
