@@ -11,7 +11,7 @@
 //! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
-//! | `published` | the paper's circuit, as a baseline (feature `published`) |
+//! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
 //! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs
@@ -21,6 +21,8 @@
 mod aggregation;
 pub mod backend;
 pub mod ballot;
+#[cfg(feature = "published")]
+pub mod baseline;
 pub mod codec;
 mod composable;
 pub mod error;
@@ -29,8 +31,6 @@ pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod plan;
-#[cfg(feature = "published")]
-pub mod published;
 pub mod release;
 pub mod reveal;
 mod ring;

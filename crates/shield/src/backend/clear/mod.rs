@@ -148,8 +148,10 @@ impl Backend for ClearBackend {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
-    use crate::backend::suite;
+    use crate::backend::suite::{self, Case, vectors};
 
     #[test]
     fn passes_the_suite() {
@@ -161,5 +163,29 @@ mod tests {
         suite::run(&suite::small_elections(), |election| {
             Ok(ClearBackend::with_batches_of(election.clone(), 3))
         });
+    }
+
+    fn vector_case() -> (Case, ClearBackend, ClearBackend) {
+        let case = suite::small_elections().swap_remove(3);
+        let elsewhere = ClearBackend::new(case.election.clone().bound_to([7; 32]));
+        let backend = ClearBackend::new(case.election.clone());
+        (case, backend, elsewhere)
+    }
+
+    #[test]
+    fn frozen_vectors_are_read() {
+        let (case, backend, _) = vector_case();
+        vectors::check(&folder(), &backend, &case);
+    }
+
+    #[test]
+    #[ignore = "writes the frozen vectors anew"]
+    fn write_frozen_vectors() {
+        let (case, backend, elsewhere) = vector_case();
+        vectors::write(&folder(), &backend, &elsewhere, &case);
+    }
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/clear")
     }
 }

@@ -219,8 +219,11 @@ impl Backend for ClearNoisyArgmax {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
-    use crate::backend::MemoryBallotBox;
+    use crate::backend::suite::{self, Case, vectors};
+    use crate::backend::{BackendBytes, MemoryBallotBox};
     use crate::privacy::distributed_argmax::DistributedArgmax;
     use crate::privacy::noisy_argmax::Noise;
     use crate::setting::Setting;
@@ -289,5 +292,56 @@ mod tests {
         assert!(result(&ballots).is_ok());
         ballots[2] = None;
         assert!(matches!(result(&ballots), Err(ClearNoisyError::Shares(_))));
+    }
+
+    /// An election with noise, and the same elsewhere.
+    fn engines(case: &Case) -> [ClearNoisyArgmax; 2] {
+        let teachers = case.election.teachers();
+        let noise = SharedNoise::new(Noise::new(1.0).unwrap(), teachers, 0).unwrap();
+        let elsewhere = case.election.clone().bound_to([7; 32]);
+        [case.election.clone(), elsewhere].map(|election| ClearNoisyArgmax::new(election, noise))
+    }
+
+    #[test]
+    fn only_sound_bytes_are_read() {
+        for case in suite::small_elections() {
+            let [backend, elsewhere] = engines(&case);
+            let mut rng = ChaCha20Rng::seed_from_u64(3);
+            let keys = suite::sent_keys(&backend, &backend.generate_keys(&mut rng).unwrap());
+            suite::bad_votes_are_refused(&backend, &keys, &case, &mut rng);
+            let votes = &case.votes;
+            suite::only_sound_bytes_are_read(&backend, &elsewhere, &keys, votes, &mut rng);
+        }
+    }
+
+    #[test]
+    fn a_ballot_that_leaves_a_sample_out_is_refused() {
+        let [backend, _] = engines(&suite::small_elections()[1]);
+        let key = ClearKey::default();
+        let mut rng = ChaCha20Rng::seed_from_u64(4);
+        let mut ballot = backend.encrypt(&key, 0, &[None; 5], &mut rng).unwrap();
+        assert!(suite::sent_ballot(&backend, &ballot, 0).presence.is_complete());
+        ballot.presence = Presence::new([true, true, false, true, true].into_iter());
+        let bytes = backend.encode_ballot(&ballot);
+        assert!(backend.decode_ballot(&bytes, 0, key.id()).is_err());
+        assert!(backend.peek_presence(&bytes, 0).is_err());
+    }
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/clear_noisy_argmax")
+    }
+
+    #[test]
+    fn frozen_vectors_are_read() {
+        let case = suite::small_elections().swap_remove(3);
+        vectors::check(&folder(), &engines(&case)[0], &case);
+    }
+
+    #[test]
+    #[ignore = "writes the frozen vectors anew"]
+    fn write_frozen_vectors() {
+        let case = suite::small_elections().swap_remove(3);
+        let [backend, elsewhere] = engines(&case);
+        vectors::write(&folder(), &backend, &elsewhere, &case);
     }
 }
