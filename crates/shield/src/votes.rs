@@ -231,10 +231,8 @@ impl Votes {
             let numbers = names.numbers();
             let found: Option<Vec<u32>> =
                 ours.as_slice().iter().map(|name| numbers.get(name).copied()).collect();
-            let renamed = found.ok_or(VotesError::FewerClasses {
-                found: self.classes,
-                given: names.classes(),
-            })?;
+            let renamed = found
+                .ok_or(VotesError::FewerClasses { found: self.classes, given: names.classes() })?;
             self.cells.rename(&renamed);
         }
         let named = self.among(names.classes())?;
@@ -308,6 +306,19 @@ impl Labels {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Labels whose classes have the first names, among classes that have the second.
+    pub fn named(self, ours: &ClassNames, theirs: &ClassNames) -> Result<Self, VotesError> {
+        let numbers = theirs.numbers();
+        let renamed = |class: Class| {
+            let name = ours.name(class).and_then(|name| numbers.get(name));
+            name.and_then(|&number| u16::try_from(number).ok())
+                .map(Class)
+                .ok_or(VotesError::FewerClasses { found: ours.classes(), given: theirs.classes() })
+        };
+        let labels = self.0.into_iter().map(|label| label.map(renamed).transpose());
+        Ok(Self(labels.collect::<Result<_, _>>()?))
     }
 
     /// The first labels; all of them where there are not so many. At least one is kept.

@@ -23,6 +23,12 @@ impl ColumnBlock {
         self.cells.push(number);
     }
 
+    /// The number at a place of a block of one column.
+    #[cfg(feature = "arrow")]
+    pub(super) fn get(&self, row: usize) -> Option<u32> {
+        (row < self.cells.len()).then(|| self.cells.get(row))
+    }
+
     /// Gives all rows to the intake; the first is at that place in the file, from 1.
     pub(super) fn into_rows(self, intake: &mut Intake, first: usize) -> Result<(), FileProblem> {
         let columns = self.cells.len().checked_div(self.rows).unwrap_or(0);

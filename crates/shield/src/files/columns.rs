@@ -68,8 +68,24 @@ impl IgnoredColumns {
 /// Whether a column of that name holds sample ids.
 pub(super) fn is_id_name(name: &str) -> bool {
     const NAMES: [&str; 18] = [
-        "", "#", "id", "ids", "idx", "index", "sample", "samples", "sampleid", "image", "img",
-        "file", "filename", "path", "row", "key", "uuid", "unnamed: 0",
+        "",
+        "#",
+        "id",
+        "ids",
+        "idx",
+        "index",
+        "sample",
+        "samples",
+        "sampleid",
+        "image",
+        "img",
+        "file",
+        "filename",
+        "path",
+        "row",
+        "key",
+        "uuid",
+        "unnamed: 0",
     ];
     let name = name.trim().to_lowercase();
     NAMES.contains(&name.as_str())
@@ -80,8 +96,18 @@ pub(super) fn is_id_name(name: &str) -> bool {
 /// Whether a column of that name holds labels.
 pub(super) fn is_label_name(name: &str) -> bool {
     const NAMES: [&str; 12] = [
-        "label", "labels", "class", "classes", "target", "targets", "truth", "true_label", "y",
-        "y_true", "ground_truth", "digit",
+        "label",
+        "labels",
+        "class",
+        "classes",
+        "target",
+        "targets",
+        "truth",
+        "true_label",
+        "y",
+        "y_true",
+        "ground_truth",
+        "digit",
     ];
     NAMES.contains(&name.trim().to_lowercase().as_str())
 }

@@ -43,9 +43,16 @@ enum Vocabulary {
     /// The first cell that is there decides.
     Undecided,
     Numbers,
-    Given { names: ClassNames, numbers: HashMap<String, u32>, numerals: bool },
+    Given {
+        names: ClassNames,
+        numbers: HashMap<String, u32>,
+        numerals: bool,
+    },
     /// Numbered as they come; put in order at the end.
-    Found { numbers: HashMap<String, u32>, names: Vec<String> },
+    Found {
+        numbers: HashMap<String, u32>,
+        names: Vec<String>,
+    },
 }
 
 /// Takes a table row by row.
@@ -171,13 +178,12 @@ impl Intake {
                 self.abstained("NaN");
                 Ok(MISSING)
             }
-            Value::Real(number) if number.fract() == 0.0 && number.abs() < 1e18 => {
+            Value::Real(number) if number.fract() == 0.0 && number.abs() < 1e18 =>
+            {
                 #[expect(clippy::cast_possible_truncation, reason = "whole, and below 10^18")]
                 self.whole(number as i128, row, column)
             }
-            Value::Real(number) => {
-                Err(self.not_a_number(&number.to_string(), row, column))
-            }
+            Value::Real(number) => Err(self.not_a_number(&number.to_string(), row, column)),
             Value::Text(text) => self.text(text.trim(), row, column),
         }
     }
@@ -192,9 +198,9 @@ impl Intake {
         match &self.vocabulary {
             Vocabulary::Given { numbers, numerals, names } => {
                 let named = numbers.get(&number.to_string()).copied();
-                let counted = u32::try_from(number).ok().filter(|&number| {
-                    !numerals && (number as usize) < names.classes().count()
-                });
+                let counted = u32::try_from(number)
+                    .ok()
+                    .filter(|&number| !numerals && (number as usize) < names.classes().count());
                 let absent = (number == -1).then_some(MISSING);
                 named.or(counted).or(absent).ok_or_else(|| FileProblem::NotAName {
                     row,
@@ -450,15 +456,15 @@ impl Intake {
         let found = Histograms::new(classes, teachers, samples, header.clone())?;
         let named = match (given, header) {
             // Names in another order bring their columns along.
-            (Some(given), Some(header)) if given != &header => found.named(given.clone()).map_err(
-                |_| {
+            (Some(given), Some(header)) if given != &header => {
+                found.named(given.clone()).map_err(|_| {
                     FileProblem::Array(format!(
                         "the header names the classes {}, --class-names says {given}; use the same \
                          names",
                         first_of(header.as_slice())
                     ))
-                },
-            )?,
+                })?
+            }
             (Some(given), _) => found.named(given.clone())?,
             (None, _) => found,
         };

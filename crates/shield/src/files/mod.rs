@@ -21,6 +21,8 @@ mod npy;
 mod npz;
 mod problem;
 mod source;
+#[cfg(feature = "arrow")]
+mod typed;
 mod warning;
 mod watch;
 #[cfg(not(feature = "arrow"))]
@@ -188,9 +190,7 @@ pub fn labels_from_packed_npy(packed: &[u8]) -> Result<Labels, FileProblem> {
     Ok(column_labels(intake)?.value.0)
 }
 
-fn column_labels(
-    column: Intake,
-) -> Result<Understood<(Labels, Option<ClassNames>)>, FileProblem> {
+fn column_labels(column: Intake) -> Result<Understood<(Labels, Option<ClassNames>)>, FileProblem> {
     let (column, warnings) = column.votes()?;
     let labels = Labels::new((0..column.samples()).map(|sample| column.vote(sample, 0)).collect())?;
     Ok(Understood { value: (labels, column.class_names().cloned()), warnings })
@@ -335,5 +335,9 @@ fn write_content<Row: Iterator<Item = Option<Class>>>(
     }
 }
 
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod sloppy_tests;
 #[cfg(test)]
 mod tests;

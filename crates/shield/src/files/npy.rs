@@ -34,6 +34,9 @@ pub(super) fn read(
         DType::Plain(kind) => kind,
         other => return Err(not_integers(&other.descr())),
     };
+    if !is_readable(&kind) {
+        return Err(not_integers(&kind.to_string()));
+    }
     let expected = shape.cells().and_then(|cells| cells.checked_mul(bytes_of(&kind)));
     let rest = length.map(|length| length.saturating_sub(text.len() as u64));
     if expected.is_none() || rest.is_some_and(|rest| expected != Some(rest)) {
@@ -69,6 +72,12 @@ pub(super) fn read(
     }
 }
 
+/// Whether cells of that kind can be votes. What is said of others does not depend on their bytes.
+fn is_readable(kind: &TypeStr) -> bool {
+    use TypeChar::{Bool, ByteStr, Float, Int, Uint, UnicodeStr};
+    matches!(kind.type_char(), Bool | ByteStr | Float | Int | Uint | UnicodeStr)
+}
+
 fn whole(number: impl Into<i128>) -> Value<'static> {
     Value::Whole(number.into())
 }
@@ -101,7 +110,7 @@ fn not_integers(kind: &str) -> FileProblem {
 fn header_bytes(reader: &mut impl Read) -> Result<Vec<u8>, FileProblem> {
     let damaged = |what: &str| FileProblem::Array(format!("not a NumPy array: {what}"));
     let cut_off = |error: io::Error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => damaged("the header is cut off"),
+        io::ErrorKind::UnexpectedEof => damaged("the header is cut off; save it with np.save"),
         _ => FileProblem::Io(error),
     };
     let mut bytes = vec![0; 10];
@@ -139,8 +148,9 @@ impl Shape {
     fn of(header: &NpyHeader, columns: Columns) -> Result<Self, FileProblem> {
         let (rows, width) = match (header.shape(), columns) {
             (&[rows, width], Columns::Teachers | Columns::Any) => (rows, width),
-            (&[rows], Columns::One | Columns::Any)
-            | (&[rows, 1] | &[1, rows], Columns::One) => (rows, 1),
+            (&[rows], Columns::One | Columns::Any) | (&[rows, 1] | &[1, rows], Columns::One) => {
+                (rows, 1)
+            }
             (shape, Columns::Teachers | Columns::Any) => {
                 return Err(FileProblem::Array(format!(
                     "the array has shape {shape:?}; votes have two dimensions, \

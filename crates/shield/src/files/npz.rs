@@ -7,8 +7,8 @@ use zip::ZipArchive;
 
 use super::columns::Columns;
 use super::intake::Intake;
-use super::problem::{FileProblem, quoted};
 use super::npy;
+use super::problem::{FileProblem, quoted};
 
 pub(super) fn read(
     file: File,

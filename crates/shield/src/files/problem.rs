@@ -18,11 +18,7 @@ pub struct FileError {
 }
 
 fn name_of(path: &Path) -> String {
-    if path == Path::new("-") {
-        "standard input".to_owned()
-    } else {
-        path.display().to_string()
-    }
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// What is wrong with a file. Rows and columns count from 1 as a spreadsheet shows them: a header

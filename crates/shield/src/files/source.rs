@@ -126,7 +126,9 @@ fn content_of(magic: &[u8], path: &Path) -> Result<Content, FileProblem> {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             foreign("a file packed by zstd", "unpack it first: unzstd FILE")
         }
-        [b'B', b'Z', b'h', ..] => foreign("a file packed by bzip2", "unpack it first: bunzip2 FILE"),
+        [b'B', b'Z', b'h', ..] => {
+            foreign("a file packed by bzip2", "unpack it first: bunzip2 FILE")
+        }
         [0xfd, b'7', b'z', b'X', b'Z', ..] => {
             foreign("a file packed by xz", "unpack it first: unxz FILE")
         }
@@ -145,7 +147,9 @@ fn content_of(magic: &[u8], path: &Path) -> Result<Content, FileProblem> {
         ),
         _ => match ending(path).as_str() {
             "npy" => Ok(Content::Npy),
-            "npz" | "zip" => Err(not_what_it_says("an .npz archive", "np.savez(path, votes=array)")),
+            "npz" | "zip" => {
+                Err(not_what_it_says("an .npz archive", "np.savez(path, votes=array)"))
+            }
             "parquet" | "pq" => Err(not_what_it_says("Parquet", "frame.to_parquet(path)")),
             "feather" | "arrow" | "ipc" => {
                 Err(not_what_it_says("Feather or Arrow", "frame.to_feather(path)"))

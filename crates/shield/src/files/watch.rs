@@ -112,7 +112,8 @@ impl Watch {
 
 /// Whether a row is 0, 1, 2, ... or 1, 2, 3, ...
 pub(super) fn counts(row: &[u32]) -> bool {
-    matches!(row.first(), Some(0 | 1)) && row.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]))
+    matches!(row.first(), Some(0 | 1))
+        && row.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]))
 }
 
 /// How often two cells of a row are equal, and two of a column: teachers agree on samples, and

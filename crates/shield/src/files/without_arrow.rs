@@ -12,8 +12,8 @@ pub(super) fn read(
     _ignored: &IgnoredColumns,
 ) -> Result<(), FileProblem> {
     Err(FileProblem::Foreign {
-        what: "Parquet, Feather and Arrow are files that this program",
-        remedy: "build it with `cargo build --release --features arrow`, or save the table with \
-                 frame.to_csv(\"votes.csv\")",
+        what: "a Parquet, Feather or Arrow file",
+        remedy: "this program was built without them: build it with `cargo build --release \
+                 --features arrow`, or save the table with frame.to_csv(\"votes.csv\")",
     })
 }

@@ -194,7 +194,10 @@ mod tests {
             assert_eq!(counts, [1, 0, 2]);
             cells.truncate(4);
             cells.rename(&[1, 2, 0]);
-            assert_eq!((0..4).map(|place| cells.get(place)).collect::<Vec<_>>(), [0, 1, MISSING, 0]);
+            assert_eq!(
+                (0..4).map(|place| cells.get(place)).collect::<Vec<_>>(),
+                [0, 1, MISSING, 0]
+            );
         }
     }
 }

@@ -71,7 +71,8 @@ fn names_bring_their_votes_along() {
     assert_eq!(named.teacher(1, 0..1), [Some(Class(1))]);
     assert_eq!(named.teacher(2, 0..1), [None]);
     assert!(votes.clone().named("ant,dog".parse().unwrap()).is_err());
-    let many = ClassNames::new((0..300).map(|n| format!("n{n}")).chain(["cat".into(), "dog".into()]));
+    let many =
+        ClassNames::new((0..300).map(|n| format!("n{n}")).chain(["cat".into(), "dog".into()]));
     let wide = votes.clone().named(many.unwrap()).unwrap();
     assert_eq!(wide.teacher(1, 0..1), [Some(Class(301))]);
     let more = votes.among(Classes::new(9).unwrap()).unwrap();

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::super::columns::{
-    Columns, IgnoredColumns, is_column_name, is_id_name, is_label_name,
-};
+use super::super::columns::{Columns, IgnoredColumns, is_column_name, is_id_name, is_label_name};
 use super::super::intake::{Intake, Meaning, first_of, is_missing_word, whole_number};
 use super::super::problem::FileProblem;
 use super::super::warning::Warning;
@@ -74,9 +72,9 @@ impl Layout {
             Some(row) => row.len(),
             None => 1,
         };
-        let names = layout.holds_names(&rows[1..]).unwrap_or_else(|| {
-            layout.holds_names(&rows[..1]).unwrap_or(false)
-        });
+        let names = layout
+            .holds_names(&rows[1..])
+            .unwrap_or_else(|| layout.holds_names(&rows[..1]).unwrap_or(false));
         if layout.has_header(&rows, names, intake) {
             layout.header = Some(rows.remove(0));
         }
@@ -109,7 +107,10 @@ impl Layout {
         }
         for &column in &self.ignored {
             let name = self.header.as_ref().map_or("", |header| header[column].as_str());
-            intake.warn(Warning::IgnoredColumn { column: column + 1, name: first_of(&[name.to_owned()]) });
+            intake.warn(Warning::IgnoredColumn {
+                column: column + 1,
+                name: first_of(&[name.to_owned()]),
+            });
         }
         let read = (0..self.columns).filter(|column| !self.ignored.contains(column));
         let read: Vec<usize> = read.collect();
@@ -174,13 +175,19 @@ impl Layout {
         let present = first.iter().filter(|cell| self.sight(cell) != Sight::Missing).count();
         if first.iter().any(|cell| intake.is_given(cell).is_some()) {
             // An id may look like anything; a class in any other cell is a vote.
-            let skipped = usize::from(first.len() > 1);
             let is_class = |cell: &String| intake.is_given(cell) == Some(true);
-            return texts > 0 && !first.iter().skip(skipped).any(is_class) && present > 0;
+            let voted = match first.as_slice() {
+                [_, tail @ ..] if tail.iter().any(|cell| self.sight(cell) != Sight::Missing) => {
+                    tail.iter().any(is_class)
+                }
+                all => all.iter().any(is_class),
+            };
+            return texts > 0 && !voted;
         }
         let distinct = first.iter().collect::<HashSet<_>>().len() == first.len();
         if names {
-            let known = first.iter().filter(|cell| !cell.is_empty()).all(|cell| is_column_name(cell));
+            let known =
+                first.iter().filter(|cell| !cell.is_empty()).all(|cell| is_column_name(cell));
             let seen: HashSet<&String> = body.iter().flatten().collect();
             let unseen = first.iter().all(|cell| cell.is_empty() || !seen.contains(cell));
             let many = first.len() >= 3 && body.len() >= 5;
@@ -189,12 +196,17 @@ impl Layout {
         if body.is_empty() {
             return first.len() > 1 && distinct && texts == present && texts > 0;
         }
-        let counts = self.counts(first) || (first.len() > 2 && self.counts(&first[1..]));
-        let id = texts == 1 && self.sight(&first[0]) == Sight::Text;
-        (texts > 0 && 2 * texts > present)
-            || (id && counts)
-            || (counts && first[0].is_empty() && first.len() > 2)
-            || (self.counts(first) && self.exceeds(first, body, intake))
+        // The first of several cells may be the id of a sample whose teachers all abstain.
+        let tail = if first.len() > 1 { &first[1..] } else { first.as_slice() };
+        let of = |wanted: fn(Sight) -> bool| tail.iter().filter(|c| wanted(self.sight(c))).count();
+        let mostly_text =
+            2 * of(|sight| sight == Sight::Text) > of(|sight| sight != Sight::Missing);
+        let ids: HashSet<&String> = body.iter().filter_map(|row| row.first()).collect();
+        let numbered = first.len() > 2
+            && is_id_name(&first[0])
+            && self.counts(tail)
+            && ids.len() == body.len();
+        mostly_text || numbered || (self.counts(first) && self.exceeds(first, body, intake))
     }
 
     /// Whether cells are 0, 1, 2, ... or 1, 2, 3, ...
@@ -294,8 +306,7 @@ fn separator(lines: &[&str]) -> Separator {
         let first = counts.next().unwrap_or(0);
         first > 0 && counts.all(|count| count == first)
     };
-    let total =
-        |character: &char| lines.iter().map(|line| count(line, *character)).sum::<usize>();
+    let total = |character: &char| lines.iter().map(|line| count(line, *character)).sum::<usize>();
     let chosen = CHARACTERS.iter().find(|character| equal(character)).or_else(|| {
         CHARACTERS.iter().filter(|character| total(character) > 0).max_by_key(|c| total(c))
     });

@@ -208,7 +208,8 @@ fn quoted_cell(inside: &str) -> Option<(Cow<'_, str>, &str)> {
             continue;
         }
         let cell = &inside[..at];
-        let cell = if cell.contains('"') { Cow::Owned(cell.replace("\"\"", "\"")) } else { cell.into() };
+        let cell =
+            if cell.contains('"') { Cow::Owned(cell.replace("\"\"", "\"")) } else { cell.into() };
         return Some((cell, &inside[at + 1..]));
     }
 }
