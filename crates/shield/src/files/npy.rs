@@ -13,6 +13,8 @@ use crate::parameters::{Class, Voters};
 
 /// Headers of real arrays have about 120 bytes.
 const MAX_HEADER: usize = 4096;
+/// Cells that are read at once.
+const CELLS_AT_ONCE: usize = 4096;
 /// The longest texts in an array.
 const MAX_LETTERS: u64 = 1000;
 
@@ -211,7 +213,7 @@ impl<R: Read> Array<'_, R> {
     }
 
     fn texts(&mut self, size: u64, text: impl Fn(&[u8]) -> String) -> Result<(), FileProblem> {
-        self.each(usize::try_from(size).unwrap_or(0), |intake, bytes, row, column| {
+        self.each(usize::try_from(size).unwrap_or(1), |intake, bytes, row, column| {
             let text = text(bytes);
             intake.number(Value::Text(text.trim_end_matches('\0')), row, column)
         })
@@ -225,25 +227,24 @@ impl<R: Read> Array<'_, R> {
     ) -> Result<(), FileProblem> {
         let length = |length: u64| usize::try_from(length).unwrap_or(usize::MAX);
         let (rows, columns) = (length(self.shape.rows), length(self.shape.columns));
-        let mut cell = vec![0; size];
         match self.shape.order {
             Order::C => {
                 for row in 1..=rows {
-                    for column in 1..=columns {
-                        self.cell(&mut cell)?;
-                        let number = number(self.intake, &cell, row, column)?;
-                        self.intake.push(number);
-                    }
+                    self.cells(columns, size, |intake, bytes, column| {
+                        let number = number(intake, bytes, row, column)?;
+                        intake.push(number);
+                        Ok(())
+                    })?;
                     self.intake.end_row(row)?;
                 }
             }
             Order::Fortran => {
                 let mut block = ColumnBlock::new(rows);
                 for column in 1..=columns {
-                    for row in 1..=rows {
-                        self.cell(&mut cell)?;
-                        block.push(number(self.intake, &cell, row, column)?);
-                    }
+                    self.cells(rows, size, |intake, bytes, row| {
+                        block.push(number(intake, bytes, row, column)?);
+                        Ok(())
+                    })?;
                 }
                 block.into_rows(self.intake, 1)?;
             }
@@ -254,11 +255,27 @@ impl<R: Read> Array<'_, R> {
         }
     }
 
-    fn cell(&mut self, cell: &mut [u8]) -> Result<(), FileProblem> {
-        self.reader.read_exact(cell).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.shape.cut_off(None),
-            _ => FileProblem::Io(error),
-        })
+    /// The next cells, each with its number from 1.
+    fn cells(
+        &mut self,
+        count: usize,
+        size: usize,
+        mut each: impl FnMut(&mut Intake, &[u8], usize) -> Result<(), FileProblem>,
+    ) -> Result<(), FileProblem> {
+        let mut bytes = vec![0; size * CELLS_AT_ONCE.min(count)];
+        let mut done = 0;
+        while done < count {
+            let some = &mut bytes[..size * CELLS_AT_ONCE.min(count - done)];
+            self.reader.read_exact(some).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => self.shape.cut_off(None),
+                _ => FileProblem::Io(error),
+            })?;
+            for cell in some.chunks_exact(size) {
+                done += 1;
+                each(self.intake, cell, done)?;
+            }
+        }
+        Ok(())
     }
 }
 

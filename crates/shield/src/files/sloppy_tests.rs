@@ -134,6 +134,12 @@ fn csv_cases() -> Vec<Case> {
             Read(&["0 1", "1 1"], &["cat, dog", "`sample`", "header", "semicolons"]),
         ),
         (
+            "a header of plain words",
+            "v.csv",
+            text("ward A,ward B,ward C\ncat,cat,dog\ndog,dog,cat\n"),
+            Read(&["0 0 1", "1 1 0"], &["header", "cat, dog"]),
+        ),
+        (
             "true and false",
             "v.csv",
             text("True,False\nFalse,False\n"),

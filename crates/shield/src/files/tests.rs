@@ -7,6 +7,7 @@ use npyz::WriterBuilder;
 use tempfile::TempDir;
 
 use super::*;
+use crate::histogram::Histogram;
 use crate::votes::Label;
 
 fn votes_from_npy(bytes: &[u8], classes: Option<Classes>) -> Result<Votes, FileProblem> {
@@ -245,4 +246,110 @@ fn a_file_that_is_written_by_name_is_whole_or_as_before() {
     write_atomically_by_name(&path, |temporary| fs::write(temporary, "after")).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"after");
     assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1, "nothing is left over");
+}
+
+#[test]
+fn counts_are_histograms() {
+    let folder = Folder::new();
+    let read = |content: &str, options: &ReadOptions| {
+        understand_counts(&folder.file("counts.csv", content), options)
+    };
+    let plain = ReadOptions::default();
+    let found = read("7,3\n0,12\n,1\n", &plain).unwrap();
+    let counts: Vec<&[u32]> = found.value.as_slice().iter().map(Histogram::counts).collect();
+    assert_eq!(counts, [[7, 3], [0, 12], [0, 1]]);
+    assert_eq!((found.value.teachers(), found.warnings), (12, vec![]));
+    let named = read("id,owl,cat\nx,1,2\n", &plain).unwrap().value;
+    assert_eq!(named.class_names().unwrap().as_slice(), ["owl", "cat"]);
+    let names = ReadOptions { names: "ant,cat,owl".parse().ok(), ..ReadOptions::default() };
+    let other = read("owl,cat,ant\n1,2,0\n", &names).unwrap().value;
+    assert_eq!(other.as_slice()[0].counts(), [0, 2, 1], "columns follow their names");
+    let numbered = read("0,1,2\n5,0,0\n1,2,2\n", &plain).unwrap();
+    assert_eq!(numbered.value.as_slice().len(), 3, "a row of small counts is a row");
+    for (content, options, words) in [
+        ("1,2\n3,-4\n", &plain, "row 2, column 2: `-4` is not a number of votes"),
+        ("1,2\n0.5,4\n", &plain, "row 2, column 1: `0.5`"),
+        ("1,20000000\n", &plain, "10,000,000"),
+        ("9000000,9000000\n", &plain, "18000000 in all"),
+        ("0,0\n0,0\n", &plain, "no votes"),
+        ("4\n3\n", &plain, "from 2"),
+        ("1,2\n", &names, "one column per class"),
+        ("owl,cat,bee\n1,2,0\n", &names, "use the same names"),
+    ] {
+        let error = read(content, options).unwrap_err().to_string();
+        assert!(error.contains(words) && error.contains("counts.csv"), "{error}");
+    }
+}
+
+#[test]
+fn columns_are_left_out_by_number_and_by_name() {
+    let folder = Folder::new();
+    let path = folder.file("votes.csv", "id,split,a,b\n0,train,1,2\n1,test,0,2\n");
+    let read = |columns: &str| {
+        let ignored = columns.parse().unwrap();
+        understand_votes(&path, &ReadOptions { ignored, ..ReadOptions::default() })
+    };
+    for columns in ["id,split", "1, 2", "2,id,2"] {
+        assert_eq!(read(columns).unwrap().value.histogram(1).counts(), [1, 0, 1], "{columns}");
+    }
+    let error = read("none").unwrap_err().to_string();
+    assert!(error.contains("row 2, column 2: `train`"), "{error}");
+    let error = read("splat").unwrap_err().to_string();
+    assert!(error.contains("no column `splat`") && error.contains("id, split, a, b"), "{error}");
+    assert!(read("5").unwrap_err().to_string().contains("4 columns"));
+    assert!(read("1,2,3,4").is_err());
+}
+
+#[test]
+fn given_names_are_matched_by_name_and_by_number() {
+    let folder = Folder::new();
+    let read = |content: &str, names: &str| {
+        let names = names.parse().ok();
+        let path = folder.file("votes.csv", content);
+        let votes = understand_votes(&path, &ReadOptions { names, ..ReadOptions::default() });
+        votes.map(|votes| votes.value.sample(0).collect::<Vec<_>>())
+    };
+    let classes = [Some(Class(2)), None, Some(Class(0))];
+    assert_eq!(read("owl,,cat\n", "cat,dog,owl").unwrap(), classes);
+    assert_eq!(read("2,-1,0\n", "cat,dog,owl").unwrap(), classes);
+    assert_eq!(read("3,NA,1\n", "1,2,3").unwrap(), classes);
+    assert_eq!(read("a,b,c\n3.0,,1\n", "1,2,3").unwrap(), classes);
+    let error = read("cat,ox,cat\n", "cat,dog,owl").unwrap_err().to_string();
+    assert!(error.contains("row 1, column 2: `ox` is not one of the classes cat, dog"), "{error}");
+    assert!(read("0,1,1\n", "1,2,3").unwrap_err().to_string().contains("`0`"));
+}
+
+#[test]
+fn labels_come_from_the_column_that_says_so() {
+    let folder = Folder::new();
+    let read = |content: &str| read_labels(&folder.file("labels.csv", content));
+    let labels = [Some(Class(3)), None, Some(Class(1))];
+    for content in [
+        "3\n\n1\n",
+        "label\n3\n\n1\n",
+        "id,y\na,3\nb,\nc,1\n",
+        "split,label,score\nx,3,0.5\nx,,0.25\nx,1,0.1\n",
+    ] {
+        assert_eq!(read(content).unwrap().as_slice(), labels, "{content}");
+    }
+    let error = read("3,1\n2,2\n").unwrap_err().to_string();
+    assert!(error.contains("one number a row"), "{error}");
+}
+
+#[test]
+fn votes_and_labels_may_share_an_archive() {
+    use std::io::Write as _;
+    let folder = Folder::new();
+    let mut archive = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    for (name, bytes) in [
+        ("labels.npy", array::<i64>(&[2], &[1, 0])),
+        ("votes.npy", ordered::<u16>(&[2, 3], &[1, 0, 1, 300, 1, 0], npyz::Order::Fortran)),
+    ] {
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(&bytes).unwrap();
+    }
+    let path = folder.file("data.npz", archive.finish().unwrap().into_inner());
+    assert_eq!(read_labels(&path).unwrap().as_slice(), [Some(Class(1)), Some(Class(0))]);
+    let votes = read_votes(&path, None).unwrap();
+    assert_eq!(votes.teacher(1, 0..2), [Some(Class(1)), Some(Class(300))]);
 }

@@ -113,7 +113,11 @@ impl fmt::Display for Warning {
             Self::Separator { separator } => {
                 write!(f, "the columns are separated by {separator}")
             }
-            Self::Header { cells } => write!(f, "row 1 (`{cells}`) is taken for a header"),
+            Self::Header { cells } => write!(
+                f,
+                "row 1 (`{cells}`) is taken for a header; if it holds votes for named classes, \
+                 give --class-names"
+            ),
             Self::IgnoredColumn { column, name } => {
                 write!(f, "column {column}")?;
                 if !name.is_empty() {

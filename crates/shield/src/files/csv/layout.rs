@@ -190,7 +190,11 @@ impl Layout {
                 first.iter().filter(|cell| !cell.is_empty()).all(|cell| is_column_name(cell));
             let seen: HashSet<&String> = body.iter().flatten().collect();
             let unseen = first.iter().all(|cell| cell.is_empty() || !seen.contains(cell));
-            let many = first.len() >= 3 && body.len() >= 5;
+            // Classes repeat from row to row, and the heads of columns do not.
+            let votes = || body.iter().flat_map(|row| row.iter().skip(1));
+            let repeat = votes().collect::<HashSet<_>>().len() < votes().count();
+            let many = repeat && first.len() > 1 && body.len() > 1 && first.len() + body.len() > 4;
+            let known = known || (first.len() > 1 && is_id_name(&first[0]));
             return present > 0 && distinct && unseen && texts > 0 && (known || many);
         }
         if body.is_empty() {
