@@ -1,7 +1,6 @@
 //! How many teachers voted for each class of one sample.
 
 use crate::parameters::{Class, Classes};
-use crate::votes::Vote;
 
 /// Counts n_k, one a class. Teachers who abstained are not counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,15 +13,6 @@ impl Histogram {
     pub fn new(counts: Vec<u32>) -> Result<Self, crate::parameters::ParameterError> {
         Classes::new(counts.len())?;
         Ok(Self { counts })
-    }
-
-    /// The histogram of some votes, all of which are for one of the classes.
-    pub(crate) fn tally(classes: Classes, votes: impl IntoIterator<Item = Vote>) -> Self {
-        let mut counts = vec![0; classes.count()];
-        for class in votes.into_iter().flatten() {
-            counts[class.index()] += 1;
-        }
-        Self { counts }
     }
 
     /// The counts, one a class.

@@ -48,4 +48,4 @@ pub use parameters::{
 pub use polynomial::{Polynomial, PolynomialError, Term};
 pub use seed::Seed;
 pub use setting::Setting;
-pub use votes::{Label, Labels, Vote, Votes, VotesError};
+pub use votes::{ClassNames, Histograms, Label, Labels, Vote, Votes, VotesError};

@@ -1,6 +1,14 @@
 //! What the teachers said: a matrix of votes, samples by teachers, and the labels that come out.
 
+mod cells;
+mod class_names;
+mod histograms;
+
 use thiserror::Error;
+
+pub(crate) use cells::{Cells, MISSING};
+pub use class_names::ClassNames;
+pub use histograms::Histograms;
 
 use crate::histogram::Histogram;
 use crate::parameters::{Class, Classes, ParameterError};
@@ -11,9 +19,6 @@ pub type Vote = Option<Class>;
 /// What the operator says of one sample; `None` is "no label": every round failed.
 pub type Label = Option<Class>;
 
-/// The cell value of an abstention. No class has this number: see [`Classes::MAX`].
-const ABSTENTION: u16 = u16::MAX;
-
 /// What is wrong with votes or labels. Rows (samples) and columns (teachers) count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VotesError {
@@ -22,7 +27,7 @@ pub enum VotesError {
     Empty,
     /// A row is longer or shorter than the first.
     #[error(
-        "row {row} has {found} votes, row 1 has {expected}; every sample needs one vote a teacher (leave the cell empty to abstain)"
+        "row {row} has {found} votes, row 1 has {expected}; every sample needs one vote per teacher (leave the cell empty to abstain)"
     )]
     Ragged {
         /// The row that differs.
@@ -39,14 +44,14 @@ pub enum VotesError {
         row: usize,
         /// The column.
         column: usize,
-        /// What stands there.
+        /// What is there.
         value: i128,
         /// How many classes there are.
         classes: usize,
     },
     /// Labels for another number of samples.
     #[error(
-        "there are {labels} labels for {samples} samples; give one label a sample, in the same order"
+        "there are {labels} labels for {samples} samples; give one label per sample, in the same order"
     )]
     LabelCount {
         /// How many labels there are.
@@ -54,17 +59,24 @@ pub enum VotesError {
         /// How many samples the votes have.
         samples: usize,
     },
+    /// There are classes in the votes that are not among those given.
+    #[error("the votes are for {found} classes, not for {given}; give all classes")]
+    FewerClasses {
+        /// How many classes the votes are for.
+        found: Classes,
+        /// How many were given.
+        given: Classes,
+    },
     /// The number of classes found in the votes is not usable.
     #[error(transparent)]
     Classes(#[from] ParameterError),
 }
 
 /// Collects votes row by row, and checks them as they come.
-#[derive(Debug)]
 pub struct VotesBuilder {
     classes: Option<Classes>,
     teachers: Option<usize>,
-    cells: Vec<u16>,
+    cells: Cells,
     largest: u16,
     rows: usize,
     column: usize,
@@ -73,7 +85,7 @@ pub struct VotesBuilder {
 impl VotesBuilder {
     /// Votes for that many classes; without a number, for as many as the largest vote says.
     pub fn new(classes: Option<Classes>) -> Self {
-        Self { classes, teachers: None, cells: Vec::new(), largest: 1, rows: 0, column: 0 }
+        Self { classes, teachers: None, cells: Cells::default(), largest: 1, rows: 0, column: 0 }
     }
 
     /// Adds the next vote of the row; -1 abstains.
@@ -83,9 +95,9 @@ impl VotesBuilder {
         let cell = match u16::try_from(value) {
             Ok(class) if usize::from(class) < classes => {
                 self.largest = self.largest.max(class);
-                class
+                u32::from(class)
             }
-            _ if value == -1 => ABSTENTION,
+            _ if value == -1 => MISSING,
             _ => {
                 return Err(VotesError::NotAClass {
                     row: self.rows + 1,
@@ -122,17 +134,18 @@ impl VotesBuilder {
             Some(classes) => classes,
             None => Classes::new(usize::from(self.largest) + 1)?,
         };
-        Ok(Votes { classes, teachers, cells: self.cells })
+        Ok(Votes { classes, teachers, cells: self.cells, names: None })
     }
 }
 
-/// All votes: one row a sample, one column a teacher, every vote one of the classes or an
+/// All votes: one row per sample, one column per teacher, every vote one of the classes or an
 /// abstention.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Votes {
     classes: Classes,
     teachers: usize,
-    cells: Vec<u16>,
+    cells: Cells,
+    names: Option<ClassNames>,
 }
 
 impl std::fmt::Debug for Votes {
@@ -165,6 +178,20 @@ impl Votes {
         builder.finish()
     }
 
+    /// Votes from cells that were checked: whole rows, and every number below that of the classes.
+    pub(crate) fn from_cells(
+        classes: Classes,
+        teachers: usize,
+        mut cells: Cells,
+        names: Option<ClassNames>,
+    ) -> Result<Self, VotesError> {
+        if teachers == 0 || cells.len() == 0 {
+            return Err(VotesError::Empty);
+        }
+        cells.shrink();
+        Ok(Self { classes, teachers, cells, names })
+    }
+
     /// How many samples there are.
     pub fn samples(&self) -> usize {
         self.cells.len() / self.teachers
@@ -180,6 +207,38 @@ impl Votes {
         self.classes
     }
 
+    /// The names of the classes, where names were given.
+    pub fn class_names(&self) -> Option<&ClassNames> {
+        self.names.as_ref()
+    }
+
+    /// The same votes among more classes, which nobody may have voted for.
+    pub fn among(mut self, classes: Classes) -> Result<Self, VotesError> {
+        if classes < self.classes {
+            return Err(VotesError::FewerClasses { found: self.classes, given: classes });
+        }
+        if classes != self.classes {
+            self.names = None;
+        }
+        self.classes = classes;
+        Ok(self)
+    }
+
+    /// The same votes among named classes, each of ours being one of them. Votes whose classes have
+    /// no names are taken to count them in that order.
+    pub fn named(mut self, names: ClassNames) -> Result<Self, VotesError> {
+        if let Some(ours) = &self.names {
+            let numbers = names.numbers();
+            let found: Option<Vec<u32>> =
+                ours.as_slice().iter().map(|name| numbers.get(name).copied()).collect();
+            let renamed = found
+                .ok_or(VotesError::FewerClasses { found: self.classes, given: names.classes() })?;
+            self.cells.rename(&renamed);
+        }
+        let named = self.among(names.classes())?;
+        Ok(Self { names: Some(names), ..named })
+    }
+
     /// The votes on the first samples; all of them where there are not so many. At least one is
     /// kept.
     #[must_use]
@@ -190,13 +249,13 @@ impl Votes {
 
     /// The vote of one teacher on one sample.
     pub fn vote(&self, sample: usize, teacher: usize) -> Vote {
-        decode(self.cells[sample * self.teachers + teacher])
+        decode(self.cells.get(sample * self.teachers + teacher))
     }
 
     /// Everybody's votes on one sample.
     pub fn sample(&self, sample: usize) -> impl ExactSizeIterator<Item = Vote> + '_ {
         let start = sample * self.teachers;
-        self.cells[start..start + self.teachers].iter().map(|&cell| decode(cell))
+        (start..start + self.teachers).map(|place| decode(self.cells.get(place)))
     }
 
     /// One teacher's votes on some of the samples.
@@ -206,7 +265,10 @@ impl Votes {
 
     /// The histogram of one sample.
     pub fn histogram(&self, sample: usize) -> Histogram {
-        Histogram::tally(self.classes, self.sample(sample))
+        let mut counts = vec![0; self.classes.count()];
+        let start = sample * self.teachers;
+        self.cells.tally(start..start + self.teachers, &mut counts);
+        Histogram::new(counts).expect("there are as many counts as classes")
     }
 
     /// The histogram of every sample.
@@ -215,11 +277,11 @@ impl Votes {
     }
 }
 
-fn decode(cell: u16) -> Vote {
-    (cell != ABSTENTION).then_some(Class(cell))
+fn decode(cell: u32) -> Vote {
+    u16::try_from(cell).ok().map(Class)
 }
 
-/// One label a sample; some may be absent.
+/// One label per sample; some may be absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels(Vec<Label>);
 
@@ -246,6 +308,19 @@ impl Labels {
         }
     }
 
+    /// Labels whose classes have the first names, among classes that have the second.
+    pub fn named(self, ours: &ClassNames, theirs: &ClassNames) -> Result<Self, VotesError> {
+        let numbers = theirs.numbers();
+        let renamed = |class: Class| {
+            let name = ours.name(class).and_then(|name| numbers.get(name));
+            name.and_then(|&number| u16::try_from(number).ok())
+                .map(Class)
+                .ok_or(VotesError::FewerClasses { found: ours.classes(), given: theirs.classes() })
+        };
+        let labels = self.0.into_iter().map(|label| label.map(renamed).transpose());
+        Ok(Self(labels.collect::<Result<_, _>>()?))
+    }
+
     /// The first labels; all of them where there are not so many. At least one is kept.
     #[must_use]
     pub fn first(mut self, samples: usize) -> Self {
@@ -266,64 +341,4 @@ impl Labels {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn build(classes: Option<usize>, rows: &[&[i128]]) -> Result<Votes, VotesError> {
-        let classes = classes.map(|count| Classes::new(count).unwrap());
-        let mut builder = VotesBuilder::new(classes);
-        for row in rows {
-            for &value in *row {
-                builder.push(value)?;
-            }
-            builder.end_row()?;
-        }
-        builder.finish()
-    }
-
-    #[test]
-    fn finds_the_number_of_classes() {
-        assert_eq!(build(None, &[&[0, 6, -1]]).unwrap().classes().count(), 7);
-        assert_eq!(build(None, &[&[0, 0]]).unwrap().classes().count(), 2);
-    }
-
-    #[test]
-    fn says_where() {
-        assert_eq!(
-            build(Some(3), &[&[0, 1], &[2, 3]]).unwrap_err(),
-            VotesError::NotAClass { row: 2, column: 2, value: 3, classes: 3 }
-        );
-        assert!(matches!(build(Some(3), &[&[-2]]), Err(VotesError::NotAClass { value: -2, .. })));
-        assert_eq!(
-            build(None, &[&[0, 1], &[2]]).unwrap_err(),
-            VotesError::Ragged { row: 2, found: 1, expected: 2 }
-        );
-        assert_eq!(build(None, &[]).unwrap_err(), VotesError::Empty);
-        assert_eq!(build(None, &[&[]]).unwrap_err(), VotesError::Empty);
-    }
-
-    #[test]
-    fn abstentions_do_not_count() {
-        let votes = build(Some(3), &[&[2, -1, 2, 0]]).unwrap();
-        assert_eq!(votes.histogram(0).counts(), [1, 0, 2]);
-        assert_eq!(votes.teacher(1, 0..1), [None]);
-    }
-
-    #[test]
-    fn debug_keeps_the_votes_secret() {
-        let votes = build(Some(9), &[&[7, 7, 7, 7]]).unwrap();
-        assert!(!format!("{votes:?}").contains('7'));
-    }
-
-    #[test]
-    fn labels_are_checked_against_the_votes() {
-        let labels = Labels::new(vec![Some(Class(1)), None, Some(Class(4))]).unwrap();
-        let classes = Classes::new(4).unwrap();
-        assert_eq!(
-            labels.check(2, classes).unwrap_err(),
-            VotesError::LabelCount { labels: 3, samples: 2 }
-        );
-        assert!(matches!(labels.check(3, classes), Err(VotesError::NotAClass { row: 3, .. })));
-        assert_eq!(labels.agreement(&labels), 2);
-    }
-}
+mod tests;

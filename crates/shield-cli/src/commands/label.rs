@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use shield::backend::noisy_argmax::ClearNoisyArgmax;
 use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
-use shield::{Election, Label, Labels, Seed, Votes, files};
+use shield::{ClassNames, Election, Label, Labels, Seed, Votes, files};
 use shield_bfv::{BfvBackend, ReleaseMode};
 
 use super::upload::Upload;
@@ -125,6 +125,15 @@ pub(super) struct Labelling {
     pub(super) backend: &'static str,
 }
 
+/// A run's JSON: labels are numbers, and the names they stand for come beside them.
+#[derive(Serialize)]
+struct Named<'a> {
+    #[serde(flatten)]
+    labelling: &'a Labelling,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class_names: Option<&'a ClassNames>,
+}
+
 pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     args.check_options()?;
     args.out.as_deref().map(files::check_target).transpose()?;
@@ -153,14 +162,24 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     progress.finish_and_clear();
     let labels = Labels::new(labelling.labels.clone())?;
     if let Some(path) = &args.out {
-        files::write_labels(path, &labels).map_err(Failure::failed)?;
+        files::write_named_labels(path, &labels, votes.class_names()).map_err(Failure::failed)?;
     }
     match output {
-        Output::Json => console::print_json(&labelling),
+        Output::Json => {
+            let class_names = votes.class_names();
+            console::print_json(&Named { labelling: &labelling, class_names })
+        }
         Output::Tables if args.out.is_some() => console::print(&describe(&labelling)),
         Output::Tables => {
             console::note(&describe(&labelling));
-            let line = |label: &Label| label.map_or("\n".to_owned(), |class| format!("{class}\n"));
+            let names = votes.class_names();
+            let line = |label: &Label| match label {
+                None => "\n".to_owned(),
+                Some(class) => match names.and_then(|names| names.name(*class)) {
+                    Some(name) => format!("{name}\n"),
+                    None => format!("{class}\n"),
+                },
+            };
             console::print(&labels.as_slice().iter().map(line).collect::<String>())
         }
     }

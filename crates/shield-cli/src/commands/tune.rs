@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use shield::tune::front::Point;
 use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
-use shield::{Epsilon, Histogram, Offset, Sampling};
+use shield::{Epsilon, Offset, Sampling};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -96,8 +96,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     if let Some(path) = &args.plot {
         plot::check(path)?;
     }
-    let (votes, _) = args.votes.load()?;
-    let histograms: Vec<Histogram> = votes.histograms().collect();
+    let (histograms, _) = args.votes.load_histograms()?;
     let mut offsets = args.offsets.clone();
     offsets.sort_unstable();
     offsets.dedup();
@@ -109,7 +108,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         usage: args.usage.usage(),
     };
     let bar = console::progress(search.work(), "polynomials");
-    let outcome = search.run(&histograms, &|done| bar.inc(done))?;
+    let outcome = search.run(histograms.as_slice(), &|done| bar.inc(done))?;
     bar.finish_and_clear();
 
     let points = outcome.front.points();

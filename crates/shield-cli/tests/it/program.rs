@@ -120,7 +120,7 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
     let good = folder.file("good.csv", "0,1\n1,1\n");
     let ragged = folder.file("ragged.csv", "0,1\n1\n");
     let stray = folder.file("stray.csv", "0,1\n1,7\n");
-    let nan = folder.file("nan.csv", "0,1\n1,nan\n");
+    let scores = folder.file("scores.csv", "0,1\n1,0.5\n");
     let empty = folder.file("empty.csv", "");
     let short = folder.file("short.csv", "1\n");
     let excel = folder.file("votes.xlsx", "x");
@@ -130,7 +130,7 @@ fn wrong_input_is_named_with_its_place_and_exit_code_2() {
             &["label", "--votes", &stray, "--classes", "3"],
             &["stray.csv", "row 2, column 2", "0 to 2"],
         ),
-        (&["label", "--votes", &nan], &["nan.csv", "row 2, column 2", "nan"]),
+        (&["label", "--votes", &scores], &["scores.csv", "row 2, column 2", "argmax"]),
         (&["label", "--votes", &empty], &["empty.csv", "empty"]),
         (&["label", "--votes", &excel], &["votes.xlsx", ".npy or .csv"]),
         (&["label", "--votes", "missing.npy"], &["missing.npy"]),

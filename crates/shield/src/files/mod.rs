@@ -1,89 +1,241 @@
-//! Votes and labels in files: `.npy` of any integer type and order, or `.csv`, plain or as `.gz`.
+//! Votes and labels in files, as people have them.
 //!
-//! Votes are samples by teachers. An abstention is -1 in `.npy` and an empty cell in `.csv`; an
+//! Read: text (`.csv` and the like) with or without a header, ids and class names, whatever is
+//! between the cells; `.npy` and `.npz` of any integer type, whole floats, booleans or texts;
+//! Parquet, Feather and Arrow with the feature `arrow`; all of them also as `.gz` and on standard
+//! input (`-`). What a file is, its first bytes tell, not its name.
+//!
+//! Votes are samples by teachers. An abstention is an empty cell, NaN, -1 or a word for it; an
 //! absent label likewise. Every error names the file, the place (rows and columns count from 1) and
-//! what to do. What is written appears whole or not at all.
+//! what to do. How a file was understood, and what looks wrong with it, comes back as
+//! [`Warning`]s. Written are `.npy` and `.csv`, whole or not at all.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod atomic;
+mod block;
+mod columns;
 mod csv;
+mod intake;
 mod npy;
+mod npz;
+mod problem;
+mod source;
+#[cfg(feature = "arrow")]
+mod typed;
+mod warning;
+mod watch;
+#[cfg(not(feature = "arrow"))]
+mod without_arrow;
 
-use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
-use std::path::{Path, PathBuf};
-
-use thiserror::Error;
+use std::io::{self, BufReader, Write};
+use std::path::Path;
 
 pub use atomic::{write_atomically, write_atomically_by_name};
+pub use columns::IgnoredColumns;
+pub use problem::{FileError, FileProblem};
+pub use warning::{Severity, Warning};
+
+#[cfg(not(feature = "arrow"))]
+use without_arrow as arrow;
 
 use crate::parameters::{Class, Classes};
-use crate::votes::{Labels, Vote, Votes, VotesBuilder, VotesError};
+use crate::votes::{ClassNames, Histograms, Labels, Vote, Votes};
+use columns::Columns;
+use intake::{Intake, Keep, Meaning};
+use source::{Content, Source};
 
-/// A file that could not be read or written, and why.
-#[derive(Debug, Error)]
-#[error("{}: {problem}", path.display())]
-pub struct FileError {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong.
-    pub problem: FileProblem,
+/// What is known about a file before it is read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// How many classes there are; without it, as many as the largest vote says.
+    pub classes: Option<Classes>,
+    /// The names of the classes; without them, a file may bring its own.
+    pub names: Option<ClassNames>,
+    /// Columns that are not read.
+    pub ignored: IgnoredColumns,
 }
 
-/// What is wrong with a file.
-#[derive(Debug, Error)]
-pub enum FileProblem {
-    /// The system would not read or write it.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// The name does not say what it is.
-    #[error("unknown kind of file; the name must end in .npy or .csv, or in one of them and .gz")]
-    UnknownKind,
-    /// It would stand in a folder that is not there.
-    #[error("the folder {} does not exist; make it first", folder.display())]
-    NoFolder {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// There is nothing in it.
-    #[error("the file is empty; expected votes (samples x teachers) or labels (one a sample)")]
-    Empty,
-    /// Not an array that can hold votes or labels.
-    #[error("{0}")]
-    Array(String),
-    /// A cell that is not a whole number.
-    #[error(
-        "row {row}, column {column}: `{cell}` is not a whole number; write classes as 0, 1, 2, ... and leave the cell empty to abstain{hint}"
-    )]
-    NotANumber {
-        /// The row.
-        row: usize,
-        /// The column.
-        column: usize,
-        /// What stands there.
-        cell: String,
-        /// A guess at what happened.
-        hint: &'static str,
-    },
-    /// Votes or labels that cannot be.
-    #[error(transparent)]
-    Votes(#[from] VotesError),
+/// What was read, and what a person should hear about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Understood<T> {
+    /// What was read.
+    pub value: T,
+    /// How it was understood, and what looks wrong.
+    pub warnings: Vec<Warning>,
 }
 
-impl FileProblem {
-    fn of(self, path: &Path) -> FileError {
-        FileError { path: path.to_owned(), problem: self }
+impl<T> From<(T, Vec<Warning>)> for Understood<T> {
+    fn from((value, warnings): (T, Vec<Warning>)) -> Self {
+        Self { value, warnings }
     }
 }
 
-/// What a file holds and how it is packed, told by the end of the name.
+/// Reads votes; without a number of classes, there are as many as the largest vote says.
+pub fn read_votes(path: &Path, classes: Option<Classes>) -> Result<Votes, FileError> {
+    let options = ReadOptions { classes, ..ReadOptions::default() };
+    Ok(understand_votes(path, &options)?.value)
+}
+
+/// Reads votes, and says how they were understood.
+pub fn understand_votes(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Understood<Votes>, FileError> {
+    read(path, options, Meaning::Classes, Keep::Votes, Columns::Teachers)
+        .and_then(Intake::votes)
+        .map(Understood::from)
+        .map_err(|problem| problem.of(path))
+}
+
+/// Reads the histograms of votes, without keeping the votes: that takes a few bytes per sample and
+/// class, however many teachers there are.
+pub fn understand_histograms(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Understood<Histograms>, FileError> {
+    read(path, options, Meaning::Classes, Keep::Histograms, Columns::Teachers)
+        .and_then(Intake::histograms)
+        .map(Understood::from)
+        .map_err(|problem| problem.of(path))
+}
+
+/// Reads counts per class: one row per sample, one column per class, and in each cell how many
+/// teachers chose the class.
+pub fn understand_counts(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Understood<Histograms>, FileError> {
+    read(path, options, Meaning::Counts, Keep::Histograms, Columns::Teachers)
+        .and_then(|intake| intake.counts(options.names.as_ref()))
+        .map(Understood::from)
+        .map_err(|problem| problem.of(path))
+}
+
+/// Reads labels, one per sample. That they fit some votes is checked by [`Labels::check`].
+pub fn read_labels(path: &Path) -> Result<Labels, FileError> {
+    Ok(understand_labels(path, &ReadOptions::default())?.value.0)
+}
+
+/// Reads labels and the names of their classes, if they have any, and says how they were
+/// understood.
+pub fn understand_labels(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Understood<(Labels, Option<ClassNames>)>, FileError> {
+    read(path, options, Meaning::Classes, Keep::Votes, Columns::One)
+        .and_then(column_labels)
+        .map_err(|problem| problem.of(path))
+}
+
+/// Reads one teacher's votes: a column, a row, or one column (counted from 1) of samples x
+/// teachers.
+pub fn read_teacher(
+    path: &Path,
+    classes: Classes,
+    column: Option<usize>,
+) -> Result<Vec<Vote>, FileError> {
+    let options = ReadOptions { classes: Some(classes), ..ReadOptions::default() };
+    Ok(understand_teacher(path, &options, column)?.value)
+}
+
+/// Reads one teacher's votes, and says how they were understood. The column counts among those that
+/// are read: sample ids do not.
+pub fn understand_teacher(
+    path: &Path,
+    options: &ReadOptions,
+    column: Option<usize>,
+) -> Result<Understood<Vec<Vote>>, FileError> {
+    read(path, options, Meaning::Classes, Keep::Votes, Columns::Any)
+        .and_then(|intake| {
+            let (votes, warnings) = intake.votes()?;
+            Ok(Understood { value: teacher(&votes, column)?, warnings })
+        })
+        .map_err(|problem| problem.of(path))
+}
+
+fn teacher(votes: &Votes, column: Option<usize>) -> Result<Vec<Vote>, FileProblem> {
+    let (samples, columns) = (votes.samples(), votes.teachers());
+    match column {
+        Some(column) if (1..=columns).contains(&column) => {
+            Ok(votes.teacher(column - 1, 0..samples))
+        }
+        Some(column) => Err(FileProblem::Array(format!(
+            "there is no column {column}; the file has {columns}, counted from 1"
+        ))),
+        None if columns == 1 => Ok(votes.teacher(0, 0..samples)),
+        None if samples == 1 => Ok(votes.sample(0).collect()),
+        None => Err(FileProblem::Array(format!(
+            "the file has {samples} rows and {columns} columns; say which column is the teacher's, \
+             or give one vote per row"
+        ))),
+    }
+}
+
+/// Reads `.npy.gz` votes that are at hand as bytes.
+pub fn votes_from_packed_npy(
+    packed: &[u8],
+    classes: Option<Classes>,
+) -> Result<Votes, FileProblem> {
+    let mut intake = Intake::new(classes, None, Meaning::Classes, Keep::Votes);
+    let unpacked = flate2::read::MultiGzDecoder::new(packed);
+    npy::read(unpacked, None, &mut intake, Columns::Teachers)?;
+    Ok(intake.votes()?.0)
+}
+
+/// Reads `.npy.gz` labels that are at hand as bytes.
+pub fn labels_from_packed_npy(packed: &[u8]) -> Result<Labels, FileProblem> {
+    let mut intake = Intake::new(None, None, Meaning::Classes, Keep::Votes);
+    npy::read(flate2::read::MultiGzDecoder::new(packed), None, &mut intake, Columns::One)?;
+    Ok(column_labels(intake)?.value.0)
+}
+
+fn column_labels(column: Intake) -> Result<Understood<(Labels, Option<ClassNames>)>, FileProblem> {
+    let (column, warnings) = column.votes()?;
+    let labels = Labels::new((0..column.samples()).map(|sample| column.vote(sample, 0)).collect())?;
+    Ok(Understood { value: (labels, column.class_names().cloned()), warnings })
+}
+
+fn read(
+    path: &Path,
+    options: &ReadOptions,
+    meaning: Meaning,
+    keep: Keep,
+    columns: Columns,
+) -> Result<Intake, FileProblem> {
+    let mut intake = Intake::new(options.classes, options.names.as_ref(), meaning, keep);
+    let into = &mut intake;
+    let source = Source::open(path)?;
+    match source.content {
+        Content::Text => {
+            let reader = BufReader::with_capacity(1 << 16, source.reader);
+            csv::read(reader, into, columns, &options.ignored)?;
+        }
+        Content::Npy => npy::read(source.reader, source.length, into, columns)?,
+        Content::Npz => {
+            let wanted = match (meaning, columns) {
+                (Meaning::Counts, _) => "counts",
+                (_, Columns::One) => "labels",
+                _ => "votes",
+            };
+            npz::read(source.into_file()?, into, columns, wanted)?;
+        }
+        Content::Parquet | Content::ArrowFile | Content::ArrowStream => {
+            arrow::read(source, into, columns, &options.ignored)?;
+        }
+    }
+    Ok(intake)
+}
+
+/// What a file is written as, told by the end of the name.
 #[derive(Clone, Copy)]
 struct Kind {
-    content: Content,
+    content: Written,
     packing: Packing,
 }
 
 #[derive(Clone, Copy)]
-enum Content {
+enum Written {
     Npy,
     Csv,
 }
@@ -103,133 +255,11 @@ impl Kind {
             None => (name.as_str(), Packing::Plain),
         };
         let content = match name.rsplit_once('.') {
-            Some((_, "npy")) => Content::Npy,
-            Some((_, "csv")) => Content::Csv,
+            Some((_, "npy")) => Written::Npy,
+            Some((_, "csv")) => Written::Csv,
             _ => return Err(FileProblem::UnknownKind),
         };
         Ok(Self { content, packing })
-    }
-}
-
-/// The most that a packed file may unpack to: 10,000 teachers on 100,000 samples, and some room.
-const MAX_UNPACKED: u64 = 4 << 30;
-
-fn unpack(packed: impl Read) -> Result<Vec<u8>, FileProblem> {
-    let mut bytes = Vec::new();
-    let unpacked =
-        flate2::read::MultiGzDecoder::new(packed).take(MAX_UNPACKED).read_to_end(&mut bytes);
-    match unpacked {
-        Ok(length) if length as u64 == MAX_UNPACKED => {
-            Err(FileProblem::Array("it unpacks to more than 4 GiB; give smaller files".to_owned()))
-        }
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(FileProblem::Array(format!("not a whole gzip file: {error}"))),
-    }
-}
-
-/// Reads votes; without a number of classes, there are as many as the largest vote says.
-pub fn read_votes(path: &Path, classes: Option<Classes>) -> Result<Votes, FileError> {
-    read(path, VotesBuilder::new(classes), Columns::Teachers)
-        .and_then(|votes| Ok(votes.finish()?))
-        .map_err(|problem| problem.of(path))
-}
-
-/// Reads labels, one a sample. That they fit some votes is checked by [`Labels::check`].
-pub fn read_labels(path: &Path) -> Result<Labels, FileError> {
-    read(path, VotesBuilder::new(None), Columns::One)
-        .and_then(column_labels)
-        .map_err(|problem| problem.of(path))
-}
-
-/// Reads one teacher's votes: a column, a row, or one column (counted from 1) of samples x
-/// teachers.
-pub fn read_teacher(
-    path: &Path,
-    classes: Classes,
-    column: Option<usize>,
-) -> Result<Vec<Vote>, FileError> {
-    read(path, VotesBuilder::new(Some(classes)), Columns::Any)
-        .and_then(|votes| teacher(&votes.finish()?, column))
-        .map_err(|problem| problem.of(path))
-}
-
-fn teacher(votes: &Votes, column: Option<usize>) -> Result<Vec<Vote>, FileProblem> {
-    let (samples, columns) = (votes.samples(), votes.teachers());
-    match column {
-        Some(column) if (1..=columns).contains(&column) => {
-            Ok(votes.teacher(column - 1, 0..samples))
-        }
-        Some(column) => Err(FileProblem::Array(format!(
-            "there is no column {column}; the file has {columns}, counted from 1"
-        ))),
-        None if columns == 1 => Ok(votes.teacher(0, 0..samples)),
-        None if samples == 1 => Ok(votes.sample(0).collect()),
-        None => Err(FileProblem::Array(format!(
-            "the file has {samples} rows and {columns} columns; say which column is the teacher's, \
-             or give one vote a row"
-        ))),
-    }
-}
-
-/// Reads `.npy.gz` votes that are at hand as bytes.
-pub fn votes_from_packed_npy(
-    packed: &[u8],
-    classes: Option<Classes>,
-) -> Result<Votes, FileProblem> {
-    let bytes = unpack(packed)?;
-    let votes = VotesBuilder::new(classes);
-    Ok(npy::read(bytes.as_slice(), bytes.len() as u64, votes, Columns::Teachers)?.finish()?)
-}
-
-/// Reads `.npy.gz` labels that are at hand as bytes.
-pub fn labels_from_packed_npy(packed: &[u8]) -> Result<Labels, FileProblem> {
-    let bytes = unpack(packed)?;
-    let column =
-        npy::read(bytes.as_slice(), bytes.len() as u64, VotesBuilder::new(None), Columns::One)?;
-    column_labels(column)
-}
-
-fn column_labels(column: VotesBuilder) -> Result<Labels, FileProblem> {
-    let column = column.finish()?;
-    Ok(Labels::new((0..column.samples()).map(|sample| column.vote(sample, 0)).collect())?)
-}
-
-/// What the columns of a file are: teachers, the one column of labels, or either.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Columns {
-    Teachers,
-    One,
-    Any,
-}
-
-fn read(path: &Path, into: VotesBuilder, columns: Columns) -> Result<VotesBuilder, FileProblem> {
-    let kind = Kind::of(path)?;
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    if file.metadata()?.is_dir() {
-        return Err(FileProblem::Array("this is a folder; give a file".to_owned()));
-    }
-    match kind.packing {
-        Packing::Plain => {
-            read_content(kind.content, io::BufReader::new(file), length, into, columns)
-        }
-        Packing::Gzip => {
-            let bytes = unpack(file)?;
-            read_content(kind.content, bytes.as_slice(), bytes.len() as u64, into, columns)
-        }
-    }
-}
-
-fn read_content(
-    content: Content,
-    reader: impl BufRead,
-    length: u64,
-    into: VotesBuilder,
-    columns: Columns,
-) -> Result<VotesBuilder, FileProblem> {
-    match content {
-        Content::Npy => npy::read(reader, length, into, columns),
-        Content::Csv => csv::read(reader, into, columns),
     }
 }
 
@@ -253,26 +283,37 @@ pub fn check_folder(path: &Path) -> Result<(), FileError> {
 pub fn write_votes(path: &Path, votes: &Votes) -> Result<(), FileError> {
     let shape = [votes.samples(), votes.teachers()];
     let rows = (0..votes.samples()).map(|sample| votes.sample(sample));
-    write(path, &shape, rows)
+    write(path, &shape, rows, votes.class_names())
 }
 
 /// Writes labels, whole or not at all.
 pub fn write_labels(path: &Path, labels: &Labels) -> Result<(), FileError> {
+    write_named_labels(path, labels, None)
+}
+
+/// Writes labels by the names of their classes, where there are any, to `.csv`. An `.npy` file holds
+/// their numbers.
+pub fn write_named_labels(
+    path: &Path,
+    labels: &Labels,
+    names: Option<&ClassNames>,
+) -> Result<(), FileError> {
     let shape = [labels.as_slice().len()];
-    write(path, &shape, labels.as_slice().iter().map(|&label| std::iter::once(label)))
+    write(path, &shape, labels.as_slice().iter().map(|&label| std::iter::once(label)), names)
 }
 
 fn write<Row: Iterator<Item = Option<Class>>>(
     path: &Path,
     shape: &[usize],
     rows: impl Iterator<Item = Row> + Clone,
+    names: Option<&ClassNames>,
 ) -> Result<(), FileError> {
     let written = Kind::of(path).and_then(|kind| {
         write_atomically(path, |file| match kind.packing {
-            Packing::Plain => write_content(kind.content, file, shape, rows),
+            Packing::Plain => write_content(kind.content, file, shape, rows, names),
             Packing::Gzip => {
                 let mut packer = flate2::write::GzEncoder::new(file, flate2::Compression::best());
-                write_content(kind.content, &mut packer, shape, rows)?;
+                write_content(kind.content, &mut packer, shape, rows, names)?;
                 packer.finish().map(drop)
             }
         })
@@ -282,16 +323,21 @@ fn write<Row: Iterator<Item = Option<Class>>>(
 }
 
 fn write_content<Row: Iterator<Item = Option<Class>>>(
-    content: Content,
+    content: Written,
     file: &mut impl Write,
     shape: &[usize],
     rows: impl Iterator<Item = Row> + Clone,
+    names: Option<&ClassNames>,
 ) -> io::Result<()> {
     match content {
-        Content::Npy => npy::write(file, shape, rows),
-        Content::Csv => csv::write(file, rows),
+        Written::Npy => npy::write(file, shape, rows),
+        Written::Csv => csv::write(file, rows, names),
     }
 }
 
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod sloppy_tests;
 #[cfg(test)]
 mod tests;

@@ -1,27 +1,34 @@
-//! `NumPy`'s array files, by way of `npyz`.
+//! NumPy's array files. `npyz` reads their headers and writes them; cells are decoded here, since
+//! they may be numbers or texts and come straight from a pipe.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 
-use npyz::{DType, NpyFile, NpyHeader, Order, TypeChar, WriterBuilder};
+use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 
-use super::{Columns, FileProblem};
-use crate::parameters::Class;
-use crate::votes::VotesBuilder;
+use super::block::ColumnBlock;
+use super::columns::Columns;
+use super::intake::{Intake, MAX_CELLS, Value};
+use super::problem::FileProblem;
+use crate::parameters::{Class, Voters};
 
 /// Headers of real arrays have about 120 bytes.
 const MAX_HEADER: usize = 4096;
+/// Cells that are read at once.
+const CELLS_AT_ONCE: usize = 4096;
+/// The longest texts in an array.
+const MAX_LETTERS: u64 = 1000;
 
 pub(super) fn read(
-    mut reader: impl Read,
-    file_length: u64,
-    into: VotesBuilder,
+    reader: impl Read,
+    length: Option<u64>,
+    intake: &mut Intake,
     columns: Columns,
-) -> Result<VotesBuilder, FileProblem> {
-    if file_length == 0 {
+) -> Result<(), FileProblem> {
+    if length == Some(0) {
         return Err(FileProblem::Empty);
     }
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
     let text = header_bytes(&mut reader)?;
-    let data_length = file_length.saturating_sub(text.len() as u64);
     let header = NpyHeader::from_reader(text.as_slice())
         .map_err(|error| FileProblem::Array(format!("not a NumPy array: {error}")))?;
     let shape = Shape::of(&header, columns)?;
@@ -29,32 +36,74 @@ pub(super) fn read(
         DType::Plain(kind) => kind,
         other => return Err(not_integers(&other.descr())),
     };
-    let expected = shape.cells().and_then(|cells| cells.checked_mul(kind.size_field()));
-    if expected != Some(data_length) {
-        return Err(FileProblem::Array(format!(
-            "the array of {} x {} does not have the {data_length} bytes that follow its header; \
-             the file is cut off or damaged, save it again",
-            shape.rows, shape.columns
-        )));
+    if !is_readable(&kind) {
+        return Err(not_integers(&kind.to_string()));
     }
-    let file = NpyFile::with_header(header, reader);
+    let expected = shape.cells().and_then(|cells| cells.checked_mul(bytes_of(&kind)));
+    let rest = length.map(|length| length.saturating_sub(text.len() as u64));
+    if expected.is_none() || rest.is_some_and(|rest| expected != Some(rest)) {
+        return Err(shape.cut_off(rest));
+    }
+    let big = kind.endianness() == Endianness::Big;
+    let mut array = Array { reader, shape, intake };
     match (kind.type_char(), kind.size_field()) {
-        (TypeChar::Int, 1) => fill::<i8, _>(file, &shape, into),
-        (TypeChar::Int, 2) => fill::<i16, _>(file, &shape, into),
-        (TypeChar::Int, 4) => fill::<i32, _>(file, &shape, into),
-        (TypeChar::Int, 8) => fill::<i64, _>(file, &shape, into),
-        (TypeChar::Uint, 1) => fill::<u8, _>(file, &shape, into),
-        (TypeChar::Uint, 2) => fill::<u16, _>(file, &shape, into),
-        (TypeChar::Uint, 4) => fill::<u32, _>(file, &shape, into),
-        (TypeChar::Uint, 8) => fill::<u64, _>(file, &shape, into),
+        (TypeChar::Int, 1) => array.fill(|bytes| whole(i8::from_le_bytes(bytes))),
+        (TypeChar::Int, 2) => array.fill(|b| whole(i16::from_le_bytes(ordered(b, big)))),
+        (TypeChar::Int, 4) => array.fill(|b| whole(i32::from_le_bytes(ordered(b, big)))),
+        (TypeChar::Int, 8) => array.fill(|b| whole(i64::from_le_bytes(ordered(b, big)))),
+        (TypeChar::Uint, 1) => array.fill(|bytes| whole(u8::from_le_bytes(bytes))),
+        (TypeChar::Uint, 2) => array.fill(|b| whole(u16::from_le_bytes(ordered(b, big)))),
+        (TypeChar::Uint, 4) => array.fill(|b| whole(u32::from_le_bytes(ordered(b, big)))),
+        (TypeChar::Uint, 8) => array.fill(|b| whole(u64::from_le_bytes(ordered(b, big)))),
+        (TypeChar::Bool, 1) => array.fill(|[byte]: [u8; 1]| whole(u8::from(byte != 0))),
+        (TypeChar::Float, 4) => {
+            array.fill(|b| Value::Real(f64::from(f32::from_le_bytes(ordered(b, big)))))
+        }
+        (TypeChar::Float, 8) => array.fill(|b| Value::Real(f64::from_le_bytes(ordered(b, big)))),
+        (TypeChar::UnicodeStr, letters @ 1..=MAX_LETTERS) => array.texts(4 * letters, |bytes| {
+            let letter = |four: &[u8]| {
+                let four = four.try_into().unwrap_or_default();
+                char::from_u32(u32::from_le_bytes(ordered(four, big))).unwrap_or('\u{fffd}')
+            };
+            bytes.chunks(4).map(letter).collect()
+        }),
+        (TypeChar::ByteStr, letters @ 1..=MAX_LETTERS) => {
+            array.texts(letters, |bytes| String::from_utf8_lossy(bytes).into_owned())
+        }
         _ => Err(not_integers(&kind.to_string())),
+    }
+}
+
+/// Whether cells of that kind can be votes. What is said of others does not depend on their bytes.
+fn is_readable(kind: &TypeStr) -> bool {
+    use TypeChar::{Bool, ByteStr, Float, Int, Uint, UnicodeStr};
+    matches!(kind.type_char(), Bool | ByteStr | Float | Int | Uint | UnicodeStr)
+}
+
+fn whole(number: impl Into<i128>) -> Value<'static> {
+    Value::Whole(number.into())
+}
+
+/// Bytes of either order, as little-endian ones.
+fn ordered<const N: usize>(mut bytes: [u8; N], big: bool) -> [u8; N] {
+    if big {
+        bytes.reverse();
+    }
+    bytes
+}
+
+/// How many bytes a cell has: the size of a text counts letters of four bytes.
+fn bytes_of(kind: &TypeStr) -> u64 {
+    match kind.type_char() {
+        TypeChar::UnicodeStr => kind.size_field().saturating_mul(4),
+        _ => kind.size_field(),
     }
 }
 
 fn not_integers(kind: &str) -> FileProblem {
     FileProblem::Array(format!(
-        "the array has dtype {kind}; votes and labels are integers, for example \
-         np.save(path, array.astype(np.int16))"
+        "the array has dtype {kind}; votes and labels are integers or class names, for example \
+         np.save(path, array.astype(np.int16)) or array.astype(str)"
     ))
 }
 
@@ -63,7 +112,7 @@ fn not_integers(kind: &str) -> FileProblem {
 fn header_bytes(reader: &mut impl Read) -> Result<Vec<u8>, FileProblem> {
     let damaged = |what: &str| FileProblem::Array(format!("not a NumPy array: {what}"));
     let cut_off = |error: io::Error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => damaged("the header is cut off"),
+        io::ErrorKind::UnexpectedEof => damaged("the header is cut off; save it with np.save"),
         _ => FileProblem::Io(error),
     };
     let mut bytes = vec![0; 10];
@@ -101,20 +150,33 @@ impl Shape {
     fn of(header: &NpyHeader, columns: Columns) -> Result<Self, FileProblem> {
         let (rows, width) = match (header.shape(), columns) {
             (&[rows, width], Columns::Teachers | Columns::Any) => (rows, width),
-            (&[rows], Columns::One | Columns::Any) | (&[rows, 1], Columns::One) => (rows, 1),
+            (&[rows], Columns::One | Columns::Any) | (&[rows, 1] | &[1, rows], Columns::One) => {
+                (rows, 1)
+            }
             (shape, Columns::Teachers | Columns::Any) => {
                 return Err(FileProblem::Array(format!(
-                    "the array has shape {shape:?}; votes have two dimensions, samples x teachers"
+                    "the array has shape {shape:?}; votes have two dimensions, \
+                     samples x teachers (of scores per class, take the largest: \
+                     array.argmax(axis=-1))"
                 )));
             }
             (shape, Columns::One) => {
                 return Err(FileProblem::Array(format!(
-                    "the array has shape {shape:?}; labels have one dimension, one a sample"
+                    "the array has shape {shape:?}; labels have one dimension, one per \
+                     sample (of one-hot labels, take array.argmax(axis=1))"
                 )));
             }
         };
         if rows == 0 || width == 0 {
             return Err(FileProblem::Empty);
+        }
+        let teachers = u64::from(Voters::MAX);
+        if width > teachers || rows.checked_mul(width).is_none_or(|cells| cells > MAX_CELLS) {
+            return Err(FileProblem::Array(format!(
+                "the array has shape {:?}; at most {MAX_CELLS} cells in at most {teachers} columns \
+                 can be read, so give the samples in several files",
+                header.shape()
+            )));
         }
         Ok(Self { rows, columns: width, order: header.order() })
     }
@@ -122,39 +184,99 @@ impl Shape {
     fn cells(&self) -> Option<u64> {
         self.rows.checked_mul(self.columns)
     }
+
+    fn cut_off(&self, bytes: Option<u64>) -> FileProblem {
+        let bytes = bytes.map_or("bytes".to_owned(), |bytes| format!("{bytes} bytes"));
+        FileProblem::Array(format!(
+            "the array of {} x {} does not have the {bytes} that follow its header; the file is \
+             cut off or damaged, save it again",
+            self.rows, self.columns
+        ))
+    }
 }
 
-fn fill<T, R>(
-    file: NpyFile<R>,
-    shape: &Shape,
-    mut into: VotesBuilder,
-) -> Result<VotesBuilder, FileProblem>
-where
-    T: npyz::Deserialize + Copy + Into<i128>,
-    R: Read,
-{
-    let mut data = file.data::<T>().map_err(|error| FileProblem::Array(error.to_string()))?;
-    match shape.order {
-        Order::C => {
-            for _ in 0..shape.rows {
-                for value in data.by_ref().take(usize::try_from(shape.columns).unwrap_or(0)) {
-                    into.push(value?.into())?;
+/// The cells of an array, on their way into the intake.
+struct Array<'a, R> {
+    reader: R,
+    shape: Shape,
+    intake: &'a mut Intake,
+}
+
+impl<R: Read> Array<'_, R> {
+    fn fill<const N: usize>(
+        &mut self,
+        value: impl Fn([u8; N]) -> Value<'static>,
+    ) -> Result<(), FileProblem> {
+        self.each(N, |intake, bytes, row, column| {
+            intake.number(value(bytes.try_into().unwrap_or([0; N])), row, column)
+        })
+    }
+
+    fn texts(&mut self, size: u64, text: impl Fn(&[u8]) -> String) -> Result<(), FileProblem> {
+        self.each(usize::try_from(size).unwrap_or(1), |intake, bytes, row, column| {
+            let text = text(bytes);
+            intake.number(Value::Text(text.trim_end_matches('\0')), row, column)
+        })
+    }
+
+    /// Goes through all cells, in the order in which they are in the file.
+    fn each(
+        &mut self,
+        size: usize,
+        number: impl Fn(&mut Intake, &[u8], usize, usize) -> Result<u32, FileProblem>,
+    ) -> Result<(), FileProblem> {
+        let length = |length: u64| usize::try_from(length).unwrap_or(usize::MAX);
+        let (rows, columns) = (length(self.shape.rows), length(self.shape.columns));
+        match self.shape.order {
+            Order::C => {
+                for row in 1..=rows {
+                    self.cells(columns, size, |intake, bytes, column| {
+                        let number = number(intake, bytes, row, column)?;
+                        intake.push(number);
+                        Ok(())
+                    })?;
+                    self.intake.end_row(row)?;
                 }
-                into.end_row()?;
+            }
+            Order::Fortran => {
+                let mut block = ColumnBlock::new(rows);
+                for column in 1..=columns {
+                    self.cells(rows, size, |intake, bytes, row| {
+                        block.push(number(intake, bytes, row, column)?);
+                        Ok(())
+                    })?;
+                }
+                block.into_rows(self.intake, 1)?;
             }
         }
-        Order::Fortran => {
-            let cells: Vec<T> = data.collect::<Result<_, _>>()?;
-            let rows = usize::try_from(shape.rows).unwrap_or(usize::MAX);
-            for row in 0..rows {
-                for &value in cells[row..].iter().step_by(rows) {
-                    into.push(value.into())?;
-                }
-                into.end_row()?;
-            }
+        match self.reader.read(&mut [0])? {
+            0 => Ok(()),
+            _ => Err(self.shape.cut_off(None)),
         }
     }
-    Ok(into)
+
+    /// The next cells, each with its number from 1.
+    fn cells(
+        &mut self,
+        count: usize,
+        size: usize,
+        mut each: impl FnMut(&mut Intake, &[u8], usize) -> Result<(), FileProblem>,
+    ) -> Result<(), FileProblem> {
+        let mut bytes = vec![0; size * CELLS_AT_ONCE.min(count)];
+        let mut done = 0;
+        while done < count {
+            let some = &mut bytes[..size * CELLS_AT_ONCE.min(count - done)];
+            self.reader.read_exact(some).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => self.shape.cut_off(None),
+                _ => FileProblem::Io(error),
+            })?;
+            for cell in some.chunks_exact(size) {
+                done += 1;
+                each(self.intake, cell, done)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Writes bytes where all classes fit, two bytes a cell otherwise.

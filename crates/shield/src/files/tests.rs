@@ -7,11 +7,13 @@ use npyz::WriterBuilder;
 use tempfile::TempDir;
 
 use super::*;
+use crate::histogram::Histogram;
 use crate::votes::Label;
 
 fn votes_from_npy(bytes: &[u8], classes: Option<Classes>) -> Result<Votes, FileProblem> {
-    let votes = VotesBuilder::new(classes);
-    Ok(npy::read(bytes, bytes.len() as u64, votes, Columns::Teachers)?.finish()?)
+    let mut intake = Intake::new(classes, None, Meaning::Classes, Keep::Votes);
+    npy::read(bytes, Some(bytes.len() as u64), &mut intake, Columns::Teachers)?;
+    Ok(intake.votes()?.0)
 }
 
 struct Folder(TempDir);
@@ -98,10 +100,8 @@ fn csv_errors_say_where_and_what_to_do() {
         ("1,2\n3\n", "row 2 has 1 votes, row 1 has 2"),
         ("1,2\n3,10\n", "row 2, column 2: 10 is not a class; classes are 0 to 9"),
         ("1,2\n-7,1\n", "row 2, column 1: -7"),
-        ("1,NaN\n", "row 1, column 2: `NaN` is not a whole number"),
         ("1,2.5\n", "`2.5` is not a whole number"),
-        ("a,b\n1,2\n", "remove it"),
-        ("1;2\n", "separated by commas"),
+        ("0,x,1\n1,2,0\n", "remove it"),
         ("99999999999999999999999999999999999999999\n", "is not a whole number"),
     ] {
         let error = csv_error(content);
@@ -146,12 +146,12 @@ fn npy_errors_say_what_to_do() {
     assert!(error(&good[..40]).contains("cut off"));
     assert!(error(&good[..good.len() - 1]).contains("cut off or damaged"));
     assert!(error(&[good.clone(), vec![0]].concat()).contains("cut off or damaged"));
-    assert!(error(&array(&[2, 2], &[1.0f64, f64::NAN, 0.0, 0.0])).contains("dtype"));
+    assert!(error(&array(&[1, 2], &[1.0f64, 0.25])).contains("row 1, column 2: `0.25`"));
     assert!(error(&array(&[6], &[1i64, 2, 3, 4, 5, 6])).contains("two dimensions"));
     assert!(error(&array::<i64>(&[0, 5], &[])).contains("is empty"));
     assert!(error(&array(&[2, 2], &[0i8, 1, 2, 77])).contains("row 2, column 2: 77"));
-    let as_labels =
-        npy::read(good.as_slice(), good.len() as u64, VotesBuilder::new(None), Columns::One);
+    let mut intake = Intake::new(None, None, Meaning::Classes, Keep::Votes);
+    let as_labels = npy::read(good.as_slice(), None, &mut intake, Columns::One);
     assert!(as_labels.unwrap_err().to_string().contains("one dimension"));
     let huge = array(&[1, 1], &[u64::MAX]);
     assert!(error(&huge).contains("row 1, column 1: 18446744073709551615"));
@@ -246,4 +246,110 @@ fn a_file_that_is_written_by_name_is_whole_or_as_before() {
     write_atomically_by_name(&path, |temporary| fs::write(temporary, "after")).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"after");
     assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1, "nothing is left over");
+}
+
+#[test]
+fn counts_are_histograms() {
+    let folder = Folder::new();
+    let read = |content: &str, options: &ReadOptions| {
+        understand_counts(&folder.file("counts.csv", content), options)
+    };
+    let plain = ReadOptions::default();
+    let found = read("7,3\n0,12\n,1\n", &plain).unwrap();
+    let counts: Vec<&[u32]> = found.value.as_slice().iter().map(Histogram::counts).collect();
+    assert_eq!(counts, [[7, 3], [0, 12], [0, 1]]);
+    assert_eq!((found.value.teachers(), found.warnings), (12, vec![]));
+    let named = read("id,owl,cat\nx,1,2\n", &plain).unwrap().value;
+    assert_eq!(named.class_names().unwrap().as_slice(), ["owl", "cat"]);
+    let names = ReadOptions { names: "ant,cat,owl".parse().ok(), ..ReadOptions::default() };
+    let other = read("owl,cat,ant\n1,2,0\n", &names).unwrap().value;
+    assert_eq!(other.as_slice()[0].counts(), [0, 2, 1], "columns follow their names");
+    let numbered = read("0,1,2\n5,0,0\n1,2,2\n", &plain).unwrap();
+    assert_eq!(numbered.value.as_slice().len(), 3, "a row of small counts is a row");
+    for (content, options, words) in [
+        ("1,2\n3,-4\n", &plain, "row 2, column 2: `-4` is not a number of votes"),
+        ("1,2\n0.5,4\n", &plain, "row 2, column 1: `0.5`"),
+        ("1,20000000\n", &plain, "10,000,000"),
+        ("9000000,9000000\n", &plain, "18000000 in all"),
+        ("0,0\n0,0\n", &plain, "no votes"),
+        ("4\n3\n", &plain, "from 2"),
+        ("1,2\n", &names, "one column per class"),
+        ("owl,cat,bee\n1,2,0\n", &names, "use the same names"),
+    ] {
+        let error = read(content, options).unwrap_err().to_string();
+        assert!(error.contains(words) && error.contains("counts.csv"), "{error}");
+    }
+}
+
+#[test]
+fn columns_are_left_out_by_number_and_by_name() {
+    let folder = Folder::new();
+    let path = folder.file("votes.csv", "id,split,a,b\n0,train,1,2\n1,test,0,2\n");
+    let read = |columns: &str| {
+        let ignored = columns.parse().unwrap();
+        understand_votes(&path, &ReadOptions { ignored, ..ReadOptions::default() })
+    };
+    for columns in ["id,split", "1, 2", "2,id,2"] {
+        assert_eq!(read(columns).unwrap().value.histogram(1).counts(), [1, 0, 1], "{columns}");
+    }
+    let error = read("none").unwrap_err().to_string();
+    assert!(error.contains("row 2, column 2: `train`"), "{error}");
+    let error = read("splat").unwrap_err().to_string();
+    assert!(error.contains("no column `splat`") && error.contains("id, split, a, b"), "{error}");
+    assert!(read("5").unwrap_err().to_string().contains("4 columns"));
+    assert!(read("1,2,3,4").is_err());
+}
+
+#[test]
+fn given_names_are_matched_by_name_and_by_number() {
+    let folder = Folder::new();
+    let read = |content: &str, names: &str| {
+        let names = names.parse().ok();
+        let path = folder.file("votes.csv", content);
+        let votes = understand_votes(&path, &ReadOptions { names, ..ReadOptions::default() });
+        votes.map(|votes| votes.value.sample(0).collect::<Vec<_>>())
+    };
+    let classes = [Some(Class(2)), None, Some(Class(0))];
+    assert_eq!(read("owl,,cat\n", "cat,dog,owl").unwrap(), classes);
+    assert_eq!(read("2,-1,0\n", "cat,dog,owl").unwrap(), classes);
+    assert_eq!(read("3,NA,1\n", "1,2,3").unwrap(), classes);
+    assert_eq!(read("a,b,c\n3.0,,1\n", "1,2,3").unwrap(), classes);
+    let error = read("cat,ox,cat\n", "cat,dog,owl").unwrap_err().to_string();
+    assert!(error.contains("row 1, column 2: `ox` is not one of the classes cat, dog"), "{error}");
+    assert!(read("0,1,1\n", "1,2,3").unwrap_err().to_string().contains("`0`"));
+}
+
+#[test]
+fn labels_come_from_the_column_that_says_so() {
+    let folder = Folder::new();
+    let read = |content: &str| read_labels(&folder.file("labels.csv", content));
+    let labels = [Some(Class(3)), None, Some(Class(1))];
+    for content in [
+        "3\n\n1\n",
+        "label\n3\n\n1\n",
+        "id,y\na,3\nb,\nc,1\n",
+        "split,label,score\nx,3,0.5\nx,,0.25\nx,1,0.1\n",
+    ] {
+        assert_eq!(read(content).unwrap().as_slice(), labels, "{content}");
+    }
+    let error = read("3,1\n2,2\n").unwrap_err().to_string();
+    assert!(error.contains("one number a row"), "{error}");
+}
+
+#[test]
+fn votes_and_labels_may_share_an_archive() {
+    use std::io::Write as _;
+    let folder = Folder::new();
+    let mut archive = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    for (name, bytes) in [
+        ("labels.npy", array::<i64>(&[2], &[1, 0])),
+        ("votes.npy", ordered::<u16>(&[2, 3], &[1, 0, 1, 300, 1, 0], npyz::Order::Fortran)),
+    ] {
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(&bytes).unwrap();
+    }
+    let path = folder.file("data.npz", archive.finish().unwrap().into_inner());
+    assert_eq!(read_labels(&path).unwrap().as_slice(), [Some(Class(1)), Some(Class(0))]);
+    let votes = read_votes(&path, None).unwrap();
+    assert_eq!(votes.teacher(1, 0..2), [Some(Class(1)), Some(Class(300))]);
 }

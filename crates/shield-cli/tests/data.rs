@@ -1,0 +1,104 @@
+//! Every command of docs/data.md, as it is written there, and data as it comes in.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{json, shield, stderr, stdout};
+
+const PAGE: &str = include_str!("../../../docs/data.md");
+
+#[test]
+fn every_command_of_the_page_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = String::from("set -euo pipefail\n");
+    let mut commands = 0;
+    let blocks = PAGE.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    for line in blocks.flat_map(str::lines) {
+        let command = line.strip_prefix("$ ").or_else(|| line.strip_prefix("> "));
+        let command = command.unwrap_or_else(|| panic!("not a command: {line}"));
+        commands += usize::from(line.starts_with('$'));
+        writeln!(script, "{command}").unwrap();
+    }
+    assert!(commands >= 11, "only {commands} commands");
+    let program = Path::new(env!("CARGO_BIN_EXE_shield")).parent().expect("its folder");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .env("PATH", format!("{}:{path}", program.display()))
+        .output()
+        .expect("bash runs");
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    let printed = stdout(&output);
+    let lines: Vec<&str> = printed.lines().collect();
+    let class = |line: &str| ["cat", "dog", "owl"].contains(&line);
+    assert_eq!(lines.iter().filter(|line| class(line)).count(), 9, "{printed}");
+    assert!(!printed.contains("ward"), "a header is no sample: {printed}");
+    // The second of three samples is unanimous: class 2, of classes 1 to 3.
+    assert!(["\n2\n1\n", "\n2\n3\n"].iter().any(|end| printed.contains(end)), "{printed}");
+    assert!(printed.contains("polynomial"), "{printed}");
+    for words in ["semicolons", "`image`", "cat, dog, owl", "counts up", "tabs"] {
+        assert!(said.contains(words), "{words} is not in: {said}");
+    }
+}
+
+fn write(folder: &tempfile::TempDir, name: &str, content: &str) -> String {
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn labels_may_know_more_classes_than_votes() {
+    let folder = tempfile::tempdir().unwrap();
+    let votes = write(&folder, "votes.csv", "cat,cat\ndog,dog\n");
+    let labels = write(&folder, "labels.csv", "label\nant\ndog\n");
+    let arguments = ["label", "--votes", &votes, "--labels", &labels, "--offset", "0", "--json"];
+    let found = json(&arguments);
+    assert_eq!(found["class_names"], serde_json::json!(["ant", "cat", "dog"]));
+    assert_eq!(found["labels"], serde_json::json!([1, 2]));
+    assert_eq!(found["correct"], 1);
+    let numbers = write(&folder, "numbers.csv", "0\n1\n");
+    let output = shield(&["label", "--votes", &votes, "--labels", &numbers]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--class-names"), "{}", stderr(&output));
+}
+
+#[test]
+fn counts_are_no_votes_to_label() {
+    let folder = tempfile::tempdir().unwrap();
+    let counts = write(&folder, "counts.csv", "3,1\n0,4\n");
+    let output = shield(&["label", "--votes", &counts, "--counts"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--counts"), "{}", stderr(&output));
+}
+
+#[test]
+fn standard_input_is_read_once_and_by_its_content() {
+    let run = |arguments: &[&str], input: &[u8]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_shield"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A program that refuses its arguments does not wait for input.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    };
+    let shipped = std::fs::read(common::shipped("votes.npy")).unwrap();
+    let output = run(&["label", "--votes", "-", "--offset", "0"], &shipped);
+    assert_eq!(stdout(&output).lines().count(), 1000, "{}", stderr(&output));
+    let output = run(&["label", "--votes", "-", "--labels", "-"], b"0,1\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("read once"), "{}", stderr(&output));
+    let output = run(&["label", "--votes", "-"], b"");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("standard input: the file is empty"), "{}", stderr(&output));
+}
