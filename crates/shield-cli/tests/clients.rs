@@ -1,7 +1,7 @@
 //! What the clients send, write and show, as their users run them.
 
 mod common;
-#[path = "../../shield-service/tests/common/mod.rs"]
+#[path = "../../shield-server/tests/server/harness.rs"]
 mod parties;
 
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use common::{stderr, stdout};
 use parties::{Parties, Running, election, settings, votes};
-use shield_service::client::{self, TOKEN_VARIABLE};
+use shield_client::{self as client, TOKEN_VARIABLE};
 use tempfile::TempDir;
 
 /// A server, and the folder that a party works in.
