@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use parties::{Parties, votes};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use shield::backend::{Backend, MemoryBallotBox};
+use shield::backend::{Backend, BackendBytes, MemoryBallotBox};
 use shield_client::{self as client, Client, Invitation};
 use shield_protocol::ElectionFile;
 use shield_server::store::Store;

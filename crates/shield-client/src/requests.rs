@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
 use serde_json::json;
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
 use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::election_file::MAX_BYTES;

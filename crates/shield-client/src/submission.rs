@@ -97,14 +97,15 @@ mod tests {
 
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use shield::framing::{KeyId, seal};
+    use shield::framing::{KeyId, MadeFor, seal};
     use shield_protocol::credentials::{Role, Token};
 
     use super::*;
     use crate::{Client, ClientError, Invitation, submit_key};
 
     fn framed(kind: Kind) -> Vec<u8> {
-        seal(kind, &[1; 32], KeyId::from_bytes([2; 32]), 0, b"payload")
+        let made_for = MadeFor { batch: 0, key: KeyId::from_bytes([2; 32]) };
+        seal(kind, &[1; 32], made_for, 7, |out| out.extend(b"payload"))
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::elections::complete;
 use crate::objects::key_id;
 use crate::service::{Service, Setup};
 use crate::store::{Object, Store, StoreError, StoredBallot, presence_from_text};
-use shield::backend::{Backend, BallotBox, BallotBoxError, Presence};
+use shield::backend::{Backend, BackendBytes, BallotBox, BallotBoxError, Presence};
 use shield::framing::KeyId;
 use shield_bfv::{BfvBallot, EvaluationKey};
 use shield_protocol::Name;

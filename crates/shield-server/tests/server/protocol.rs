@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{Parties, Running, election, settings, votes};
 use serde_json::Value;
 use shield::Class;
+use shield::backend::BackendBytes;
 use shield_client::{self as client, ClientError, Invitation};
 use shield_protocol::credentials::Token;
 use shield_server::OPENAPI;

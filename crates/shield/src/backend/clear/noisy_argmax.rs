@@ -7,10 +7,13 @@
 use rand::{CryptoRng, RngCore};
 use thiserror::Error;
 
-use super::{
-    Backend, Ballot, BallotBox, BallotBoxError, ClearError, Keys, KeysOf, NoKey, Presence,
+use super::codec;
+use super::key::{ClearKey, ClearRelease};
+use crate::backend::{
+    Backend, Ballot, BallotBox, BallotBoxError, BallotError, KeysOf, Presence, open_ballot,
 };
 use crate::election::Election;
+use crate::framing::MadeFor;
 use crate::parameters::{Class, Classes};
 use crate::polya::{Polya, SharedNoise};
 use crate::seed::Seed;
@@ -82,13 +85,15 @@ pub struct ClearNoisyArgmax {
     election: Election,
     noise: SharedNoise,
     polya: Polya,
+    pub(super) binding: [u8; 32],
 }
 
 /// A ballot that anyone can read.
 #[derive(Clone)]
 pub struct NoisyBallot {
-    numbers: Vec<i64>,
-    presence: Presence,
+    pub(super) numbers: Vec<i64>,
+    pub(super) presence: Presence,
+    pub(super) made_for: MadeFor,
 }
 
 impl std::fmt::Debug for NoisyBallot {
@@ -101,42 +106,50 @@ impl Ballot for NoisyBallot {
     fn presence(&self) -> &Presence {
         &self.presence
     }
+
+    fn made_for(&self) -> MadeFor {
+        self.made_for
+    }
 }
 
 /// What can go wrong in the clear.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ClearNoisyError {
-    /// Votes that are not one a sample, each for a class, or no such batch.
+    /// Something is wrong with the votes, or with a key, ballot or release.
     #[error(transparent)]
-    Votes(#[from] ClearError),
+    Ballot(#[from] BallotError),
     /// Too many teachers are missing.
     #[error(transparent)]
     Shares(#[from] TooFewShares),
-    /// A ballot could not be had.
-    #[error(transparent)]
-    Ballot(#[from] BallotBoxError),
 }
 
 impl ClearNoisyArgmax {
     const SAMPLES_PER_BATCH: usize = 512;
 
-    /// For an election of as many teachers as share the noise. Its mechanism, which is SHIELD's, is
+    /// For an election of as many teachers as share the noise. Its setting, which is SHIELD's, is
     /// not used.
     ///
     /// # Panics
     /// If the noise was shared out among another number of teachers.
     pub fn new(election: Election, noise: SharedNoise) -> Self {
         assert_eq!(election.teachers(), noise.teachers(), "noise for another election");
-        Self { election, noise, polya: Polya::new(&noise) }
+        let purpose = "shield 2026 clear noisy argmax binding v1";
+        let mut hasher = blake3::Hasher::new_derive_key(purpose);
+        hasher.update(&codec::binding(purpose, &election, Self::SAMPLES_PER_BATCH));
+        hasher.update(&noise.scale().get().to_le_bytes());
+        hasher.update(&noise.shares().to_le_bytes());
+        let binding = *hasher.finalize().as_bytes();
+        Self { election, noise, polya: Polya::new(&noise), binding }
     }
 }
 
 impl Backend for ClearNoisyArgmax {
-    type SecretKey = NoKey;
-    type PublicKey = NoKey;
-    type EvaluationKey = NoKey;
+    type SecretKey = ClearKey;
+    type PublicKey = ClearKey;
+    type EvaluationKey = ClearKey;
     type Ballot = NoisyBallot;
-    type Release = Vec<Label>;
+    type Release = ClearRelease;
     type Error = ClearNoisyError;
 
     fn name(&self) -> &'static str {
@@ -153,58 +166,54 @@ impl Backend for ClearNoisyArgmax {
 
     fn generate_keys<R: RngCore + CryptoRng>(
         &self,
-        _: &mut R,
+        rng: &mut R,
     ) -> Result<KeysOf<Self>, ClearNoisyError> {
-        Ok(Keys { secret: NoKey, public: NoKey, evaluation: NoKey })
+        Ok(ClearKey::generate(rng))
     }
 
     fn encrypt<R: RngCore + CryptoRng>(
         &self,
-        _: &NoKey,
+        key: &ClearKey,
         batch: usize,
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<NoisyBallot, ClearNoisyError> {
-        let samples = self.batch(batch).len();
-        if votes.len() != samples {
-            return Err(ClearError::VoteCount { votes: votes.len(), samples }.into());
-        }
-        let classes = self.election.classes();
-        for (sample, vote) in votes.iter().enumerate() {
-            if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-                let classes = classes.count();
-                return Err(ClearError::NotAClass { sample, class, classes }.into());
-            }
-        }
-        let numbers = noisy_one_hot(classes, votes, &self.polya, rng);
-        Ok(NoisyBallot { numbers, presence: Presence::new(votes.iter().map(|_| true)) })
+        self.check_votes(batch, votes)?;
+        let numbers = noisy_one_hot(self.election.classes(), votes, &self.polya, rng);
+        let presence = Presence::new(votes.iter().map(|_| true));
+        Ok(NoisyBallot { numbers, presence, made_for: MadeFor { batch, key: key.id() } })
     }
 
     fn aggregate<B: BallotBox<NoisyBallot>>(
         &self,
-        _: &NoKey,
+        key: &ClearKey,
         batch: usize,
         ballots: &B,
         _: &Seed,
-    ) -> Result<Vec<Label>, ClearNoisyError> {
+    ) -> Result<ClearRelease, ClearNoisyError> {
+        self.check_batch(batch)?;
         let classes = self.election.classes().count();
+        let made_for = MadeFor { batch, key: key.id() };
         let mut counts = vec![0_i64; self.batch(batch).len() * classes];
-        for teacher in contributors(&self.noise, ballots)?? {
-            let ballot = ballots.open(teacher)?;
+        for teacher in contributors(&self.noise, ballots).map_err(BallotError::from)?? {
+            let fits = |ballot: &NoisyBallot| ballot.numbers.len() == counts.len();
+            let ballot = open_ballot(ballots, teacher, made_for, fits)?;
             for (count, number) in counts.iter_mut().zip(&ballot.numbers) {
-                *count += number;
+                *count = count.wrapping_add(*number);
             }
         }
-        Ok(counts.chunks(classes).map(|counts| Some(argmax(counts))).collect())
+        let labels = counts.chunks(classes).map(|counts| Some(argmax(counts))).collect();
+        Ok(ClearRelease { labels, made_for })
     }
 
     fn decrypt(
         &self,
-        _: &NoKey,
-        _: usize,
-        release: &Vec<Label>,
+        key: &ClearKey,
+        batch: usize,
+        release: &ClearRelease,
     ) -> Result<Vec<Label>, ClearNoisyError> {
-        Ok(release.clone())
+        self.check_batch(batch)?;
+        Ok(release.labels_for(MadeFor { batch, key: key.id() }, self.batch(batch).len())?)
     }
 }
 
@@ -237,6 +246,7 @@ mod tests {
     fn labels_follow_the_law() {
         let (samples, teachers) = (500, 9_u32);
         let backend = backend(3.0, teachers, 3, samples);
+        let key = ClearKey::default();
         let mut seen = [0.0; 3];
         let runs = 20;
         for run in 0..runs {
@@ -245,12 +255,12 @@ mod tests {
                 .map(|teacher| {
                     // Five votes for class 0, three for class 1, and one abstains.
                     let vote = [0, 0, 0, 0, 0, 1, 1, 1].get(teacher as usize).map(|&k| Class(k));
-                    backend.encrypt(&NoKey, 0, &vec![vote; samples], &mut rng).ok()
+                    backend.encrypt(&key, 0, &vec![vote; samples], &mut rng).ok()
                 })
                 .collect();
             let ballots = MemoryBallotBox::new(samples, ballots);
-            let labels = backend.aggregate(&NoKey, 0, &ballots, &Seed::from_number(0)).unwrap();
-            for class in labels.iter().flatten() {
+            let release = backend.aggregate(&key, 0, &ballots, &Seed::from_number(0)).unwrap();
+            for class in release.labels.iter().flatten() {
                 seen[class.index()] += 1.0;
             }
         }
@@ -266,12 +276,13 @@ mod tests {
     #[test]
     fn too_few_shares_are_refused() {
         let backend = backend(3.0, 5, 2, 1);
+        let key = ClearKey::default();
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let mut ballots: Vec<_> =
-            (0..5).map(|_| backend.encrypt(&NoKey, 0, &[Some(Class(1))], &mut rng).ok()).collect();
+            (0..5).map(|_| backend.encrypt(&key, 0, &[Some(Class(1))], &mut rng).ok()).collect();
         let result = |ballots: &[Option<NoisyBallot>]| {
             let ballots = MemoryBallotBox::new(1, ballots.to_vec());
-            backend.aggregate(&NoKey, 0, &ballots, &Seed::from_number(0))
+            backend.aggregate(&key, 0, &ballots, &Seed::from_number(0))
         };
         ballots[0] = None;
         ballots[4] = None;

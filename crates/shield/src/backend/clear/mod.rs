@@ -1,32 +1,37 @@
-//! The backend without encryption: the reference, and what the encrypted ones are measured against.
+//! The engines without encryption: the references, and what the encrypted ones are measured
+//! against. Their keys and bytes are as strict as any engine's, so that they serve tests of
+//! everything around an engine.
+
+mod codec;
+mod key;
+pub mod noisy_argmax;
 
 use rand::{CryptoRng, RngCore};
-use thiserror::Error;
 
-use super::{Backend, Ballot, BallotBox, BallotBoxError, Keys, KeysOf, Presence, urns};
+use super::{Backend, Ballot, BallotBox, BallotError, KeysOf, Presence, open_ballot, urns};
 use crate::draws::Draws;
 use crate::election::Election;
+use crate::framing::MadeFor;
 use crate::operator::elect;
-use crate::parameters::Class;
 use crate::seed::Seed;
 use crate::votes::{Label, Vote};
+
+pub use key::{ClearKey, ClearRelease};
 
 /// SHIELD on votes that anyone can read. Never for real votes.
 #[derive(Clone, Debug)]
 pub struct ClearBackend {
     election: Election,
     samples_per_batch: usize,
+    binding: [u8; 32],
 }
-
-/// A key that locks nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct NoKey;
 
 /// A ballot that anyone can read.
 #[derive(Clone)]
 pub struct ClearBallot {
     votes: Vec<Vote>,
     presence: Presence,
+    made_for: MadeFor,
 }
 
 impl std::fmt::Debug for ClearBallot {
@@ -39,36 +44,10 @@ impl Ballot for ClearBallot {
     fn presence(&self) -> &Presence {
         &self.presence
     }
-}
 
-/// The labels of one batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClearRelease(Vec<Label>);
-
-/// What can go wrong in the clear.
-#[derive(Debug, Error)]
-pub enum ClearError {
-    /// Another number of votes than samples in the batch.
-    #[error("the batch has {samples} samples, the ballot {votes} votes; vote or abstain on each")]
-    VoteCount {
-        /// How many votes there are.
-        votes: usize,
-        /// How many samples the batch has.
-        samples: usize,
-    },
-    /// A vote for something else.
-    #[error("sample {sample} of the batch: {class} is not one of the {classes} classes")]
-    NotAClass {
-        /// The sample, from 0, within the batch.
-        sample: usize,
-        /// The vote.
-        class: Class,
-        /// How many classes there are.
-        classes: usize,
-    },
-    /// A ballot could not be had.
-    #[error(transparent)]
-    Ballot(#[from] BallotBoxError),
+    fn made_for(&self) -> MadeFor {
+        self.made_for
+    }
 }
 
 impl ClearBackend {
@@ -77,17 +56,24 @@ impl ClearBackend {
 
     /// The clear backend for an election.
     pub fn new(election: Election) -> Self {
-        Self { election, samples_per_batch: Self::SAMPLES_PER_BATCH }
+        Self::with_batches_of(election, Self::SAMPLES_PER_BATCH)
+    }
+
+    /// The same in batches of at most that many samples (at least one).
+    pub fn with_batches_of(election: Election, samples: usize) -> Self {
+        let samples_per_batch = samples.max(1);
+        let binding = codec::binding("shield 2026 clear binding v1", &election, samples_per_batch);
+        Self { election, samples_per_batch, binding }
     }
 }
 
 impl Backend for ClearBackend {
-    type SecretKey = NoKey;
-    type PublicKey = NoKey;
-    type EvaluationKey = NoKey;
+    type SecretKey = ClearKey;
+    type PublicKey = ClearKey;
+    type EvaluationKey = ClearKey;
     type Ballot = ClearBallot;
     type Release = ClearRelease;
-    type Error = ClearError;
+    type Error = BallotError;
 
     fn name(&self) -> &'static str {
         "clear"
@@ -101,44 +87,42 @@ impl Backend for ClearBackend {
         self.samples_per_batch
     }
 
-    fn generate_keys<R: RngCore + CryptoRng>(&self, _: &mut R) -> Result<KeysOf<Self>, ClearError> {
-        Ok(Keys { secret: NoKey, public: NoKey, evaluation: NoKey })
+    fn generate_keys<R: RngCore + CryptoRng>(
+        &self,
+        rng: &mut R,
+    ) -> Result<KeysOf<Self>, BallotError> {
+        Ok(ClearKey::generate(rng))
     }
 
     fn encrypt<R: RngCore + CryptoRng>(
         &self,
-        _: &NoKey,
+        key: &ClearKey,
         batch: usize,
         votes: &[Vote],
         _: &mut R,
-    ) -> Result<ClearBallot, ClearError> {
-        let samples = self.batch(batch).len();
-        if votes.len() != samples {
-            return Err(ClearError::VoteCount { votes: votes.len(), samples });
-        }
-        let classes = self.election.classes();
-        for (sample, vote) in votes.iter().enumerate() {
-            if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-                return Err(ClearError::NotAClass { sample, class, classes: classes.count() });
-            }
-        }
+    ) -> Result<ClearBallot, BallotError> {
+        self.check_votes(batch, votes)?;
         let presence = Presence::new(votes.iter().map(Option::is_some));
-        Ok(ClearBallot { votes: votes.to_vec(), presence })
+        let made_for = MadeFor { batch, key: key.id() };
+        Ok(ClearBallot { votes: votes.to_vec(), presence, made_for })
     }
 
     fn aggregate<B: BallotBox<ClearBallot>>(
         &self,
-        _: &NoKey,
+        key: &ClearKey,
         batch: usize,
         ballots: &B,
         seed: &Seed,
-    ) -> Result<ClearRelease, ClearError> {
+    ) -> Result<ClearRelease, BallotError> {
+        self.check_batch(batch)?;
         let samples = self.batch(batch);
         let setting = self.election.setting();
+        let made_for = MadeFor { batch, key: key.id() };
         let mut votes = vec![Vec::new(); self.election.teachers() as usize];
-        for teacher in 0..self.election.teachers() {
+        for (teacher, votes) in (0..).zip(&mut votes) {
             if !ballots.presence(teacher)?.is_nobody() {
-                votes[teacher as usize].clone_from(&ballots.open(teacher)?.votes);
+                let fits = |ballot: &ClearBallot| ballot.votes.len() == samples.len();
+                votes.clone_from(&open_ballot(ballots, teacher, made_for, fits)?.votes);
             }
         }
         let urns = urns(&self.election, samples.len(), ballots)?;
@@ -148,16 +132,17 @@ impl Backend for ClearBackend {
                 votes[teacher as usize][place].expect("the urn holds only who voted")
             })
         });
-        Ok(ClearRelease(labels.collect()))
+        Ok(ClearRelease { labels: labels.collect(), made_for })
     }
 
     fn decrypt(
         &self,
-        _: &NoKey,
-        _: usize,
+        key: &ClearKey,
+        batch: usize,
         release: &ClearRelease,
-    ) -> Result<Vec<Label>, ClearError> {
-        Ok(release.0.clone())
+    ) -> Result<Vec<Label>, BallotError> {
+        self.check_batch(batch)?;
+        release.labels_for(MadeFor { batch, key: key.id() }, self.batch(batch).len())
     }
 }
 
@@ -174,7 +159,7 @@ mod tests {
     #[test]
     fn passes_the_suite_in_small_batches() {
         suite::run(&suite::small_elections(), |election| {
-            Ok(ClearBackend { samples_per_batch: 3, ..ClearBackend::new(election.clone()) })
+            Ok(ClearBackend::with_batches_of(election.clone(), 3))
         });
     }
 }
