@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use shield::files::FileError;
 use shield::{ParameterError, VotesError};
-use shield_service::client::{ClientError, InvitationError};
-use shield_service::election_file::ElectionFileError;
-use shield_service::file_protocol::FileProtocolError;
+use shield_client::{ClientError, InvitationError};
+use shield_protocol::ProtocolError;
+use shield_protocol::election_file::ElectionFileError;
 
 /// What went wrong, told apart by who can mend it.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ impl From<FileError> for Failure {
     }
 }
 
-impl From<FileProtocolError> for Failure {
-    fn from(error: FileProtocolError) -> Self {
+impl From<ProtocolError> for Failure {
+    fn from(error: ProtocolError) -> Self {
         if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
     }
 }

@@ -13,8 +13,8 @@ use shield::{
     ClassNames, Classes, Delta, Histograms, Labels, Offset, Polynomial, Queries, Sampling, Setting,
     Votes, files,
 };
-use shield_service::client::{self, Client, Invitation};
-use shield_service::{ElectionFile, Name, file_protocol};
+use shield_client::{Client, Invitation};
+use shield_protocol::{ElectionFile, Name};
 
 use crate::console;
 use crate::failure::Failure;
@@ -360,11 +360,11 @@ impl InvitationArgs {
 
     /// The election that is meant.
     pub(crate) fn election(&self, invitation: &Invitation) -> Result<Name, Failure> {
-        Ok(client::election_of(invitation, self.election.as_ref())?)
+        Ok(shield_client::election_of(invitation, self.election.as_ref())?)
     }
 }
 
 /// Reads an election file.
 pub(crate) fn read_election(path: &Path) -> Result<ElectionFile, Failure> {
-    Ok(file_protocol::read_election(path)?)
+    Ok(shield_protocol::read_election(path)?)
 }

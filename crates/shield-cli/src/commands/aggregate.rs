@@ -7,9 +7,8 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::json;
 use shield::{Delta, Epsilon};
-use shield_service::ElectionFile;
-use shield_service::file_protocol::{self, Aggregated, Progress};
-use shield_service::ledger::{Accountant, Cost};
+use shield_protocol::{Aggregated, ElectionFile, Name, Progress};
+use shield_server::ledger::{Accountant, Cost};
 
 use super::Output;
 use crate::console::{self, duration};
@@ -123,7 +122,7 @@ fn aggregate(args: &AggregateArgs, file: &ElectionFile) -> Result<Aggregated, Fa
             bar.set_position(done as u64);
         }
     };
-    let aggregated = file_protocol::aggregate(
+    let aggregated = shield_protocol::aggregate(
         file,
         &args.evaluation_key,
         &args.ballots,
@@ -141,7 +140,7 @@ fn voted(aggregated: &Aggregated) -> String {
     if missing.is_empty() {
         return format!("all {all} teachers");
     }
-    let names: Vec<&str> = missing.iter().map(shield_service::Name::as_str).collect();
+    let names: Vec<&str> = missing.iter().map(Name::as_str).collect();
     format!("{voted} of {all} teachers; without {}", names.join(", "))
 }
 

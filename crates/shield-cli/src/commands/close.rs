@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use shield_service::client;
+use shield_client as client;
 
 use super::{Output, status};
 use crate::console;

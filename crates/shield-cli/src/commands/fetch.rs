@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use shield::files;
-use shield_service::client;
+use shield_client as client;
 
 use super::Output;
 use crate::console;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use shield_service::file_protocol::make_keys;
+use shield_protocol::make_keys;
 
 use super::Output;
 use crate::console;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use shield_service::client::Invitation;
-use shield_service::client::preflight::{Check, Own, Verdict, preflight};
+use shield_client::Invitation;
+use shield_client::preflight::{Check, Own, Verdict, preflight};
 
 use super::Output;
 use crate::console;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use shield::{Label, files};
-use shield_service::file_protocol;
+use shield_protocol::private;
 
 use super::Output;
 use crate::console::{self, percent};
@@ -50,13 +50,13 @@ pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
             .check(election.samples(), election.classes())
             .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
     }
-    if file_protocol::is_read_by_others(&args.secret_key).unwrap_or(false) {
+    if private::is_open_to_others(&args.secret_key).unwrap_or(false) {
         console::warn(&format!(
             "{} can be read by others than its owner: chmod 600 it",
             args.secret_key.display()
         ));
     }
-    let labels = file_protocol::reveal(&file, &args.secret_key, &args.results)?;
+    let labels = shield_protocol::reveal(&file, &args.secret_key, &args.results)?;
     let (samples, absent) =
         (labels.as_slice().len(), labels.as_slice().iter().filter(|label| label.is_none()).count());
     let correct = truth.map(|truth| truth.agreement(&labels));

@@ -10,12 +10,12 @@ use clap::Args;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use shield::Delta;
-use shield_service::client::Invitation;
-use shield_service::credentials::{Role, Token};
-use shield_service::ledger::Budget;
-use shield_service::server::tls::{self, Certificate};
-use shield_service::server::{ServeError, Service, Settings, public_url, serve};
-use shield_service::store::DatabaseUrl;
+use shield_client::Invitation;
+use shield_protocol::credentials::{Role, Token};
+use shield_server::ledger::Budget;
+use shield_server::store::DatabaseUrl;
+use shield_server::tls::{self, Certificate};
+use shield_server::{ServeError, Service, Settings, public_url, serve};
 use tracing_subscriber::EnvFilter;
 
 use crate::console;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::ProgressBar;
 use shield::Epsilon;
-use shield_service::client;
-use shield_service::server::Status;
+use shield_client as client;
+use shield_protocol::messages::Status;
 
 use super::Output;
 use crate::console;

@@ -1,15 +1,12 @@
 //! `submit`: whatever a party has for the server: an election file, keys, a ballot.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::json;
-use shield_bfv::codec::{Header, Kind};
-use shield_service::client;
+use shield_client::{self as client, Submission};
 
 use super::Output;
 use crate::console;
@@ -37,18 +34,13 @@ pub(super) struct SubmitArgs {
     invitations: PathBuf,
 }
 
-/// What a file is, told by how it starts.
-enum Submission {
-    Election,
-    Key(&'static str),
-    Ballot,
-}
-
 pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
     let (client, invitation) = args.invitation.client()?;
     let mut submitted = Vec::new();
     for path in &args.files {
-        let what = match kind_of(path)? {
+        let kind = Submission::of_file(path)
+            .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+        let what = match kind {
             Submission::Election => {
                 let file = read_election(path)?;
                 let rng = &mut OsRng.unwrap_err();
@@ -64,13 +56,13 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 }
                 "election"
             }
-            Submission::Key(kind) => {
+            Submission::Key(_) => {
                 let election = args.invitation.election(&invitation)?;
-                client::submit_key(&client, &election, kind, path)?;
+                let kind = client::submit_key(&client, &election, path)?;
                 if output == Output::Tables {
                     console::print(&format!("the {kind} key is with the server\n"))?;
                 }
-                kind
+                kind.name()
             }
             Submission::Ballot => {
                 let bar = console::progress(1, "submitting");
@@ -90,28 +82,5 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
     match output {
         Output::Json => console::print_json(&json!({ "submitted": submitted })),
         Output::Tables => Ok(()),
-    }
-}
-
-fn kind_of(path: &Path) -> Result<Submission, Failure> {
-    let named = |problem: String| Failure::bad_input(format!("{}: {problem}", path.display()));
-    let mut start = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(512).read_to_end(&mut start))
-        .map_err(|error| named(error.to_string()))?;
-    if start.starts_with(b"SHLB") {
-        return Ok(Submission::Ballot);
-    }
-    if !start.starts_with(b"SHLD") {
-        return Ok(Submission::Election);
-    }
-    match Header::read(&start).map_err(|error| named(error.to_string()))?.kind {
-        Kind::PublicKey => Ok(Submission::Key("public")),
-        Kind::EvaluationKey => Ok(Submission::Key("evaluation")),
-        Kind::SecretKey => Err(named(
-            "this is the secret key; it stays with the student, and the server must never have it"
-                .to_owned(),
-        )),
-        kind => Err(named(format!("this is a {kind}; submit the file that `shield vote` wrote"))),
     }
 }

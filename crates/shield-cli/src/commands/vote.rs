@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
-use shield_service::file_protocol::{cast, read_votes};
+use shield_protocol::{cast, read_votes};
 
 use super::Output;
 use crate::console;

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use crate::common::{stderr, stdout};
 use crate::parties::{Parties, Running, election, settings, votes};
-use shield_service::client::{self, TOKEN_VARIABLE};
+use shield_client::{self as client, TOKEN_VARIABLE};
 use tempfile::TempDir;
 
 /// A server, and the folder that a party works in.

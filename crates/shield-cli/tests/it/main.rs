@@ -18,5 +18,5 @@ mod service;
 mod tfhe;
 mod tutorial;
 
-#[path = "../../../shield-service/tests/common/mod.rs"]
+#[path = "../../../shield-server/tests/server/harness.rs"]
 mod parties;

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use shield_service::client::{Invitation, TOKEN_VARIABLE};
-use shield_service::credentials::{Role, Token};
-use shield_service::store::Store;
+use shield_client::{Invitation, TOKEN_VARIABLE};
+use shield_protocol::credentials::{Role, Token};
+use shield_server::store::Store;
 use tempfile::TempDir;
 
 /// A server that has said what it has to say at the start.
@@ -134,7 +134,7 @@ fn a_monitor_gets_an_invitation_once() {
 #[test]
 fn a_certificate_that_cannot_be_read_is_named_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let pair = shield_service::server::tls::self_signed(&folder.path().join("pair")).unwrap();
+    let pair = shield_server::tls::self_signed(&folder.path().join("pair")).unwrap();
     std::fs::write(folder.path().join("bad.pem"), "not a certificate").unwrap();
     let (chain, key) = (pair.chain.to_str().unwrap(), pair.key.to_str().unwrap());
     for (chain, key) in [("bad.pem", key), (chain, "bad.pem")] {

@@ -12,9 +12,9 @@ use crate::parties::{Parties, votes};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use shield::backend::{Backend, BackendBytes, MemoryBallotBox};
-use shield_service::ElectionFile;
-use shield_service::client::{self, Client, Invitation};
-use shield_service::store::Store;
+use shield_client::{self as client, Client, Invitation};
+use shield_protocol::ElectionFile;
+use shield_server::store::Store;
 
 /// A `shield serve` of our own.
 struct Server {
@@ -182,7 +182,7 @@ fn thirty_kills_lose_nothing_and_change_nothing() {
     let student = parties.student();
     for kind in ["public", "evaluation"] {
         let path = parties.folder.join(format!("{kind}.key"));
-        client::submit_key(&client(&student), parties.file.name(), kind, &path).unwrap();
+        client::submit_key(&client(&student), parties.file.name(), &path).unwrap();
     }
     let ballots: Vec<Vec<Vec<u8>>> = (0..TEACHERS)
         .map(|teacher| parties.ballot(&votes(teacher, SAMPLES), teacher as u64))
@@ -270,7 +270,7 @@ fn crowd(teachers: usize, samples: usize, limits: Limits) -> (f64, Vec<f64>, u64
     let student = parties.student();
     for kind in ["public", "evaluation"] {
         let path = parties.folder.join(format!("{kind}.key"));
-        client::submit_key(&client(&student), parties.file.name(), kind, &path).unwrap();
+        client::submit_key(&client(&student), parties.file.name(), &path).unwrap();
     }
     let ballots: Vec<Vec<Vec<u8>>> = (0..teachers)
         .map(|teacher| parties.ballot(&votes(teacher, samples), teacher as u64))

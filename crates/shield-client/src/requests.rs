@@ -1,0 +1,264 @@
+//! What each party asks of the server.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use rand::{CryptoRng, RngCore};
+use serde_json::json;
+use shield::backend::{Backend, BackendBytes};
+use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
+use shield_protocol::credentials::{Role, Token};
+use shield_protocol::election_file::MAX_BYTES;
+use shield_protocol::hex::hex;
+use shield_protocol::messages::{NewElection, Status};
+use shield_protocol::new_file::{Readers, Unnamed};
+use shield_protocol::{ElectionFile, Name};
+use zeroize::Zeroizing;
+
+use crate::http::{Client, ClientError};
+use crate::invitation::Invitation;
+use crate::submission::{KeyKind, Submission};
+
+/// A file on this side that cannot be used.
+fn local(path: &Path, error: impl std::fmt::Display) -> ClientError {
+    ClientError::Local(format!("{}: {error}", path.display()))
+}
+
+/// Writes the invitations of an election into a folder, then creates it on the server.
+///
+/// Invitations that are there already are used again, so a creation that was interrupted can be
+/// repeated.
+pub fn create_election<R: RngCore + CryptoRng>(
+    client: &Client,
+    operator: &Invitation,
+    file: &ElectionFile,
+    folder: &Path,
+    rng: &mut R,
+) -> Result<Vec<PathBuf>, ClientError> {
+    fs::create_dir_all(folder).map_err(|error| unwritten(folder, error))?;
+    let election = file.name().clone();
+    let (mut written, mut fresh) = (Vec::new(), Vec::new());
+    let mut invite = |name: &str, role: &Role, teacher: Option<&Name>| {
+        let path = folder.join(format!("{name}.toml"));
+        let token = if path.exists() {
+            let known =
+                Invitation::read_file(&path).map_err(|e| ClientError::Local(e.to_string()))?;
+            if known.election.as_ref() != Some(&election) || known.teacher.as_ref() != teacher {
+                let other = "this is an invitation to something else; give another folder";
+                return Err(local(&path, other));
+            }
+            known.token
+        } else {
+            let token = Token::random(rng);
+            let certificate = operator.certificate.as_deref();
+            Invitation::new(&operator.server, role, teacher, certificate, token.clone())
+                .write(&path)
+                .map_err(|error| unwritten(&path, error))?;
+            fresh.push(path.clone());
+            token
+        };
+        written.push(path);
+        Ok(token.hash())
+    };
+    let student = invite("student", &Role::Student { election: election.clone() }, None)?;
+    let mut teachers = BTreeMap::new();
+    for (number, teacher) in (0..).zip(file.teachers()) {
+        let role = Role::Teacher { election: election.clone(), teacher: number };
+        // A teacher called `student` must not take the student's place.
+        let name = format!("teacher-{teacher}");
+        teachers.insert(teacher.to_string(), invite(&name, &role, Some(teacher))?);
+    }
+    let new = NewElection { file: file.canonical(), student, teachers };
+    let document = serde_json::to_value(&new).map_err(|e| ClientError::Local(e.to_string()))?;
+    let created: Result<serde_json::Value, _> = client.post("/v1/elections", &document);
+    match created {
+        Ok(_) => Ok(written),
+        Err(error) => {
+            // Invitations to what was refused would only be mistaken for good ones. Without an
+            // answer they stay: the election may be there.
+            if matches!(error, ClientError::Refused { .. }) {
+                for path in &fresh {
+                    let _ = fs::remove_file(path);
+                }
+            }
+            Err(error)
+        }
+    }
+}
+
+/// The election that a token is for, or the one that is named.
+pub fn election_of(invitation: &Invitation, named: Option<&Name>) -> Result<Name, ClientError> {
+    named
+        .or(invitation.election.as_ref())
+        .cloned()
+        .ok_or_else(|| ClientError::Local("name the election: --election NAME".to_owned()))
+}
+
+/// The election file, from the server.
+pub fn election_file(client: &Client, election: &Name) -> Result<ElectionFile, ClientError> {
+    let limit = MAX_BYTES as u64;
+    let bytes = client.get_bytes(&format!("/v1/elections/{election}/file"), limit)?;
+    let strange =
+        |reason: String| ClientError::Strange { server: client.server().to_owned(), reason };
+    let text = String::from_utf8(bytes).map_err(|error| strange(error.to_string()))?;
+    ElectionFile::parse(&text).map_err(|error| strange(error.to_string()))
+}
+
+/// Where an election stands.
+pub fn status(client: &Client, election: &Name) -> Result<Status, ClientError> {
+    client.get(&format!("/v1/elections/{election}"))
+}
+
+/// Uploads one of the student's keys, and gives which one it was. A secret key is refused, whatever
+/// its file is called.
+pub fn submit_key(client: &Client, election: &Name, path: &Path) -> Result<KeyKind, ClientError> {
+    let bytes = Zeroizing::new(fs::read(path).map_err(|error| local(path, error))?);
+    match Submission::of(&bytes).map_err(|error| local(path, error))? {
+        Submission::Key(kind) => {
+            client.put(&format!("/v1/elections/{election}/keys/{kind}"), &bytes)?;
+            Ok(kind)
+        }
+        _ => Err(local(path, "this is not a key; give what `shield keygen` wrote")),
+    }
+}
+
+/// Uploads a teacher's ballot, batch by batch; what has arrived before is not sent again.
+pub fn submit_ballot(
+    client: &Client,
+    invitation: &Invitation,
+    path: &Path,
+    mut progress: impl FnMut(u32, u32),
+) -> Result<(), ClientError> {
+    let election = election_of(invitation, None)?;
+    let teacher = invitation.teacher.as_ref().ok_or_else(|| {
+        ClientError::Local("only a teacher's invitation can submit a ballot".to_owned())
+    })?;
+    let file = election_file(client, &election)?;
+    let backend = file.backend();
+    let batches = u32::try_from(backend.batches()).unwrap_or(u32::MAX);
+    let opened = File::open(path).map_err(|error| local(path, error))?;
+    let mut bundle = BundleReader::ballot(BufReader::new(opened), &file.digest(), batches)
+        .map_err(|error| local(path, error))?;
+    let number = file.teacher(teacher.as_str());
+    if Some(bundle.content()) != number.map(|teacher| Content::Ballot { teacher }) {
+        return Err(local(path, format!("this is another teacher's ballot, not {teacher}'s")));
+    }
+    let arrived = status(client, &election)?.submitted.unwrap_or_default();
+    let limit = backend.plan().ballot_bytes();
+    let mut batch = 0;
+    while let Some(part) = bundle.part(limit).map_err(|error| local(path, error))? {
+        let hash = hex(blake3::hash(&part).as_bytes());
+        let there = arrived.iter().any(|known| known.batch == batch && known.hash == hash);
+        if !there {
+            client.put(&format!("/v1/elections/{election}/ballots/{teacher}/{batch}"), &part)?;
+        }
+        batch += 1;
+        progress(batch, batches);
+    }
+    Ok(())
+}
+
+/// Closes an election: its ballots are frozen and the aggregation starts.
+pub fn close(client: &Client, election: &Name) -> Result<Status, ClientError> {
+    client.post(&format!("/v1/elections/{election}/close"), &json!({}))
+}
+
+/// Calls an election off.
+pub fn withdraw(client: &Client, election: &Name) -> Result<(), ClientError> {
+    client.delete(&format!("/v1/elections/{election}"))
+}
+
+/// Fetches the public key into a file.
+pub fn fetch_public_key(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
+    let file = election_file(client, election)?;
+    let backend = file.backend();
+    let limit = backend.plan().public_key_bytes() as u64;
+    let bytes = client.get_bytes(&format!("/v1/elections/{election}/keys/public"), limit)?;
+    backend.decode_public_key(&bytes).map_err(|error| ClientError::Strange {
+        server: client.server().to_owned(),
+        reason: error.to_string(),
+    })?;
+    write(out, &bytes)
+}
+
+/// Fetches the election file.
+pub fn fetch_election(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
+    write(out, election_file(client, election)?.canonical().as_bytes())
+}
+
+/// Fetches the results into a file. Batches that were fetched before it was interrupted are kept
+/// beside it.
+pub fn fetch_results(
+    client: &Client,
+    election: &Name,
+    out: &Path,
+    mut progress: impl FnMut(u32, u32),
+) -> Result<(), ClientError> {
+    let file = election_file(client, election)?;
+    let backend = file.backend();
+    let batches = u32::try_from(backend.batches()).unwrap_or(u32::MAX);
+    let limit = backend.plan().result_bytes();
+    // Before hours of fetching: what stands there can only be these results.
+    if out.symlink_metadata().is_ok() {
+        let found = if out.is_file() { File::open(out).ok() } else { None };
+        let found = found.map(|found| BundleReader::results(found, &file.digest(), batches));
+        found.and_then(Result::ok).ok_or_else(|| taken(out))?;
+    }
+    let mut parts = out.as_os_str().to_owned();
+    parts.push(".parts");
+    let parts = PathBuf::from(parts);
+    fs::create_dir_all(&parts).map_err(|error| unwritten(&parts, error))?;
+    let part = |batch: u32| parts.join(format!("{}-{batch}", &hex(&file.digest())[..16]));
+    for batch in 0..batches {
+        let path = part(batch);
+        if !path.exists() {
+            let address = format!("/v1/elections/{election}/results/{batch}");
+            write(&path, &client.get_bytes(&address, limit as u64)?)?;
+        }
+        progress(batch + 1, batches);
+    }
+    let whole = Unnamed::fill(out, Readers::Everyone, |results| {
+        let other = io::Error::other;
+        let mut to = BufWriter::new(results);
+        let mut bundle =
+            BundleWriter::new(&mut to, Content::Results, &file.digest(), batches).map_err(other)?;
+        (0..batches).try_for_each(|batch| bundle.part(&fs::read(part(batch))?).map_err(other))?;
+        to.flush()
+    });
+    name(whole, out)?;
+    for batch in 0..batches {
+        let path = part(batch);
+        fs::remove_file(&path).map_err(|error| unwritten(&path, error))?;
+    }
+    // Whatever else is in there is not ours, and keeps the folder.
+    let _ = fs::remove_dir(&parts);
+    Ok(())
+}
+
+/// Writes a file whole or not at all, and never over another: what stands there may be somebody's
+/// only secret key.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
+    name(Unnamed::write(path, Readers::Everyone, bytes), path)
+}
+
+fn name(written: io::Result<Unnamed>, path: &Path) -> Result<(), ClientError> {
+    match written.and_then(|file| file.name_or_find(path)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(path)),
+        named => named.map_err(|error| unwritten(path, error)),
+    }
+}
+
+/// Something else stands where a file should go.
+fn taken(path: &Path) -> ClientError {
+    local(
+        path,
+        "there is something else already, and nothing is written over it; give another file",
+    )
+}
+
+/// A file that the system would not write.
+fn unwritten(path: &Path, source: io::Error) -> ClientError {
+    ClientError::Write { path: path.to_owned(), source }
+}

@@ -1,0 +1,195 @@
+//! The election file: what all parties agree on before anyone makes a key, as TOML.
+//!
+//! ```toml
+//! name = "ward-7"                      # lower-case letters, digits, - and _
+//! group = "hospitals"                  # whose privacy budget pays
+//! classes = 10
+//! samples = 100
+//! polynomial = "8X^4+6X^3+4X^2+X"      # optional, this is the default
+//! offset = 5                           # optional, 1 by default
+//! sampling = "with-replacement"        # optional
+//! release = "reveal"                   # optional, or "composable"
+//! quorum = 4                           # voters that every sample must have
+//! deadline = 2027-03-01T12:00:00Z      # optional: no ballot is taken later
+//! teachers = ["amber", "birch", "cedar", "dogwood", "elm"]
+//! ```
+//!
+//! A file is checked as a whole: everything that is wrong with it is said at once, with the lines.
+//! Whoever has the same file has the same [digest](ElectionFile::digest), and every key, ballot and
+//! release carries it.
+
+mod mistakes;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::{self, Write as _};
+
+use jiff::Timestamp;
+use shield::{Classes, Election, Offset, Polynomial, Sampling, Setting};
+use shield_bfv::{BfvBackend, ReleaseMode};
+
+use crate::name::Name;
+pub use mistakes::{ElectionFileError, Mistake};
+use reader::Reader;
+
+/// The longest election file that is read: room for 100,000 teachers.
+pub const MAX_BYTES: usize = 8 << 20;
+
+/// An election file that holds together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElectionFile {
+    name: Name,
+    group: Name,
+    election: Election,
+    release: ReleaseMode,
+    batches: usize,
+    quorum: u32,
+    deadline: Option<Timestamp>,
+    teachers: Vec<Name>,
+}
+
+impl ElectionFile {
+    /// Reads an election file.
+    pub fn parse(text: &str) -> Result<Self, ElectionFileError> {
+        let mut reader = Reader::new(text)?;
+        let name = reader.text::<Name>("name");
+        let group = reader.text::<Name>("group");
+        let classes = reader.whole("classes", |count| Classes::new(usize_of(count)));
+        let samples = reader.whole("samples", |count| Ok(usize_of(count)));
+        let polynomial = reader.optional("polynomial", Reader::text::<Polynomial>);
+        let offset = reader.optional("offset", |reader, key| {
+            reader.whole(key, |count| count.to_string().parse::<Offset>())
+        });
+        let sampling = reader.optional("sampling", Reader::text::<Sampling>);
+        let release = reader.optional("release", Reader::text::<ReleaseMode>);
+        let quorum = reader.whole("quorum", |count| Ok(u32::try_from(count).unwrap_or(u32::MAX)));
+        let deadline = reader.optional("deadline", Reader::timestamp);
+        let teachers = reader.names("teachers");
+        reader.refuse_the_rest();
+
+        let mechanism = Setting {
+            polynomial: polynomial.unwrap_or_default(),
+            offset: offset.unwrap_or_default(),
+            sampling: sampling.unwrap_or_default(),
+        };
+        if let (Some(quorum), Some(teachers)) = (quorum, &teachers)
+            && !(1..=teachers.len()).contains(&(quorum as usize))
+        {
+            let teachers = teachers.len();
+            let problem = format!(
+                "the quorum is {quorum} and there are {teachers} teachers; it must be from 1 to {teachers}"
+            );
+            reader.mistake_at("quorum", problem);
+        }
+        let mut election = None;
+        if let (Some(classes), Some(samples), Some(teachers)) = (classes, samples, &teachers) {
+            match Election::new(teachers.len(), classes, samples, mechanism) {
+                Ok(sound) => election = Some(sound),
+                Err(error) => reader.mistake_at("samples", error.to_string()),
+            }
+        }
+        let release = release.unwrap_or_default();
+        let mut batches = 0;
+        if let (Some(election), true) = (&election, reader.is_fine()) {
+            match shield_bfv::Plan::new(election, release) {
+                Ok(plan) => batches = plan.batches(),
+                Err(error) => reader.mistake_at("polynomial", error.to_string()),
+            }
+        }
+        let (Some(name), Some(group), Some(election), Some(quorum), Some(teachers), true) =
+            (name, group, election, quorum, teachers, reader.is_fine())
+        else {
+            return Err(reader.into_error());
+        };
+        let mut file = Self { name, group, election, release, batches, quorum, deadline, teachers };
+        file.election = file.election.clone().bound_to(file.digest());
+        Ok(file)
+    }
+
+    /// The election's name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The group of teachers whose privacy budget pays.
+    pub fn group(&self) -> &Name {
+        &self.group
+    }
+
+    /// What the engines need to know, bound to this file.
+    pub fn election(&self) -> &Election {
+        &self.election
+    }
+
+    /// What the student gets.
+    pub fn release(&self) -> ReleaseMode {
+        self.release
+    }
+
+    /// How many batches the engine makes of the samples: known without making the engine.
+    pub fn batches(&self) -> usize {
+        self.batches
+    }
+
+    /// How many voters every sample must have.
+    pub fn quorum(&self) -> u32 {
+        self.quorum
+    }
+
+    /// When the last ballot is taken.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.deadline
+    }
+
+    /// The teachers, in the order in which they are numbered.
+    pub fn teachers(&self) -> &[Name] {
+        &self.teachers
+    }
+
+    /// The number of a teacher.
+    pub fn teacher(&self, name: &str) -> Option<u32> {
+        let place = self.teachers.iter().position(|teacher| teacher.as_str() == name)?;
+        u32::try_from(place).ok()
+    }
+
+    /// The engine for this election.
+    pub fn backend(&self) -> BfvBackend {
+        BfvBackend::new(self.election.clone(), self.release)
+            .expect("the plan was made when the file was read")
+    }
+
+    /// A digest of everything that the file says: the same for every way of writing it down.
+    pub fn digest(&self) -> [u8; 32] {
+        blake3::derive_key("shield 2026 election file v1", self.canonical().as_bytes())
+    }
+
+    /// The file as this program writes it: every key, in a fixed order.
+    pub fn canonical(&self) -> String {
+        let mechanism = self.election.setting();
+        let mut text = String::new();
+        let mut line = |key: &str, value: &dyn fmt::Display| {
+            let _ = writeln!(text, "{key} = {value}");
+        };
+        let quoted = |value: &dyn fmt::Display| format!("\"{value}\"");
+        line("name", &quoted(&self.name));
+        line("group", &quoted(&self.group));
+        line("classes", &self.election.classes().count());
+        line("samples", &self.election.samples());
+        line("polynomial", &quoted(&mechanism.polynomial));
+        line("offset", &mechanism.offset);
+        line("sampling", &quoted(&mechanism.sampling));
+        line("release", &quoted(&self.release));
+        line("quorum", &self.quorum);
+        if let Some(deadline) = self.deadline {
+            line("deadline", &deadline);
+        }
+        let teachers: Vec<String> = self.teachers.iter().map(|name| quoted(name)).collect();
+        line("teachers", &format!("[{}]", teachers.join(", ")));
+        text
+    }
+}
+
+fn usize_of(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}

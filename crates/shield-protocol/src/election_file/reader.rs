@@ -1,0 +1,158 @@
+//! Reads TOML key by key, and collects everything that is wrong with it.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use shield::ParameterError;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::MAX_BYTES;
+use super::mistakes::{ElectionFileError, Mistake};
+use crate::name::Name;
+
+/// Takes the keys out of a table one by one and collects what is wrong.
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    table: DeTable<'a>,
+    /// Where each key that was taken stands.
+    places: Vec<(&'static str, Range<usize>)>,
+    mistakes: Vec<Mistake>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str) -> Result<Self, ElectionFileError> {
+        let refuse =
+            |line, problem| ElectionFileError { mistakes: vec![Mistake { line, problem }] };
+        if text.len() > MAX_BYTES {
+            return Err(refuse(None, format!("the file is larger than {MAX_BYTES} bytes")));
+        }
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map(|span| line_of(text, span.start));
+            refuse(line, format!("not TOML: {}", error.message()))
+        })?;
+        Ok(Self { text, table: table.into_inner(), places: Vec::new(), mistakes: Vec::new() })
+    }
+
+    pub(super) fn take(&mut self, key: &'static str) -> Option<Spanned<DeValue<'a>>> {
+        let value = self.table.remove(key);
+        match &value {
+            Some(value) => self.places.push((key, value.span())),
+            None => {
+                self.mistakes.push(Mistake { line: None, problem: format!("`{key}` is missing") });
+            }
+        }
+        value
+    }
+
+    /// Reads a key that may be left out.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Self, &'static str) -> Option<T>,
+    ) -> Option<T> {
+        if self.table.contains_key(key) { read(self, key) } else { None }
+    }
+
+    pub(super) fn text<T: FromStr<Err: fmt::Display>>(&mut self, key: &'static str) -> Option<T> {
+        let value = self.take(key)?;
+        let Some(text) = value.get_ref().as_str() else {
+            self.mistake_at(key, format!("`{key}` must be text in quotes"));
+            return None;
+        };
+        text.parse().map_err(|error| self.mistake_at(key, format!("`{key}`: {error}"))).ok()
+    }
+
+    pub(super) fn whole<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(u64) -> Result<T, ParameterError>,
+    ) -> Option<T> {
+        let value = self.take(key)?;
+        let number = value
+            .get_ref()
+            .as_integer()
+            .and_then(|digits| u64::from_str_radix(digits.as_str(), digits.radix()).ok());
+        let Some(number) = number else {
+            self.mistake_at(key, format!("`{key}` must be a whole number"));
+            return None;
+        };
+        read(number).map_err(|error| self.mistake_at(key, format!("`{key}`: {error}"))).ok()
+    }
+
+    pub(super) fn timestamp(&mut self, key: &'static str) -> Option<Timestamp> {
+        let value = self.take(key)?;
+        let written = value.get_ref().as_datetime().map(ToString::to_string);
+        let written = written.or_else(|| value.get_ref().as_str().map(str::to_owned));
+        let timestamp = written.and_then(|text| text.parse().ok());
+        if timestamp.is_none() {
+            let problem =
+                format!("`{key}` must be a time with its zone, such as 2027-03-01T12:00:00Z");
+            self.mistake_at(key, problem);
+        }
+        timestamp
+    }
+
+    pub(super) fn names(&mut self, key: &'static str) -> Option<Vec<Name>> {
+        let value = self.take(key)?;
+        let Some(array) = value.get_ref().as_array() else {
+            self.mistake_at(
+                key,
+                format!("`{key}` must be a list of names: [\"amber\", \"birch\"]"),
+            );
+            return None;
+        };
+        let before = self.mistakes.len();
+        let mut names: Vec<Name> = Vec::with_capacity(array.len());
+        let mut met = HashSet::new();
+        for entry in array {
+            let parsed = entry.get_ref().as_str().map(Name::from_str);
+            let problem = match parsed {
+                Some(Ok(name)) if met.insert(name.clone()) => {
+                    names.push(name);
+                    continue;
+                }
+                Some(Ok(name)) => format!("the teacher `{name}` stands there twice"),
+                Some(Err(error)) => format!("`{key}`: {error}"),
+                None => format!("`{key}` must hold names in quotes"),
+            };
+            let line = Some(line_of(self.text, entry.span().start));
+            self.mistakes.push(Mistake { line, problem });
+        }
+        if array.is_empty() {
+            self.mistake_at(key, format!("`{key}` is empty; name at least one"));
+        }
+        (self.mistakes.len() == before).then_some(names)
+    }
+
+    pub(super) fn refuse_the_rest(&mut self) {
+        for key in self.table.keys() {
+            let line = Some(line_of(self.text, key.span().start));
+            let problem = format!("`{}` is not a key of an election file", key.get_ref());
+            self.mistakes.push(Mistake { line, problem });
+        }
+    }
+
+    pub(super) fn mistake_at(&mut self, key: &'static str, problem: String) {
+        let place = self.places.iter().find(|(known, _)| *known == key);
+        let line = place.map(|(_, span)| line_of(self.text, span.start));
+        self.mistakes.push(Mistake { line, problem });
+    }
+
+    /// Whether nothing is wrong so far.
+    pub(super) fn is_fine(&self) -> bool {
+        self.mistakes.is_empty()
+    }
+
+    pub(super) fn into_error(mut self) -> ElectionFileError {
+        self.mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+        ElectionFileError { mistakes: self.mistakes }
+    }
+}
+
+fn line_of(text: &str, position: usize) -> usize {
+    1 + text.bytes().take(position).filter(|&byte| byte == b'\n').count()
+}

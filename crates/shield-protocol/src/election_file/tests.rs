@@ -1,0 +1,92 @@
+//! Election files: what is read, what is refused, and what a digest covers.
+
+use super::*;
+
+const GOOD: &str = r#"
+name = "ward-7"
+group = "hospitals"
+classes = 10
+samples = 100
+offset = 5
+quorum = 2
+deadline = 2027-03-01T12:00:00+01:00
+teachers = ["amber", "birch", "cedar"]
+"#;
+
+fn mistakes(text: &str) -> Vec<String> {
+    let error = ElectionFile::parse(text).expect_err("there are mistakes");
+    error.mistakes.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_file_and_its_canonical_form_say_the_same() {
+    let file = ElectionFile::parse(GOOD).unwrap();
+    let again = ElectionFile::parse(&file.canonical()).unwrap();
+    assert_eq!(file, again);
+    assert_eq!(file.digest(), again.digest());
+    assert_eq!(file.election().fingerprint(), again.election().fingerprint());
+    assert_eq!(file.teacher("cedar"), Some(2));
+    assert_eq!(file.deadline().unwrap().to_string(), "2027-03-01T11:00:00Z");
+}
+
+#[test]
+fn every_key_changes_the_digest() {
+    let file = ElectionFile::parse(GOOD).unwrap();
+    for (from, to) in [
+        ("ward-7", "ward-8"),
+        ("hospitals", "labs"),
+        ("classes = 10", "classes = 9"),
+        ("samples = 100", "samples = 101"),
+        ("offset = 5", "offset = 4"),
+        ("quorum = 2", "quorum = 3"),
+        ("+01:00", "+02:00"),
+        ("\"amber\", \"birch\"", "\"birch\", \"amber\""),
+        ("quorum", "polynomial = \"X\"\nquorum"),
+        ("quorum", "sampling = \"without-replacement\"\nquorum"),
+        ("quorum", "release = \"composable\"\nquorum"),
+    ] {
+        let other = ElectionFile::parse(&GOOD.replace(from, to)).expect(to);
+        assert_ne!(file.digest(), other.digest(), "{from} -> {to}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_said_at_once_with_their_lines() {
+    let text = r#"
+name = "Ward 7"
+classes = 1
+samples = "many"
+polynomial = "8Y"
+quorum = 9
+deadline = "tomorrow"
+teachers = ["amber", "amber", 3]
+colour = "red"
+"#;
+    let found = mistakes(text);
+    for (line, word) in
+        [(2, "name"), (3, "classes"), (4, "samples"), (5, "polynomial"), (7, "deadline")]
+    {
+        let start = format!("line {line}: ");
+        assert!(
+            found.iter().any(|m| m.starts_with(&start) && m.contains(word)),
+            "{word}: {found:#?}"
+        );
+    }
+    assert!(found.iter().any(|m| m.contains("`amber` stands there twice")), "{found:#?}");
+    assert!(found.iter().any(|m| m.contains("`group` is missing")), "{found:#?}");
+    assert!(found.iter().any(|m| m.contains("`colour` is not a key")), "{found:#?}");
+    assert!(found.len() >= 9, "{found:#?}");
+}
+
+#[test]
+fn a_quorum_beyond_the_teachers_is_refused() {
+    let found = mistakes(&GOOD.replace("quorum = 2", "quorum = 4"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("from 1 to 3"), "{found:?}");
+}
+
+#[test]
+fn what_is_not_toml_is_placed() {
+    let found = mistakes("name = \"a\"\nclasses = = 3\n");
+    assert!(found[0].starts_with("line 2: not TOML"), "{found:?}");
+}

@@ -1,0 +1,237 @@
+//! What can go wrong with files that parties send each other.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+
+use shield::files::FileError;
+use shield::framing::DecodeError;
+use shield_bfv::BfvError;
+use thiserror::Error;
+
+use crate::bundle::BundleError;
+use crate::election_file::ElectionFileError;
+use crate::name::Name;
+
+/// A file that cannot be used, and why.
+#[derive(Debug, Error)]
+#[error("{}: {problem}", path.display())]
+pub struct Refused {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Error)]
+pub enum Problem {
+    /// The system would not read it.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// A folder where a file was needed.
+    #[error("this is a folder; give a file")]
+    Folder,
+    /// It would stand in a folder that is not there.
+    #[error("the folder {} does not exist; make it first", folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// It would stand among the ballots.
+    #[error("this is in the folder of the ballots; write the results somewhere else")]
+    AmongBallots,
+    /// Not UTF-8.
+    #[error("this is not a text file; give the election file")]
+    NotText,
+    /// An election file with mistakes.
+    #[error(transparent)]
+    Election(#[from] ElectionFileError),
+    /// Not a bundle of this election.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// Not a key of this election.
+    #[error(transparent)]
+    Key(#[from] DecodeError),
+    /// A batch in it is not what it should be.
+    #[error("batch {batch}: {source}")]
+    Batch {
+        /// The batch, counted from 0.
+        batch: usize,
+        /// What is wrong with it.
+        source: DecodeError,
+    },
+    /// A ballot of a teacher who is not in the election file.
+    #[error(
+        "it is the ballot of teacher number {number}, and the election has {teachers}, counted from 0; \
+         it is damaged: ask for it again"
+    )]
+    NoSuchTeacher {
+        /// The teacher's number.
+        number: u32,
+        /// How many teachers there are.
+        teachers: usize,
+    },
+    /// A teacher has voted twice, differently.
+    #[error(
+        "this is a second, different ballot of `{teacher}`, beside {}; \
+         ask the teacher which one counts and remove the other", other.display()
+    )]
+    SecondBallot {
+        /// The teacher.
+        teacher: Name,
+        /// The other ballot.
+        other: PathBuf,
+    },
+    /// The same bytes as another teacher's.
+    #[error(
+        "this ballot of `{teacher}` has the bytes of `{of}`'s, {}: one of the two is a copy, and the vote in it would count \
+         twice. Ask both teachers for their own ballots and remove the copy", other.display()
+    )]
+    Copied {
+        /// The teacher whose number the file has.
+        teacher: Name,
+        /// The teacher who has the same bytes.
+        of: Name,
+        /// That teacher's ballot.
+        other: PathBuf,
+    },
+    /// It is not what it was when the ballots were checked.
+    #[error("batch {batch} has changed since the ballots were checked; run the command again")]
+    Changed {
+        /// The batch, counted from 0.
+        batch: usize,
+    },
+    /// Another number of votes than samples.
+    #[error(
+        "there are {votes} votes, and the election has {samples} samples; give one vote a sample, in the \
+         election's order (-1 in .npy or a blank line in .csv abstains)"
+    )]
+    VoteCount {
+        /// How many votes there are.
+        votes: usize,
+        /// How many samples the election has.
+        samples: usize,
+    },
+    /// A ballot stands there already.
+    #[error(
+        "there is a file already, and no ballot is written over another: a teacher who hands in two different ballots \
+         is refused. Hand in this one; or, if nobody has it, remove it and vote again"
+    )]
+    BallotExists,
+    /// Not what [`freeze`](crate::job::freeze) wrote.
+    #[error("the file is damaged; restore it from a backup")]
+    Damaged,
+}
+
+/// A step that could not be done.
+#[derive(Debug, Error)]
+pub enum ProtocolError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Votes cannot be read.
+    #[error(transparent)]
+    Votes(#[from] FileError),
+    /// Ballots cannot be used: all of them, each with its reason.
+    #[error("{}", list(.0))]
+    Ballots(Vec<Refused>),
+    /// Somebody else.
+    #[error("`{name}` is not a teacher of the election; its file names {}", names(known))]
+    NotATeacher {
+        /// The name given.
+        name: String,
+        /// The teachers.
+        known: Vec<Name>,
+    },
+    /// Keys are there already.
+    #[error(
+        "{} exists already, and keys are never overwritten: whoever loses a secret key loses every label. \
+         Nothing was written; give another folder", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" and ")
+    )]
+    KeysExist {
+        /// Which files.
+        paths: Vec<PathBuf>,
+    },
+    /// Too few voters.
+    #[error(
+        "{voted} of {teachers} teachers have voted, and {short} of {samples} samples have fewer voters than the quorum of \
+         {quorum} (the first is sample {first}, with {voters}); wait for the ballots of {}",
+        names(missing)
+    )]
+    Quorum {
+        /// How many teachers have a ballot.
+        voted: usize,
+        /// How many there are.
+        teachers: usize,
+        /// How many samples have too few voters.
+        short: usize,
+        /// How many samples there are.
+        samples: usize,
+        /// How many voters each must have.
+        quorum: u32,
+        /// The first sample that has fewer, counted from 1.
+        first: usize,
+        /// How many it has.
+        voters: u32,
+        /// Who has not voted.
+        missing: Vec<Name>,
+    },
+    /// It would answer a sample a second time.
+    #[error("{}: {reason}. {NEVER_TWICE}", path.display())]
+    SecondDraw {
+        /// The file that says so.
+        path: PathBuf,
+        /// What differs, and what to do.
+        reason: String,
+    },
+    /// The system would not write.
+    #[error("{}: cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The engine gave up.
+    #[error(transparent)]
+    Engine(#[from] BfvError),
+}
+
+/// Why one set of ballots has one release.
+const NEVER_TWICE: &str = "A sample must never be answered from two draws: the two answers together \
+    would cost more privacy than was promised";
+
+impl ProtocolError {
+    /// Whether what was given is at fault, not the system.
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(self, Self::Write { .. } | Self::Engine(_))
+    }
+}
+
+fn list(refused: &[Refused]) -> String {
+    match refused {
+        [only] => only.to_string(),
+        several => {
+            let start = format!("{} files among the ballots cannot be used:", several.len());
+            several.iter().fold(start, |mut text, refused| {
+                let _ = write!(text, "\n  {refused}");
+                text
+            })
+        }
+    }
+}
+
+/// The first few names.
+fn names(names: &[Name]) -> String {
+    const SHOWN: usize = 8;
+    if names.is_empty() {
+        return "nobody: all have voted, so some must vote again on the samples they left out"
+            .to_owned();
+    }
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(Name::as_str).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,98 @@
+//! Files that parties send each other: read within bounds, and written whole or not at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use crate::bundle::{BundleError, BundleWriter, Content};
+use crate::election_file::{self, ElectionFile};
+use crate::error::{Problem, ProtocolError, Refused};
+use crate::new_file::{Readers, Unnamed, folder_of};
+
+/// Reads an election file.
+pub fn read_election(path: &Path) -> Result<ElectionFile, ProtocolError> {
+    let refuse = |problem| Refused { path: path.to_owned(), problem };
+    let bytes = read_bounded(path, election_file::MAX_BYTES).map_err(refuse)?;
+    let text = String::from_utf8(bytes).map_err(|_| refuse(Problem::NotText))?;
+    Ok(ElectionFile::parse(&text).map_err(|error| refuse(error.into()))?)
+}
+
+/// A file's bytes, and at most one more than `limit`: enough for a decoder to see that there are
+/// too many.
+pub(crate) fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Problem> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(Problem::Folder);
+    }
+    // Room for all at once: a vector that grows leaves copies behind, and some of these files are
+    // secret.
+    let room = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(limit) + 1;
+    let mut bytes = Vec::with_capacity(room);
+    file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Refuses a file to be written into a folder that is not there, before any work is done.
+pub(crate) fn check_folder_of(path: &Path) -> Result<(), ProtocolError> {
+    let folder = folder_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let problem = Problem::NoFolder { folder: folder.to_owned() };
+    Err(Refused { path: path.to_owned(), problem }.into())
+}
+
+/// How many batches an election has, as bundles count them.
+pub(crate) fn parts(batches: usize) -> u32 {
+    u32::try_from(batches).expect("an election has at most 100,000,000 samples")
+}
+
+/// Writes a bundle part by part, whole or not at all; a ballot never over another file.
+pub(crate) fn write_bundle(
+    path: &Path,
+    content: Content,
+    file: &ElectionFile,
+    batches: usize,
+    mut part: impl FnMut(usize) -> Result<Vec<u8>, ProtocolError>,
+) -> Result<(), ProtocolError> {
+    let system = |error| match error {
+        BundleError::Io(error) => error,
+        other => io::Error::other(other),
+    };
+    let mut failure = None;
+    let mut fill = |to: &mut dyn Write| {
+        let mut writer =
+            BundleWriter::new(to, content, &file.digest(), parts(batches)).map_err(system)?;
+        for batch in 0..batches {
+            match part(batch) {
+                Ok(bytes) => writer.part(&bytes).map_err(system)?,
+                Err(error) => {
+                    failure = Some(error);
+                    return Err(io::Error::other("a part could not be made"));
+                }
+            }
+        }
+        Ok(())
+    };
+    let written = match content {
+        // Results follow from their seed: written again, they are the same bytes.
+        Content::Results => shield::files::write_atomically(path, |to| fill(to)),
+        Content::Ballot { .. } => Unnamed::fill(path, Readers::Everyone, |file| {
+            let mut to = BufWriter::new(file);
+            fill(&mut to)?;
+            to.flush()
+        })
+        .and_then(|ballot| ballot.name(path)),
+    };
+    match (failure, written) {
+        (Some(error), _) => Err(error),
+        // Somebody was faster.
+        (None, Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Refused { path: path.to_owned(), problem: Problem::BallotExists }.into())
+        }
+        (None, written) => {
+            written.map_err(|source| ProtocolError::Write { path: path.to_owned(), source })
+        }
+    }
+}

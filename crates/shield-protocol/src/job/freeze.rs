@@ -1,0 +1,314 @@
+//! Exactly one release: what the server fixes before it aggregates.
+//!
+//! Two files, both written once and never changed:
+//!
+//! - beside the results, `<results>.seed`, for the server alone: the seed, bound to a digest of the
+//!   election, the evaluation key and the ballots it was drawn for;
+//! - among the ballots, [`RECORD`], for anybody: which ballots were frozen, and a digest of their
+//!   seed.
+//!
+//! The seed is on the disk before the record, and the record before anything is aggregated. A seed
+//! is used only with what it is bound to, and ballots that have a record only with the seed it
+//! names. Aggregation is a pure function of all these, so that whatever interrupts it, running it
+//! again gives the same bytes; and with a late ballot, a corrected one, or the same ones under
+//! another name of results, it is refused.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rand::{CryptoRng, RngCore};
+use serde::{Deserialize, Serialize};
+use shield::Seed;
+use zeroize::Zeroizing;
+
+use crate::error::{Problem, ProtocolError, Refused};
+use crate::files::read_bounded;
+use crate::hex::hex;
+use crate::new_file::{Readers, write_new};
+
+/// The name of the record in the folder of the ballots.
+pub const RECORD: &str = "aggregated.toml";
+
+const MAGIC: [u8; 4] = *b"SHSD";
+const VERSION: u16 = 1;
+const SEED_BYTES: usize = 4 + 2 + 2 + 4 * 32;
+/// Room for a million teachers.
+const MAX_RECORD: usize = 160 << 20;
+
+const RECORD_START: &str = "\
+# Written by `shield aggregate` when it froze the ballots in this folder. Keep it: it is what stops them from being\n\
+# answered a second time. It holds digests only, nothing secret.\n";
+
+/// Where the seed of some results is.
+pub fn seed_path(results: &Path) -> PathBuf {
+    let mut name = results.as_os_str().to_owned();
+    name.push(".seed");
+    name.into()
+}
+
+/// Everything that a release follows from, besides the seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Frozen {
+    /// The election file's digest.
+    pub(super) election: [u8; 32],
+    /// Of the evaluation key's bytes.
+    pub(super) evaluation_key: [u8; 32],
+    /// Of every teacher's ballot.
+    pub(super) ballots: BTreeMap<String, [u8; 32]>,
+}
+
+impl Frozen {
+    fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("shield 2026 frozen ballots v1");
+        hasher.update(&self.election);
+        hasher.update(&self.evaluation_key);
+        for (teacher, ballot) in &self.ballots {
+            hasher.update(&(teacher.len() as u64).to_le_bytes());
+            hasher.update(teacher.as_bytes());
+            hasher.update(ballot);
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// What [`RECORD`] says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    results: String,
+    election: String,
+    evaluation_key: String,
+    seed: String,
+    ballots: BTreeMap<String, String>,
+}
+
+impl Record {
+    fn new(frozen: &Frozen, seed: &Seed, results: &Path) -> Self {
+        let ballots = frozen.ballots.iter();
+        Self {
+            results: results.display().to_string(),
+            election: hex(&frozen.election),
+            evaluation_key: hex(&frozen.evaluation_key),
+            seed: seed_name(seed),
+            ballots: ballots.map(|(name, hash)| (name.clone(), hex(hash))).collect(),
+        }
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, Refused> {
+        let Some(bytes) = read_if_there(path, MAX_RECORD)? else { return Ok(None) };
+        let text = String::from_utf8(bytes).ok();
+        let record = text.and_then(|text| toml::from_str(&text).ok());
+        record.ok_or_else(|| refused(path, Problem::Damaged)).map(Some)
+    }
+
+    /// What is not as it was.
+    fn differences(&self, frozen: &Frozen) -> Vec<String> {
+        if self.election != hex(&frozen.election) {
+            return vec!["they were the ballots of another election".to_owned()];
+        }
+        let mut found = Vec::new();
+        if self.evaluation_key != hex(&frozen.evaluation_key) {
+            found.push("the evaluation key is another one".to_owned());
+        }
+        for (teacher, hash) in &frozen.ballots {
+            match self.ballots.get(teacher) {
+                None => found.push(format!("the ballot of `{teacher}` was not there")),
+                Some(known) if *known != hex(hash) => {
+                    found.push(format!("the ballot of `{teacher}` was another one"));
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = self.ballots.keys().filter(|&teacher| !frozen.ballots.contains_key(teacher));
+        found.extend(gone.map(|teacher| format!("the ballot of `{teacher}` is gone")));
+        found
+    }
+
+    fn check(&self, path: &Path, frozen: &Frozen) -> Result<(), ProtocolError> {
+        let differences = self.differences(frozen);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(second_draw(
+            path,
+            format!(
+                "the ballots in this folder were aggregated into {}, and then {}; put them back as they were, and hold a new \
+                 election for other ballots",
+                self.results,
+                differences.join(", ")
+            ),
+        ))
+    }
+}
+
+/// A seed's name: tells seeds apart, and nothing about the draws.
+fn seed_name(seed: &Seed) -> String {
+    hex(&blake3::derive_key("shield 2026 seed name v1", seed.as_bytes()))
+}
+
+/// A seed, and what it is bound to.
+struct BoundSeed {
+    election: [u8; 32],
+    frozen: [u8; 32],
+    seed: Seed,
+}
+
+impl BoundSeed {
+    fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(SEED_BYTES));
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend([0; 2]);
+        bytes.extend(self.election);
+        bytes.extend(self.frozen);
+        bytes.extend(self.seed.as_bytes());
+        let checksum = blake3::hash(&bytes);
+        bytes.extend(checksum.as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; SEED_BYTES] = bytes.try_into().ok()?;
+        let (content, checksum) = bytes.split_at(SEED_BYTES - 32);
+        let (start, fields) = content.split_at(8);
+        let sound = start[..4] == MAGIC
+            && start[4..6] == VERSION.to_le_bytes()
+            && start[6..] == [0; 2]
+            && blake3::hash(content) == *<&[u8; 32]>::try_from(checksum).ok()?;
+        let field = |place: usize| <[u8; 32]>::try_from(&fields[32 * place..][..32]).ok();
+        let seed = Seed::from_bytes(field(2)?);
+        sound.then_some(Self { election: field(0)?, frozen: field(1)?, seed })
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, Refused> {
+        let Some(bytes) = read_if_there(path, SEED_BYTES)? else { return Ok(None) };
+        let bytes = Zeroizing::new(bytes);
+        Self::decode(&bytes).ok_or_else(|| refused(path, Problem::Damaged)).map(Some)
+    }
+
+    fn check(&self, path: &Path, frozen: &Frozen) -> Result<(), ProtocolError> {
+        let of = if self.election != frozen.election {
+            "election; write the results of this one somewhere else"
+        } else if self.frozen != frozen.digest() {
+            "set of ballots or evaluation key; put them back as they were, and hold a new election for other ballots"
+        } else {
+            return Ok(());
+        };
+        Err(second_draw(path, format!("this seed was drawn for another {of}")))
+    }
+}
+
+/// The seed of a release that stands for ever.
+pub(super) struct Settled {
+    pub(super) seed: Seed,
+    /// Whether it was there already.
+    pub(super) again: bool,
+}
+
+/// Refuses ballots that differ from those that were aggregated from the same folder.
+pub(super) fn check_record(frozen: &Frozen, ballots: &Path) -> Result<(), ProtocolError> {
+    let path = ballots.join(RECORD);
+    match Record::read(&path)? {
+        Some(record) => record.check(&path, frozen),
+        None => Ok(()),
+    }
+}
+
+/// The one seed for what is frozen: the stored one, or a fresh one that is now stored.
+pub(super) fn settle<R: RngCore + CryptoRng>(
+    frozen: &Frozen,
+    ballots: &Path,
+    results: &Path,
+    rng: &mut R,
+) -> Result<Settled, ProtocolError> {
+    let (record_path, seed_path) = (ballots.join(RECORD), seed_path(results));
+    let record = Record::read(&record_path)?;
+    if let Some(record) = &record {
+        record.check(&record_path, frozen)?;
+    }
+    let stored = BoundSeed::read(&seed_path)?;
+    let again = stored.is_some();
+    let bound = match (stored, &record) {
+        (Some(stored), _) => stored,
+        (None, Some(record)) => {
+            return Err(second_draw(
+                &record_path,
+                format!(
+                    "these ballots were aggregated into {}, and there is no seed at {}; write to the same file as \
+                     before, with its seed beside it",
+                    record.results,
+                    seed_path.display()
+                ),
+            ));
+        }
+        (None, None) if results.symlink_metadata().is_ok() => {
+            return Err(second_draw(
+                results,
+                format!(
+                    "the file exists, but not {}, the seed that results come from; restore the seed from a backup, or \
+                     write somewhere else if these are not the results of this election",
+                    seed_path.display()
+                ),
+            ));
+        }
+        (None, None) => {
+            let fresh = BoundSeed {
+                election: frozen.election,
+                frozen: frozen.digest(),
+                seed: Seed::random(rng),
+            };
+            write_once(&seed_path, Readers::Owner, &fresh.encode())?;
+            // Whoever was first, if two run at once: what stands there is the seed.
+            BoundSeed::read(&seed_path)?.ok_or_else(|| refused(&seed_path, Problem::Damaged))?
+        }
+    };
+    bound.check(&seed_path, frozen)?;
+    if record.is_none() {
+        let record = Record::new(frozen, &bound.seed, results);
+        let text = toml::to_string(&record).expect("strings and a table of strings");
+        write_once(&record_path, Readers::Everyone, (RECORD_START.to_owned() + &text).as_bytes())?;
+    }
+    let record = Record::read(&record_path)?;
+    let record = record.ok_or_else(|| refused(&record_path, Problem::Damaged))?;
+    record.check(&record_path, frozen)?;
+    if record.seed != seed_name(&bound.seed) {
+        return Err(second_draw(
+            &seed_path,
+            format!(
+                "the ballots in {} were aggregated into {}, with another seed than this one; write to the same file as before",
+                ballots.display(),
+                record.results
+            ),
+        ));
+    }
+    Ok(Settled { seed: bound.seed, again })
+}
+
+/// Writes a file unless one is there.
+fn write_once(path: &Path, readers: Readers, content: &[u8]) -> Result<(), ProtocolError> {
+    match write_new(path, readers, content) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        written => written.map_err(|source| ProtocolError::Write { path: path.to_owned(), source }),
+    }
+}
+
+fn read_if_there(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Refused> {
+    match read_bounded(path, limit) {
+        Err(Problem::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(|problem| refused(path, problem)),
+    }
+}
+
+fn refused(path: &Path, problem: Problem) -> Refused {
+    Refused { path: path.to_owned(), problem }
+}
+
+fn second_draw(path: &Path, reason: String) -> ProtocolError {
+    ProtocolError::SecondDraw { path: path.to_owned(), reason }
+}
+
+#[cfg(test)]
+pub(super) fn stored_seed(results: &Path) -> Seed {
+    BoundSeed::read(&seed_path(results)).unwrap().unwrap().seed
+}

@@ -1,0 +1,50 @@
+//! SPEED between parties who do not share a machine, as files and messages.
+//!
+//! | step | party | takes | makes |
+//! |---|---|---|---|
+//! | [`make_keys`] | student | the election file | `secret.key`, `public.key`, `evaluation.key` |
+//! | [`cast`] | teacher | the public key, its own votes | a ballot |
+//! | [`aggregate()`] | server | the evaluation key, a folder of ballots | results, and their seed |
+//! | [`reveal()`] | student | the secret key, the results | labels |
+//!
+//! Every file carries the digest of the election file, so that a file of another election is
+//! recognised and refused. The server's work is frozen before it starts: see [`job`].
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
+//! | [`keys`], [`ballot`], [`reveal`](mod@reveal) | what student and teachers do |
+//! | [`job`] | what the server does |
+//! | [`bundle`] | the format of ballot and result files |
+//! | [`files`], [`new_file`], [`private`] | files that are bounded, written once, or private |
+//! | [`turnout`] | how many voters each sample has, and whether that is a quorum |
+//! | [`messages`], [`credentials`] | what clients and servers say to each other, and who may |
+//! | [`hex`], [`this_machine`] | small helpers that both sides need |
+//!
+//! There is no server here and nothing asynchronous: a teacher's program needs no more than this.
+
+pub mod ballot;
+pub mod bundle;
+pub mod credentials;
+pub mod election_file;
+mod error;
+pub mod files;
+pub mod hex;
+pub mod job;
+pub mod keys;
+pub mod messages;
+pub mod name;
+pub mod new_file;
+pub mod private;
+pub mod reveal;
+pub mod this_machine;
+pub mod turnout;
+
+pub use ballot::{Cast, cast, read_votes};
+pub use election_file::ElectionFile;
+pub use error::{Problem, ProtocolError, Refused};
+pub use files::read_election;
+pub use job::{Aggregated, Progress, aggregate};
+pub use keys::{KeyFiles, MadeKeys, make_keys};
+pub use name::Name;
+pub use reveal::reveal;

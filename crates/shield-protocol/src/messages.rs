@@ -1,0 +1,72 @@
+//! What clients and servers send each other as JSON.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::credentials::TokenHash;
+
+/// What the operator sends: the file, and the hashes of the tokens in the invitations.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewElection {
+    /// The election file, as TOML.
+    pub file: String,
+    /// The hash of the student's token.
+    pub student: TokenHash,
+    /// The hash of each teacher's token, by name.
+    pub teachers: BTreeMap<String, TokenHash>,
+}
+
+/// What a party learns about an election.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// The group whose budget pays.
+    pub group: String,
+    /// Where it stands.
+    pub stage: String,
+    /// The digest of the election file: the same for all parties.
+    pub digest: String,
+    /// The name of the student's keys, once there are any.
+    pub key_id: Option<String>,
+    /// How many samples are to be labelled.
+    pub samples: usize,
+    /// How many batches they make.
+    pub batches: usize,
+    /// Batches aggregated so far.
+    pub released_batches: usize,
+    /// How many teachers may vote.
+    pub teachers: usize,
+    /// How many have voted on every batch.
+    pub voted: usize,
+    /// Who has; not for teachers.
+    pub voters: Option<Vec<String>>,
+    /// How many voters every sample must have.
+    pub quorum: u32,
+    /// When the last ballot is taken.
+    pub deadline: Option<Timestamp>,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it was closed.
+    pub closed: Option<Timestamp>,
+    /// What the aggregation stumbled over.
+    pub problem: Option<String>,
+    /// What it costs: set aside until it is closed, spent from then on.
+    pub epsilon: Option<f64>,
+    /// The failure probability for which that is stated.
+    pub delta: f64,
+    /// The batches of the calling teacher that have arrived.
+    pub submitted: Option<Vec<Submitted>>,
+}
+
+/// A batch of the calling teacher's ballot that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// The batch.
+    pub batch: u32,
+    /// The BLAKE3 hash of its bytes.
+    pub hash: String,
+}

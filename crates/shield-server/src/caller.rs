@@ -1,0 +1,116 @@
+//! Who is calling: the role behind the bearer token, and what it may do.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::problem::Problem;
+use crate::service::Service;
+use shield_protocol::credentials::{Role, Token};
+
+use shield_protocol::Name;
+
+/// A caller with a valid token.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(pub(crate) Role);
+
+impl Caller {
+    /// Only for whoever runs the server.
+    pub(crate) fn operator(&self) -> Result<(), Problem> {
+        match self.0 {
+            Role::Operator => Ok(()),
+            _ => Err(Problem::forbidden("only the operator may do this")),
+        }
+    }
+
+    /// Only for this election's student.
+    pub(crate) fn student(&self, election: &Name) -> Result<(), Problem> {
+        match &self.0 {
+            Role::Student { election: own } if own == election => Ok(()),
+            _ => Err(Problem::forbidden("only this election's student may do this")),
+        }
+    }
+
+    /// Only for this election's student, or whoever runs the server.
+    pub(crate) fn student_or_operator(&self, election: &Name) -> Result<(), Problem> {
+        self.operator().or_else(|_| self.student(election)).map_err(|_| {
+            Problem::forbidden("only this election's student and the operator may do this")
+        })
+    }
+
+    /// Only for this very teacher of this election.
+    pub(crate) fn teacher(&self, election: &Name, teacher: u32) -> Result<(), Problem> {
+        match &self.0 {
+            Role::Teacher { election: own, teacher: number }
+                if own == election && *number == teacher =>
+            {
+                Ok(())
+            }
+            Role::Teacher { .. } => {
+                Err(Problem::forbidden("a teacher may submit only its own ballot"))
+            }
+            _ => Err(Problem::forbidden("only a teacher may submit a ballot")),
+        }
+    }
+
+    /// For everybody who takes part in this election, and whoever runs the server.
+    pub(crate) fn party(&self, election: &Name) -> Result<(), Problem> {
+        match &self.0 {
+            Role::Operator => Ok(()),
+            role if role.election() == Some(election) => Ok(()),
+            _ => Err(Problem::forbidden("your token is for another election")),
+        }
+    }
+}
+
+impl FromRequestParts<Arc<Service>> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
+        if let Some(known) = parts.extensions.get::<Self>() {
+            return Ok(known.clone());
+        }
+        let token = parts
+            .headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .and_then(|token| token.trim().parse::<Token>().ok())
+            .ok_or_else(Problem::unauthorised)?;
+        let role = service.store.role(&token.hash()).await?;
+        role.map(Self).ok_or_else(Problem::unauthorised)
+    }
+}
+
+/// Whoever runs the server: looked at before anything of the body is read.
+pub(crate) struct Operator;
+
+impl FromRequestParts<Arc<Service>> for Operator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<Service>,
+    ) -> Result<Self, Problem> {
+        Caller::from_request_parts(parts, service).await?.operator().map(|()| Self)
+    }
+}
+
+/// Lets callers with a valid token pass, before anything else of the request is looked at.
+pub(crate) async fn admit(
+    State(service): State<Arc<Service>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let caller = Caller::from_request_parts(&mut parts, &service).await?;
+    parts.extensions.insert(caller);
+    Ok(next.run(Request::from_parts(parts, body)).await)
+}

@@ -1,0 +1,184 @@
+//! What a group of teachers has spent, and what it can still afford.
+//!
+//! Every election costs its group the moments of the data-independent accountant, one set for each
+//! number of voters that its samples had. Moments of independent releases add up, order by order,
+//! so the total is the best epsilon over the *sums*: never more than the sum of the elections' own
+//! figures, and usually much less.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use shield::privacy::conversion::Conversion;
+use shield::privacy::data_independent::DataIndependent;
+use shield::{Classes, Delta, Epsilon, Setting, Voters};
+
+use shield_protocol::ElectionFile;
+use shield_protocol::turnout::VoterCounts;
+
+/// What a group may spend in all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// The most that all releases together may cost.
+    pub epsilon: f64,
+    /// The failure probability for which it is stated.
+    pub delta: Delta,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { epsilon: 10.0, delta: Delta::default() }
+    }
+}
+
+/// One release, as the accountant sees it.
+#[derive(Clone, Debug)]
+pub struct Cost {
+    mechanism: Setting,
+    classes: Classes,
+    voters: VoterCounts,
+}
+
+impl Cost {
+    /// The cost of an election whose samples had these numbers of voters.
+    pub fn new(file: &ElectionFile, voters: VoterCounts) -> Self {
+        let election = file.election();
+        Self { mechanism: election.setting().clone(), classes: election.classes(), voters }
+    }
+}
+
+type Priced = (Setting, usize, u32);
+
+/// Computes costs, and remembers the moments it has proven.
+#[derive(Debug, Default)]
+pub struct Accountant {
+    known: Mutex<HashMap<Priced, DataIndependent>>,
+}
+
+impl Accountant {
+    /// The epsilon of some releases together: proven, whatever the votes were.
+    pub fn total(&self, costs: &[Cost], delta: Delta) -> Epsilon {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Few settings are ever in use; should somebody try thousands, start afresh.
+        if known.len() > 256 {
+            known.clear();
+        }
+        let mut queries: HashMap<Priced, u64> = HashMap::new();
+        for cost in costs {
+            for &(voters, count) in &cost.voters {
+                let setting = (cost.mechanism.clone(), cost.classes.count(), voters);
+                *queries.entry(setting).or_default() += count;
+            }
+        }
+        if queries.values().all(|&count| count == 0) {
+            return Epsilon::ZERO;
+        }
+        for setting in queries.keys() {
+            let (mechanism, classes, voters) = setting;
+            let (Ok(classes), Ok(voters)) = (Classes::new(*classes), Voters::new(*voters)) else {
+                // Nobody voted: the urn holds dummies alone, and neighbours do not exist.
+                continue;
+            };
+            known
+                .entry(setting.clone())
+                .or_insert_with(|| DataIndependent::new(mechanism, classes, voters));
+        }
+        let mut best = Epsilon::INFINITE;
+        // The accountant proves moments on a grid of orders; every epsilon is stated for an order
+        // of the grid.
+        Conversion::Renyi.minimise(delta, |wanted| {
+            let (mut order, mut sum) = (wanted, 0.0);
+            for (setting, &count) in &queries {
+                if let Some(moments) = known.get_mut(setting) {
+                    let (used, log_moment) = moments.log_moment(wanted);
+                    order = used;
+                    sum += count as f64 * log_moment;
+                }
+            }
+            let epsilon = Conversion::Renyi.epsilon(order, sum, delta) * (1.0 + 1e-12);
+            let epsilon = Epsilon::new(epsilon).unwrap_or(Epsilon::INFINITE);
+            if epsilon < best {
+                best = epsilon;
+            }
+            sum
+        });
+        best
+    }
+}
+
+/// A group's account, for people to read.
+#[derive(Clone, Debug, Serialize)]
+pub struct Account {
+    /// The group.
+    pub group: String,
+    /// Its releases and reservations.
+    pub entries: Vec<Entry>,
+    /// What the releases cost together.
+    pub spent: Epsilon,
+    /// What releases and reservations cost together.
+    pub reserved: Epsilon,
+    /// The most that it may be.
+    pub budget: f64,
+    /// The failure probability for which all of it is stated.
+    pub delta: Delta,
+}
+
+/// One election in an account.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// The election.
+    pub election: String,
+    /// Whether its labels are out, or only set aside for.
+    pub spent: bool,
+    /// Labels released, or to be released.
+    pub queries: u64,
+    /// The fewest voters that a sample had, or must have.
+    pub voters: u32,
+    /// What it costs on its own.
+    pub epsilon: Epsilon,
+}
+
+#[cfg(test)]
+mod tests {
+    use shield::privacy::Usage;
+    use shield::{Offset, Queries};
+
+    use super::*;
+
+    fn cost(offset: &str, voters: VoterCounts) -> Cost {
+        let mechanism = Setting { offset: offset.parse::<Offset>().unwrap(), ..Setting::default() };
+        Cost { mechanism, classes: Classes::new(3).unwrap(), voters }
+    }
+
+    #[test]
+    fn one_release_costs_what_bound_says() {
+        let accountant = Accountant::default();
+        let usage = Usage { queries: Queries::new(40).unwrap(), delta: Delta::default() };
+        let alone = cost("2", vec![(20, 40)]);
+        let direct =
+            DataIndependent::new(&alone.mechanism, alone.classes, Voters::new(20).unwrap())
+                .epsilon(usage);
+        let total = accountant.total(&[alone], usage.delta).get();
+        // Both are proven; they may settle on neighbouring orders.
+        assert!((total / direct.get() - 1.0).abs() < 0.01, "{total} is not {}", direct.get());
+    }
+
+    #[test]
+    fn together_costs_more_than_each_and_less_than_the_sum() {
+        let accountant = Accountant::default();
+        let delta = Delta::default();
+        let (a, b) = (cost("2", vec![(20, 40)]), cost("5", vec![(18, 10), (20, 60)]));
+        let each: Vec<f64> =
+            [&a, &b].map(|cost| accountant.total(std::slice::from_ref(cost), delta).get()).to_vec();
+        let both = accountant.total(&[a, b], delta).get();
+        assert!(both > each[0] && both > each[1] && both < each[0] + each[1], "{both} {each:?}");
+    }
+
+    #[test]
+    fn nothing_costs_nothing_and_no_offset_costs_everything() {
+        let accountant = Accountant::default();
+        assert_eq!(accountant.total(&[], Delta::default()), Epsilon::ZERO);
+        let bare = cost("0", vec![(20, 1)]);
+        assert_eq!(accountant.total(&[bare], Delta::default()), Epsilon::INFINITE);
+    }
+}

@@ -1,0 +1,212 @@
+//! The page without a browser: who gets in, and what goes out.
+
+use std::time::{Duration, Instant};
+
+use ureq::http::{Response, StatusCode};
+
+use crate::tests::{Running, header, token};
+use shield_protocol::credentials::Role;
+
+fn sign_in(server: &Running, token: &str, more: &[(&str, &str)]) -> Response<String> {
+    let origin = server.origin();
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let headers = [&[("origin", &*origin), form], more].concat();
+    server.send("POST", "/session", &headers, &format!("token={token}"))
+}
+
+/// The cookie as the browser would send it back.
+fn cookie(answer: &Response<String>) -> String {
+    header(answer, "set-cookie").split(';').next().unwrap().to_owned()
+}
+
+#[test]
+fn strangers_see_a_form_and_nothing_else() {
+    let server = Running::start();
+    server.service.incident(None, "a secret mishap");
+    let answer = server.send("GET", "/", &[("cookie", "shield=1234; other=5")], "");
+    assert_eq!(answer.status(), 401);
+    assert_eq!(header(&answer, "content-type"), "text/html; charset=utf-8");
+    assert!(answer.body().contains("action=\"/session\""));
+    for secret in ["mishap", "lection", "Version", env!("CARGO_PKG_VERSION"), "<script"] {
+        assert!(!answer.body().contains(secret), "{secret}");
+    }
+    // A bearer token is for programs; the page takes the cookie alone.
+    let bearer = format!("Bearer {}", server.operator.secret());
+    assert_eq!(server.send("GET", "/", &[("authorization", &bearer)], "").status(), 401);
+}
+
+#[test]
+fn the_operator_gets_in_and_out() {
+    let server = Running::start();
+    let answer = sign_in(&server, server.operator.secret(), &[]);
+    assert_eq!((answer.status().as_u16(), header(&answer, "location")), (303, "/"));
+    let set = header(&answer, "set-cookie");
+    for attribute in ["; HttpOnly", "; SameSite=Strict", "; Path=/"] {
+        assert!(set.contains(attribute), "{set}");
+    }
+    assert!(!set.contains("Secure"), "a browser would not send it over plain HTTP");
+    assert!(!set.contains(&server.operator.secret()[7..]));
+    let cookie = cookie(&answer);
+    let page = server.send("GET", "/", &[("cookie", &cookie)], "");
+    assert_eq!(page.status(), 200);
+    assert!(page.body().contains("Privacy ledger"));
+    assert!(!page.body().contains("{{"), "a gap was forgotten");
+    let policy = header(&page, "content-security-policy");
+    let nonce = policy.split("script-src 'nonce-").nth(1).unwrap().split('\'').next().unwrap();
+    assert_eq!(nonce.len(), 32);
+    assert!(page.body().contains(&format!("<script nonce=\"{nonce}\">")));
+    assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
+    assert!(!policy.contains("unsafe"));
+    let again = server.send("GET", "/", &[("cookie", &cookie)], "");
+    assert!(!header(&again, "content-security-policy").contains(nonce));
+
+    let origin = server.origin();
+    let from_elsewhere = [("cookie", &*cookie), ("origin", "https://evil.example")];
+    assert_eq!(server.send("POST", "/session/end", &from_elsewhere, "").status(), 403);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
+    let from_here = [("cookie", &*cookie), ("origin", &*origin)];
+    let out = server.send("POST", "/session/end", &from_here, "");
+    assert_eq!(out.status(), 303);
+    assert!(header(&out, "set-cookie").contains("Max-Age=0"));
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 401);
+}
+
+#[test]
+fn over_tls_the_cookie_is_bound_to_it() {
+    let server = Running::start_tls();
+    let answer = sign_in(&server, server.operator.secret(), &[]);
+    assert_eq!(answer.status(), 303);
+    let set = header(&answer, "set-cookie");
+    assert!(set.starts_with("__Host-shield=") && set.contains("; Secure"), "{set}");
+    let cookie = cookie(&answer);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 200);
+    let plain = cookie.replace("__Host-", "");
+    assert_eq!(server.send("GET", "/", &[("cookie", &plain)], "").status(), 401);
+}
+
+#[test]
+fn behind_a_proxy_that_speaks_tls_the_cookie_is_bound_to_it() {
+    let server = Running::start();
+    let proxy = ("x-forwarded-proto", "https");
+    let answer = sign_in(&server, server.operator.secret(), &[proxy]);
+    let set = header(&answer, "set-cookie");
+    assert!(set.starts_with("__Host-shield=") && set.contains("; Secure"), "{set}");
+    let cookie = cookie(&answer);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie), proxy], "").status(), 200);
+    assert_eq!(server.send("GET", "/", &[("cookie", &cookie)], "").status(), 401);
+}
+
+#[test]
+fn other_tokens_do_not_open_the_page() {
+    let server = Running::start();
+    let (monitor, student) = (token(1), token(2));
+    let election = "ward-7".parse().unwrap();
+    server.wait(async {
+        server.service.add_monitor(&monitor.hash()).await.unwrap();
+        let role = Role::Student { election };
+        server.service.store.add_token(&student.hash(), &role).await.unwrap();
+    });
+    let start = Instant::now();
+    let refused = [monitor.secret(), student.secret(), token(3).secret(), "", "%00", "<b>"]
+        .map(|token| sign_in(&server, token, &[]));
+    for answer in &refused {
+        assert_eq!(answer.status(), 401);
+        assert_eq!(header(answer, "set-cookie"), "");
+        assert!(answer.body().contains("This is not the operator"));
+    }
+    // All alike: who tries learns nothing of a token but that it is not the operator's.
+    let bodies = refused.each_ref().map(|answer| {
+        let policy = header(answer, "content-security-policy").to_owned();
+        let nonce = policy.split('\'').find_map(|part| part.strip_prefix("nonce-")).unwrap();
+        answer.body().replace(nonce, "")
+    });
+    assert!(bodies.iter().all(|body| *body == bodies[0]));
+    assert!(start.elapsed() >= 6 * super::DELAY);
+}
+
+/// Whoever has no token could otherwise make the server hold 16 MiB for each connection.
+#[test]
+fn a_form_much_longer_than_a_token_is_not_read() {
+    let server = Running::start();
+    let padded = |bytes: usize| format!("{}{}", server.operator.secret(), "+".repeat(bytes));
+    assert_eq!(sign_in(&server, &padded(100), &[]).status(), 303, "spaces at the end do no harm");
+    let answer = sign_in(&server, &padded(2 << 10), &[]);
+    assert_eq!((answer.status().as_u16(), header(&answer, "set-cookie")), (401, ""));
+}
+
+#[test]
+fn forms_from_elsewhere_are_refused() {
+    let server = Running::start();
+    let here = server.origin();
+    let body = format!("token={}", server.operator.secret());
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    for headers in [
+        &[form][..],
+        &[form, ("origin", "null")],
+        &[form, ("origin", "https://evil.example")],
+        &[form, ("origin", &format!("{here}.evil.example"))],
+        &[form, ("origin", &here), ("sec-fetch-site", "cross-site")],
+        &[form, ("origin", &here), ("sec-fetch-site", "same-site")],
+    ] {
+        let answer = server.send("POST", "/session", headers, &body);
+        assert_eq!(answer.status(), 403, "{headers:?}");
+        assert_eq!(header(&answer, "set-cookie"), "");
+    }
+    let headers = [form, ("origin", &*here), ("sec-fetch-site", "same-origin")];
+    assert_eq!(server.send("POST", "/session", &headers, &body).status(), 303);
+}
+
+#[test]
+fn trying_many_tokens_is_slow_and_does_not_lock_the_operator_out() {
+    let server = Running::start();
+    std::thread::scope(|scope| {
+        let attempts: Vec<_> = (10..40)
+            .map(|number| {
+                let server = &server;
+                scope.spawn(move || sign_in(server, token(number).secret(), &[]).status().as_u16())
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(sign_in(&server, server.operator.secret(), &[]).status(), 303);
+        let answers: Vec<u16> =
+            attempts.into_iter().map(|attempt| attempt.join().unwrap()).collect();
+        assert!(answers.iter().all(|status| matches!(status, 401 | 429)), "{answers:?}");
+        assert!(answers.contains(&429), "{answers:?}");
+    });
+}
+
+#[test]
+fn what_others_wrote_is_shown_as_text() {
+    let server = Running::start();
+    let hostile =
+        "<script>document.title='owned'</script><img src=x onerror=alert(1)>\"'&{{version}}";
+    server.service.incident(None, hostile);
+    let cookie = cookie(&sign_in(&server, server.operator.secret(), &[]));
+    let page = server.send("GET", "/", &[("cookie", &cookie)], "");
+    assert_eq!(page.body().matches("<script").count(), 1);
+    assert!(!page.body().contains("<img"));
+    assert!(page.body().contains("&lt;script&gt;document.title=&#39;owned&#39;&lt;/script&gt;"));
+    assert!(page.body().contains("&amp;{{version}}"), "text is not a template");
+}
+
+#[test]
+fn a_token_that_is_taken_away_ends_its_sessions() {
+    let server = Running::start();
+    let other = token(1);
+    server.wait(server.service.add_operator(&other.hash())).unwrap();
+    let (gone, stays) = (
+        cookie(&sign_in(&server, server.operator.secret(), &[])),
+        cookie(&sign_in(&server, other.secret(), &[])),
+    );
+    let page = |cookie: &str| server.send("GET", "/", &[("cookie", cookie)], "").status();
+    assert_eq!((page(&gone), page(&stays)), (StatusCode::OK, StatusCode::OK));
+    server.wait(async {
+        let url = format!("sqlite://{}", server.data.join("shield.sqlite").display());
+        let tables = sqlx::AnyPool::connect(&url).await.unwrap();
+        let taken = sqlx::query("DELETE FROM tokens WHERE hash = $1")
+            .bind(server.operator.hash().as_str().to_owned())
+            .execute(&tables);
+        assert_eq!(taken.await.unwrap().rows_affected(), 1);
+    });
+    assert_eq!((page(&gone), page(&stays)), (StatusCode::UNAUTHORIZED, StatusCode::OK));
+}

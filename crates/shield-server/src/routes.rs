@@ -1,0 +1,79 @@
+//! The list of routes: the router is made from it, and the OpenAPI document is held against it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{MethodRouter, delete, get, post, put};
+
+use crate::service::Service;
+use crate::{about, accounts, elections, objects, page};
+
+/// Routes, and what they are.
+#[derive(Default)]
+pub(crate) struct Routes {
+    pub(crate) router: Router<Arc<Service>>,
+    /// Method and path of each.
+    pub(crate) list: Vec<(&'static str, &'static str)>,
+}
+
+impl Routes {
+    fn add(
+        mut self,
+        method: &'static str,
+        path: &'static str,
+        route: MethodRouter<Arc<Service>>,
+    ) -> Self {
+        self.list.push((method, path));
+        Self { router: self.router.route(path, route), list: self.list }
+    }
+
+    fn get<H: Handler<T, Arc<Service>>, T: 'static>(self, path: &'static str, handler: H) -> Self {
+        self.add("get", path, get(handler))
+    }
+
+    fn post<H: Handler<T, Arc<Service>>, T: 'static>(self, path: &'static str, handler: H) -> Self {
+        self.add("post", path, post(handler))
+    }
+
+    fn put<H: Handler<T, Arc<Service>>, T: 'static>(self, path: &'static str, handler: H) -> Self {
+        self.add("put", path, put(handler))
+    }
+
+    fn delete<H: Handler<T, Arc<Service>>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.add("delete", path, delete(handler))
+    }
+}
+
+/// What answers without a bearer token: health, and the page's way to ask for one.
+pub(crate) fn open() -> Routes {
+    Routes::default()
+        .get("/healthz", about::health)
+        .get("/", page::show)
+        .post("/session", page::sign_in)
+        .post("/session/end", page::sign_out)
+}
+
+/// What answers only callers with a valid token.
+pub(crate) fn guarded() -> Routes {
+    Routes::default()
+        .get("/metrics", about::metrics_text)
+        .get("/v1/openapi.json", about::openapi)
+        .get("/v1/whoami", about::whoami)
+        .get("/v1/ledger", accounts::ledger)
+        .get("/v1/incidents", about::incidents)
+        .post("/v1/elections", elections::create)
+        .get("/v1/elections", elections::list)
+        .get("/v1/elections/{election}", elections::status)
+        .delete("/v1/elections/{election}", elections::withdraw)
+        .get("/v1/elections/{election}/file", elections::file)
+        .post("/v1/elections/{election}/close", elections::close)
+        .put("/v1/elections/{election}/keys/{kind}", objects::put_key)
+        .get("/v1/elections/{election}/keys/{kind}", objects::get_key)
+        .put("/v1/elections/{election}/ballots/{teacher}/{batch}", objects::put_ballot)
+        .get("/v1/elections/{election}/results/{batch}", objects::get_result)
+}

@@ -1,0 +1,201 @@
+//! Ballots: taken while an election is open, frozen when it is closed.
+
+use std::fmt::Write as _;
+
+use shield::backend::Presence;
+use sqlx::{AnyConnection, Row};
+
+use super::{
+    Incoming, Object, Stage, Store, StoreError, Stored, StoredBallot, large, now, small, stage_of,
+};
+use shield_protocol::Name;
+use shield_protocol::hex::hex;
+
+impl Store {
+    /// Keeps a teacher's ballot for one batch.
+    ///
+    /// What will be refused is refused before its file is kept, and a file without a row does not
+    /// stay: the folder holds no more than the tables name, whatever is sent.
+    pub async fn add_ballot(
+        &self,
+        election: &Name,
+        teacher: u32,
+        batch: u32,
+        presence: &Presence,
+        incoming: Incoming,
+    ) -> Result<Stored, StoreError> {
+        let object = Object::Ballot { teacher, batch };
+        let _alone = self.places.enter(election, object).await;
+        let (hash, bytes) = (incoming.hash(), incoming.bytes());
+        if let Some(known) = self.ballot_hash(election, teacher, batch).await? {
+            return same_ballot(&known, &hash);
+        }
+        if self.is_replayed(election, batch, &hash).await? {
+            return Err(StoreError::Replayed);
+        }
+        let stage = stage_of(&mut *self.pool.acquire().await?, election).await?;
+        if stage != Stage::Open {
+            return Err(not_open(stage));
+        }
+        let ballot =
+            StoredBallot { teacher, batch, hash: hash.clone(), presence: presence_text(presence) };
+        let stored = match self.keep(election, object, incoming).await {
+            Ok(()) => self.book_ballot(election, &ballot, bytes).await,
+            Err(error) => Err(error),
+        };
+        // A commit whose answer was lost may have gone through: only the tables know.
+        if stored.is_err()
+            && let Ok(known) = self.ballot_hash(election, teacher, batch).await
+            && known.as_ref() != Some(&hash)
+        {
+            self.discard(election, object, &hash).await;
+        }
+        stored
+    }
+
+    /// Writes the row of a ballot whose file is kept, if the election is still open.
+    async fn book_ballot(
+        &self,
+        election: &Name,
+        ballot: &StoredBallot,
+        bytes: u64,
+    ) -> Result<Stored, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let open = sqlx::query(
+            "UPDATE elections SET touched = touched + 1 WHERE name = $1 AND stage = 'open'",
+        )
+        .bind(election.as_str())
+        .execute(&mut *transaction)
+        .await?;
+        if open.rows_affected() == 0 {
+            return Err(not_open(stage_of(&mut transaction, election).await?));
+        }
+        let inserted = sqlx::query(
+            "INSERT INTO ballots (election, teacher, batch, hash, bytes, presence, received)
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+        )
+        .bind(election.as_str())
+        .bind(i64::from(ballot.teacher))
+        .bind(i64::from(ballot.batch))
+        .bind(&ballot.hash)
+        .bind(large(bytes))
+        .bind(&ballot.presence)
+        .bind(now())
+        .execute(&mut *transaction)
+        .await?;
+        if inserted.rows_affected() == 0 {
+            transaction.rollback().await?;
+            // Either the same teacher was quicker on another connection, or the bytes are
+            // another's.
+            let known = self.ballot_hash(election, ballot.teacher, ballot.batch).await?;
+            return match known {
+                Some(known) => same_ballot(&known, &ballot.hash),
+                None => Err(StoreError::Replayed),
+            };
+        }
+        transaction.commit().await?;
+        Ok(Stored::New)
+    }
+
+    /// Whether a ballot of these bytes is there for a batch, of whichever teacher.
+    async fn is_replayed(
+        &self,
+        election: &Name,
+        batch: u32,
+        hash: &str,
+    ) -> Result<bool, StoreError> {
+        let copies: i64 = sqlx::query_scalar(
+            "SELECT COUNT(*) FROM ballots WHERE election = $1 AND batch = $2 AND hash = $3",
+        )
+        .bind(election.as_str())
+        .bind(i64::from(batch))
+        .bind(hash)
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(copies > 0)
+    }
+
+    async fn ballot_hash(
+        &self,
+        election: &Name,
+        teacher: u32,
+        batch: u32,
+    ) -> Result<Option<String>, StoreError> {
+        Ok(sqlx::query_scalar(
+            "SELECT hash FROM ballots WHERE election = $1 AND teacher = $2 AND batch = $3",
+        )
+        .bind(election.as_str())
+        .bind(i64::from(teacher))
+        .bind(i64::from(batch))
+        .fetch_optional(&self.pool)
+        .await?)
+    }
+
+    /// The ballots of an election, by teacher and batch.
+    pub async fn ballots(&self, election: &Name) -> Result<Vec<StoredBallot>, StoreError> {
+        let mut connection = self.pool.acquire().await?;
+        ballots(&mut connection, election).await
+    }
+}
+
+fn same_ballot(known: &str, hash: &str) -> Result<Stored, StoreError> {
+    if known == hash {
+        Ok(Stored::Again)
+    } else {
+        Err(StoreError::Conflict { what: "a ballot of this teacher for this batch" })
+    }
+}
+
+fn not_open(stage: Stage) -> StoreError {
+    StoreError::Stage { stage, needed: "ballots are taken only while it is open" }
+}
+
+pub(super) async fn ballots(
+    connection: &mut AnyConnection,
+    election: &Name,
+) -> Result<Vec<StoredBallot>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 ORDER BY teacher, batch",
+    )
+    .bind(election.as_str())
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(StoredBallot {
+                teacher: small(row.try_get("teacher")?)?,
+                batch: small(row.try_get("batch")?)?,
+                hash: row.try_get("hash")?,
+                presence: row.try_get("presence")?,
+            })
+        })
+        .collect()
+}
+
+/// A digest of a set of ballots.
+pub(super) fn digest(ballots: &[StoredBallot]) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("shield 2026 frozen ballots v1");
+    for ballot in ballots {
+        hasher.update(&ballot.teacher.to_le_bytes());
+        hasher.update(&ballot.batch.to_le_bytes());
+        hasher.update(ballot.hash.as_bytes());
+    }
+    hex(hasher.finalize().as_bytes())
+}
+
+/// A presence as text: its words in hexadecimal.
+pub fn presence_text(presence: &Presence) -> String {
+    presence.words().iter().fold(String::new(), |mut text, word| {
+        let _ = write!(text, "{word:016x}");
+        text
+    })
+}
+
+/// The inverse of [`presence_text`].
+pub fn presence_from_text(samples: usize, text: &str) -> Option<Presence> {
+    let words = text
+        .as_bytes()
+        .chunks(16)
+        .map(|digits| u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+    Presence::from_words(samples, words.collect::<Option<_>>()?)
+}

@@ -1,0 +1,384 @@
+//! Elections, their tokens and their keys.
+
+use std::collections::HashSet;
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
+
+use super::{
+    Incoming, Object, Stage, Store, StoreError, Stored, StoredElection, StoredKey, large, moment,
+    now, small, stage_of, touch, voters_text,
+};
+use shield_protocol::credentials::{Role, TokenHash};
+
+use shield_protocol::ElectionFile;
+use shield_protocol::Name;
+
+impl Store {
+    /// Makes a token work.
+    pub async fn add_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
+        let mut connection = self.pool.acquire().await?;
+        insert_token(&mut connection, token, role).await.map(drop)
+    }
+
+    /// Whose token it is.
+    pub async fn role(&self, token: &TokenHash) -> Result<Option<Role>, StoreError> {
+        role_of(&mut *self.pool.acquire().await?, token).await
+    }
+
+    /// Whether any token has a role that belongs to no election.
+    pub async fn has_role(&self, role: &Role) -> Result<bool, StoreError> {
+        let bearers: i64 =
+            sqlx::query_scalar("SELECT COUNT(*) FROM tokens WHERE role = $1 AND election IS NULL")
+                .bind(role.name())
+                .fetch_one(&self.pool)
+                .await?;
+        Ok(bearers > 0)
+    }
+
+    /// Creates an election, with its tokens and its place in the ledger. All or nothing.
+    ///
+    /// Creating the very same again, with the same tokens, changes nothing and gives
+    /// [`Stored::Again`].
+    pub async fn create_election(
+        &self,
+        file: &ElectionFile,
+        tokens: &[(TokenHash, Role)],
+    ) -> Result<Stored, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let inserted = sqlx::query(
+            "INSERT INTO elections (name, grp, file, stage, created, touched)
+             VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT DO NOTHING",
+        )
+        .bind(file.name().as_str())
+        .bind(file.group().as_str())
+        .bind(file.canonical())
+        .bind(Stage::AwaitingKeys.name())
+        .bind(now())
+        .execute(&mut *transaction)
+        .await?;
+        if inserted.rows_affected() == 0 {
+            let row = sqlx::query("SELECT file, stage FROM elections WHERE name = $1")
+                .bind(file.name().as_str())
+                .fetch_one(&mut *transaction)
+                .await?;
+            let stage: Stage = row.try_get::<String, _>("stage")?.parse()?;
+            let mut same =
+                stage != Stage::Withdrawn && row.try_get::<String, _>("file")? == file.canonical();
+            for (token, role) in tokens {
+                same &= role_of(&mut transaction, token).await?.as_ref() == Some(role);
+            }
+            return if same { Ok(Stored::Again) } else { Err(StoreError::NameTaken) };
+        }
+        for teacher in file.teachers() {
+            sqlx::query(
+                "INSERT INTO members (teacher, grp) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            )
+            .bind(teacher.as_str())
+            .bind(file.group().as_str())
+            .execute(&mut *transaction)
+            .await?;
+            let group: String = sqlx::query_scalar("SELECT grp FROM members WHERE teacher = $1")
+                .bind(teacher.as_str())
+                .fetch_one(&mut *transaction)
+                .await?;
+            if group != file.group().as_str() {
+                return Err(StoreError::OtherGroup { teacher: teacher.clone(), group });
+            }
+        }
+        for (token, role) in tokens {
+            // Whoever has a token twice would have two roles, or somebody else's.
+            if insert_token(&mut transaction, token, role).await? == Stored::Again {
+                return Err(StoreError::Conflict { what: "a token of these invitations" });
+            }
+        }
+        let agreed = vec![(file.quorum(), file.election().samples() as u64)];
+        sqlx::query(
+            "INSERT INTO ledger (election, grp, stage, voters, booked) VALUES ($1, $2, 'reserved', $3, $4)",
+        )
+        .bind(file.name().as_str())
+        .bind(file.group().as_str())
+        .bind(voters_text(&agreed))
+        .bind(now())
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Stored::New)
+    }
+
+    /// One election.
+    pub async fn election(&self, name: &Name) -> Result<StoredElection, StoreError> {
+        let row = sqlx::query(
+            "SELECT file, stage, created, closed, problem FROM elections WHERE name = $1",
+        )
+        .bind(name.as_str())
+        .fetch_optional(&self.pool)
+        .await?;
+        stored_election(&row.ok_or(StoreError::NoElection)?)
+    }
+
+    /// All elections, the newest first.
+    pub async fn elections(&self) -> Result<Vec<StoredElection>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT file, stage, created, closed, problem FROM elections ORDER BY created DESC, name",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(stored_election).collect()
+    }
+
+    /// The names of the elections whose aggregation is not finished.
+    pub async fn closing(&self) -> Result<Vec<Name>, StoreError> {
+        let names: Vec<String> = sqlx::query_scalar(
+            "SELECT name FROM elections WHERE stage = 'closing' ORDER BY closed, name",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        names.iter().map(|name| name.parse().map_err(|_| StoreError::Damaged("name"))).collect()
+    }
+
+    /// Calls an election off and gives its budget back. Not once its ballots are frozen.
+    ///
+    /// Must not run beside [`Store::create_election`], which would not see that a teacher leaves
+    /// the group.
+    pub async fn withdraw(&self, name: &Name) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let moved = sqlx::query(
+            "UPDATE elections SET stage = 'withdrawn' WHERE name = $1 AND stage IN ('awaiting-keys', 'open')",
+        )
+        .bind(name.as_str())
+        .execute(&mut *transaction)
+        .await?;
+        if moved.rows_affected() == 0 {
+            let stage = stage_of(&mut transaction, name).await?;
+            return Err(StoreError::Stage {
+                stage,
+                needed: "it can be called off only before it is closed",
+            });
+        }
+        sqlx::query("DELETE FROM ledger WHERE election = $1")
+            .bind(name.as_str())
+            .execute(&mut *transaction)
+            .await?;
+        let file: String = sqlx::query_scalar("SELECT file FROM elections WHERE name = $1")
+            .bind(name.as_str())
+            .fetch_one(&mut *transaction)
+            .await?;
+        let file = ElectionFile::parse(&file).map_err(|_| StoreError::Damaged("election file"))?;
+        leave_group(&mut transaction, &file).await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Keeps a key of the student's; with the second one, the election opens.
+    pub async fn add_key(
+        &self,
+        election: &Name,
+        kind: &'static str,
+        key_id: &str,
+        incoming: Incoming,
+    ) -> Result<Stored, StoreError> {
+        let object = match kind {
+            "public" => Object::PublicKey,
+            _ => Object::EvaluationKey,
+        };
+        let _alone = self.places.enter(election, object).await;
+        let (hash, bytes) = (incoming.hash(), incoming.bytes());
+        // A look before the file is kept, and again inside the transaction that counts.
+        let mut connection = self.pool.acquire().await?;
+        if let Some(stored) = known_key(&mut connection, election, kind, key_id, &hash).await? {
+            return Ok(stored);
+        }
+        drop(connection);
+        let stored = match self.keep(election, object, incoming).await {
+            Ok(()) => self.book_key(election, kind, key_id, &hash, bytes).await,
+            Err(error) => Err(error),
+        };
+        // A commit whose answer was lost may have gone through: only the tables know.
+        if stored.is_err()
+            && let Ok(known) = self.key(election, kind).await
+            && known.is_none_or(|known| known.hash != hash)
+        {
+            self.discard(election, object, &hash).await;
+        }
+        stored
+    }
+
+    /// Writes the row of a key whose file is kept; with the second one, the election opens.
+    async fn book_key(
+        &self,
+        election: &Name,
+        kind: &'static str,
+        key_id: &str,
+        hash: &str,
+        bytes: u64,
+    ) -> Result<Stored, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        touch(&mut transaction, election).await?;
+        if let Some(stored) = known_key(&mut transaction, election, kind, key_id, hash).await? {
+            return Ok(stored);
+        }
+        sqlx::query(
+            "INSERT INTO election_keys (election, kind, hash, bytes, key_id) VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(election.as_str())
+        .bind(kind)
+        .bind(hash)
+        .bind(large(bytes))
+        .bind(key_id)
+        .execute(&mut *transaction)
+        .await?;
+        let keys: i64 =
+            sqlx::query_scalar("SELECT COUNT(*) FROM election_keys WHERE election = $1")
+                .bind(election.as_str())
+                .fetch_one(&mut *transaction)
+                .await?;
+        if keys == 2 {
+            sqlx::query("UPDATE elections SET stage = 'open' WHERE name = $1")
+                .bind(election.as_str())
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        Ok(Stored::New)
+    }
+
+    /// A key of the student's: `public` or `evaluation`.
+    pub async fn key(
+        &self,
+        election: &Name,
+        kind: &'static str,
+    ) -> Result<Option<StoredKey>, StoreError> {
+        let row =
+            sqlx::query("SELECT hash, key_id FROM election_keys WHERE election = $1 AND kind = $2")
+                .bind(election.as_str())
+                .bind(kind)
+                .fetch_optional(&self.pool)
+                .await?;
+        row.map(|row| Ok(StoredKey { hash: row.try_get("hash")?, key_id: row.try_get("key_id")? }))
+            .transpose()
+    }
+}
+
+async fn role_of(
+    connection: &mut AnyConnection,
+    token: &TokenHash,
+) -> Result<Option<Role>, StoreError> {
+    let row = sqlx::query("SELECT role, election, teacher FROM tokens WHERE hash = $1")
+        .bind(token.as_str())
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let election = || -> Result<Name, StoreError> {
+        let name: Option<String> = row.try_get("election")?;
+        name.and_then(|name| name.parse().ok()).ok_or(StoreError::Damaged("token"))
+    };
+    let role = match row.try_get::<String, _>("role")?.as_str() {
+        "operator" => Role::Operator,
+        "monitor" => Role::Monitor,
+        "student" => Role::Student { election: election()? },
+        "teacher" => {
+            let teacher = small(row.try_get::<Option<i64>, _>("teacher")?.unwrap_or(-1))?;
+            Role::Teacher { election: election()?, teacher }
+        }
+        _ => return Err(StoreError::Damaged("token")),
+    };
+    Ok(Some(role))
+}
+
+/// Lets those teachers of a withdrawn election leave its group who are in no other election of it:
+/// their votes were never spent from its budget. A mistyped group would otherwise bind them for
+/// ever.
+async fn leave_group(
+    connection: &mut AnyConnection,
+    withdrawn: &ElectionFile,
+) -> Result<(), StoreError> {
+    let others: Vec<String> =
+        sqlx::query_scalar("SELECT file FROM elections WHERE grp = $1 AND stage <> 'withdrawn'")
+            .bind(withdrawn.group().as_str())
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut bound = HashSet::new();
+    for other in &others {
+        let other = ElectionFile::parse(other).map_err(|_| StoreError::Damaged("election file"))?;
+        bound.extend(other.teachers().iter().cloned());
+    }
+    for teacher in withdrawn.teachers().iter().filter(|teacher| !bound.contains(*teacher)) {
+        sqlx::query("DELETE FROM members WHERE teacher = $1 AND grp = $2")
+            .bind(teacher.as_str())
+            .bind(withdrawn.group().as_str())
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Whether a key is there already. Fails if another is in its place, or if the election would not
+/// take it.
+async fn known_key(
+    connection: &mut AnyConnection,
+    election: &Name,
+    kind: &'static str,
+    key_id: &str,
+    hash: &str,
+) -> Result<Option<Stored>, StoreError> {
+    let known: Option<String> =
+        sqlx::query_scalar("SELECT hash FROM election_keys WHERE election = $1 AND kind = $2")
+            .bind(election.as_str())
+            .bind(kind)
+            .fetch_optional(&mut *connection)
+            .await?;
+    match known {
+        Some(known) if known == hash => return Ok(Some(Stored::Again)),
+        Some(_) => return Err(StoreError::Conflict { what: "this key" }),
+        None => {}
+    }
+    let stage = stage_of(&mut *connection, election).await?;
+    if stage != Stage::AwaitingKeys {
+        return Err(StoreError::Stage { stage, needed: "it takes no more keys" });
+    }
+    let foreign: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM election_keys WHERE election = $1 AND key_id <> $2",
+    )
+    .bind(election.as_str())
+    .bind(key_id)
+    .fetch_one(connection)
+    .await?;
+    if foreign > 0 {
+        return Err(StoreError::Conflict { what: "a key of another set" });
+    }
+    Ok(None)
+}
+
+async fn insert_token(
+    connection: &mut AnyConnection,
+    token: &TokenHash,
+    role: &Role,
+) -> Result<Stored, StoreError> {
+    let teacher = match role {
+        Role::Teacher { teacher, .. } => Some(i64::from(*teacher)),
+        _ => None,
+    };
+    let inserted = sqlx::query(
+        "INSERT INTO tokens (hash, role, election, teacher) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+    )
+    .bind(token.as_str())
+    .bind(role.name())
+    .bind(role.election().map(Name::as_str))
+    .bind(teacher)
+    .execute(connection)
+    .await?;
+    Ok(if inserted.rows_affected() == 1 { Stored::New } else { Stored::Again })
+}
+
+fn stored_election(row: &AnyRow) -> Result<StoredElection, StoreError> {
+    let file: String = row.try_get("file")?;
+    let closed: Option<i64> = row.try_get("closed")?;
+    Ok(StoredElection {
+        file: ElectionFile::parse(&file).map_err(|_| StoreError::Damaged("election file"))?,
+        stage: row.try_get::<String, _>("stage")?.parse()?,
+        created: moment(row.try_get("created")?)?,
+        closed: closed.map(moment).transpose()?,
+        problem: row.try_get("problem")?,
+    })
+}

@@ -1,0 +1,226 @@
+//! Ballots, keys and releases as files: written under a temporary name, synced, renamed.
+//!
+//! A file's name carries the hash of its content, so writing it twice is harmless, and a file that
+//! no table speaks of (a crash came between the two) is only litter, put aside at the next start.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use shield_protocol::Name;
+use shield_protocol::hex::hex;
+use shield_protocol::private;
+
+/// What a file holds, and whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// The teachers' key.
+    PublicKey,
+    /// The server's key.
+    EvaluationKey,
+    /// One teacher's ballot for one batch.
+    Ballot {
+        /// The teacher's number.
+        teacher: u32,
+        /// The batch.
+        batch: u32,
+    },
+    /// What the student gets for one batch.
+    Release {
+        /// The batch.
+        batch: u32,
+    },
+}
+
+/// The data folder.
+#[derive(Clone, Debug)]
+pub(super) struct Folder(PathBuf);
+
+/// Bytes on their way in: in a temporary file, hashed as they come.
+#[derive(Debug)]
+pub struct Incoming {
+    file: NamedTempFile,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl Incoming {
+    /// Appends some bytes.
+    pub fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.hasher.update(chunk);
+        self.bytes += chunk.len() as u64;
+        self.file.write_all(chunk)
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The hash of the bytes so far.
+    pub fn hash(&self) -> String {
+        hex(self.hasher.finalize().as_bytes())
+    }
+
+    /// All of it, read back.
+    pub fn read(&self) -> io::Result<Vec<u8>> {
+        fs::read(self.file.path())
+    }
+}
+
+impl Folder {
+    /// The folder, made if it is not there, without what earlier runs left half-written.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let folder = Self(path.to_owned());
+        private::make_folder(path)?;
+        let temporary = folder.temporary();
+        if temporary.exists() {
+            fs::remove_dir_all(&temporary)?;
+        }
+        private::make_folder(&temporary)?;
+        Ok(folder)
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.0.join("incoming")
+    }
+
+    pub(super) fn path(&self, election: &Name, object: Object, hash: &str) -> PathBuf {
+        let folder = self.0.join("elections").join(election.as_str());
+        match object {
+            Object::PublicKey => folder.join("keys").join(format!("public-{hash}")),
+            Object::EvaluationKey => folder.join("keys").join(format!("evaluation-{hash}")),
+            Object::Ballot { teacher, batch } => {
+                folder.join("ballots").join(teacher.to_string()).join(format!("{batch}-{hash}"))
+            }
+            Object::Release { batch } => folder.join("releases").join(format!("{batch}-{hash}")),
+        }
+    }
+
+    /// The names of the elections that have files.
+    pub(super) fn elections(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.0.join("elections")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    pub(super) fn incoming(&self) -> io::Result<Incoming> {
+        let file = NamedTempFile::new_in(self.temporary())?;
+        Ok(Incoming { file, hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    /// Syncs what came in and puts it in its place.
+    pub(super) fn keep(
+        &self,
+        election: &Name,
+        object: Object,
+        mut incoming: Incoming,
+    ) -> io::Result<()> {
+        let path = self.path(election, object, &incoming.hash());
+        let folder = path.parent().unwrap_or(&self.0);
+        fs::create_dir_all(folder)?;
+        incoming.file.flush()?;
+        incoming.file.as_file().sync_all()?;
+        incoming.file.persist(&path).map_err(|error| error.error)?;
+        // The rename lasts once the folders do, up to the data folder.
+        for folder in folder.ancestors().take_while(|folder| folder.starts_with(&self.0)) {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file back, and checks that it is what was written.
+    pub(super) fn read(&self, election: &Name, object: Object, hash: &str) -> io::Result<Vec<u8>> {
+        let path = self.path(election, object, hash);
+        let place =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let bytes = fs::read(&path).map_err(place)?;
+        if hex(blake3::hash(&bytes).as_bytes()) == hash {
+            return Ok(bytes);
+        }
+        let damaged = "the content is not what was written; restore it from a backup";
+        Err(place(io::Error::new(io::ErrorKind::InvalidData, damaged)))
+    }
+
+    /// Moves the files of an election that `known` does not name into the folder `aside`, under the
+    /// paths they had.
+    ///
+    /// Links are left alone: what is behind them is not ours to judge.
+    pub(super) fn sweep(
+        &self,
+        election: &Name,
+        known: &[PathBuf],
+        aside: &Path,
+    ) -> io::Result<usize> {
+        let known: std::collections::HashSet<&Path> = known.iter().map(PathBuf::as_path).collect();
+        let mut moved = 0;
+        let mut folders = vec![Path::new("elections").join(election.as_str())];
+        while let Some(folder) = folders.pop() {
+            let entries = match fs::read_dir(self.0.join(&folder)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                entries => entries?,
+            };
+            for entry in entries {
+                let entry = entry?;
+                let (kind, inner) = (entry.file_type()?, folder.join(entry.file_name()));
+                let path = self.0.join(&inner);
+                if kind.is_dir() {
+                    folders.push(inner);
+                } else if kind.is_file() && !known.contains(path.as_path()) {
+                    let place = self.0.join(aside).join(&inner);
+                    private::make_folder(place.parent().unwrap_or(&self.0))?;
+                    fs::rename(&path, &place)?;
+                    moved += 1;
+                }
+            }
+        }
+        Ok(moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_files_come_back_and_damage_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Folder::open(folder.path()).unwrap();
+        let election: Name = "ward-7".parse().unwrap();
+        let object = Object::Ballot { teacher: 1, batch: 0 };
+        let mut incoming = store.incoming().unwrap();
+        incoming.write(b"bal").unwrap();
+        incoming.write(b"lot").unwrap();
+        let hash = incoming.hash();
+        store.keep(&election, object, incoming).unwrap();
+        assert_eq!(store.read(&election, object, &hash).unwrap(), b"ballot");
+        let path = store.path(&election, object, &hash);
+        fs::write(&path, b"ballet").unwrap();
+        assert!(store.read(&election, object, &hash).unwrap_err().to_string().contains("backup"));
+        let aside = Path::new("swept/now");
+        assert_eq!(store.sweep(&election, std::slice::from_ref(&path), aside).unwrap(), 0);
+        assert_eq!(store.sweep(&election, &[], aside).unwrap(), 1);
+        assert!(!path.exists());
+        let place = folder.path().join(aside).join(path.strip_prefix(folder.path()).unwrap());
+        assert_eq!(fs::read(place).unwrap(), b"ballet");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn sweeping_does_not_follow_links() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Folder::open(folder.path()).unwrap();
+        let election: Name = "ward-7".parse().unwrap();
+        let own = folder.path().join("elections/ward-7");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(elsewhere.path().join("somebody's"), b"").unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), own.join("ballots")).unwrap();
+        assert_eq!(store.sweep(&election, &[], Path::new("swept/now")).unwrap(), 0);
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+        assert!(own.join("ballots").is_symlink());
+    }
+}

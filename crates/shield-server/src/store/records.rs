@@ -1,0 +1,201 @@
+//! What the tables hold, row by row, and what can go wrong.
+
+use std::io;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use thiserror::Error;
+
+use shield_protocol::turnout::VoterCounts;
+use shield_protocol::{ElectionFile, Name};
+
+/// Where an election stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// The student has not sent both keys.
+    AwaitingKeys,
+    /// Ballots are taken.
+    Open,
+    /// Ballots are frozen; the aggregation runs.
+    Closing,
+    /// The results can be fetched.
+    Released,
+    /// The aggregation could not go on; closing again tries again, with the same seed and ballots.
+    Failed,
+    /// Called off before anything was released.
+    Withdrawn,
+}
+
+impl Stage {
+    const ALL: [Self; 6] = [
+        Self::AwaitingKeys,
+        Self::Open,
+        Self::Closing,
+        Self::Released,
+        Self::Failed,
+        Self::Withdrawn,
+    ];
+
+    /// The stage's name, as in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AwaitingKeys => "awaiting-keys",
+            Self::Open => "open",
+            Self::Closing => "closing",
+            Self::Released => "released",
+            Self::Failed => "failed",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+impl FromStr for Stage {
+    type Err = StoreError;
+
+    fn from_str(text: &str) -> Result<Self, StoreError> {
+        Self::ALL.into_iter().find(|stage| stage.name() == text).ok_or(StoreError::Damaged("stage"))
+    }
+}
+
+/// What the store could not do.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The data base would not.
+    #[error("the data base: {0}")]
+    Database(#[from] sqlx::Error),
+    /// Whoever stands between server and data base could read along.
+    #[error(
+        "the data base is at {host}, and anybody on the way could read its password and the seeds; add `sslmode=verify-full` to \
+         the URL (with `sslrootcert=FILE` for a certificate of your own, or `sslmode=verify-ca` if it does not name the host)"
+    )]
+    OpenWay {
+        /// Where the data base is.
+        host: String,
+    },
+    /// The data folder would not.
+    #[error("the data folder: {0}")]
+    Io(#[from] io::Error),
+    /// A row that this program cannot have written.
+    #[error("the data base holds a damaged {0}; restore it from a backup")]
+    Damaged(&'static str),
+    /// There is no such election.
+    #[error("there is no election of that name")]
+    NoElection,
+    /// The name is taken.
+    #[error(
+        "there is already an election of that name, with another file or other invitations, or called off; choose another name"
+    )]
+    NameTaken,
+    /// A teacher is in another group.
+    #[error(
+        "the teacher {teacher} belongs to the group {group}, whose budget would not pay; put the election in that group"
+    )]
+    OtherGroup {
+        /// The teacher.
+        teacher: Name,
+        /// Its group.
+        group: String,
+    },
+    /// The election's stage does not allow it.
+    #[error("the election is {}; {needed}", stage.name())]
+    Stage {
+        /// Where it stands.
+        stage: Stage,
+        /// What would be needed.
+        needed: &'static str,
+    },
+    /// There is something else in that place.
+    #[error("{what} was submitted before with other bytes; the first stays")]
+    Conflict {
+        /// What.
+        what: &'static str,
+    },
+    /// The bytes are another teacher's.
+    #[error("another teacher has submitted the very same ballot; make your own with `shield vote`")]
+    Replayed,
+}
+
+impl StoreError {
+    /// Whether the data base had too much to do, and the same may go through in a moment.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::PoolTimedOut) => true,
+            Self::Database(error) => {
+                let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+                // SQLite: busy, while recovering, with an older snapshot. PostgreSQL: not
+                // serialisable, deadlock.
+                code.is_some_and(|code| ["5", "261", "517", "40001", "40P01"].contains(&&*code))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An election as the tables have it.
+#[derive(Clone, Debug)]
+pub struct StoredElection {
+    /// What all parties agreed on.
+    pub file: ElectionFile,
+    /// Where it stands.
+    pub stage: Stage,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it was closed.
+    pub closed: Option<Timestamp>,
+    /// What the aggregation stumbled over.
+    pub problem: Option<String>,
+}
+
+/// A key that the student uploaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredKey {
+    /// The hash of its bytes.
+    pub hash: String,
+    /// The name of the key set it belongs to, as hexadecimal digits.
+    pub key_id: String,
+}
+
+/// A ballot that was accepted, for one batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredBallot {
+    /// The teacher's number.
+    pub teacher: u32,
+    /// The batch.
+    pub batch: u32,
+    /// The hash of its bytes.
+    pub hash: String,
+    /// On which samples the teacher voted, as [`presence_text`](super::presence_text) writes it.
+    pub presence: String,
+}
+
+/// A release that was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRelease {
+    /// The batch.
+    pub batch: u32,
+    /// The hash of its bytes.
+    pub hash: String,
+}
+
+/// A line of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// The election.
+    pub election: Name,
+    /// Whether the cost is only set aside, or spent.
+    pub spent: bool,
+    /// How many samples had how many voters: as agreed while it is set aside, as it was once it is
+    /// spent.
+    pub voters: VoterCounts,
+}
+
+/// What came of storing something that may be there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It is new.
+    New,
+    /// The very same was there.
+    Again,
+}

@@ -1,0 +1,172 @@
+//! A real Chromium without a window, driven through chromedriver.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fantoccini::{Client, ClientBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::programs::program;
+
+/// A browser and its driver; both end when this is dropped.
+pub(crate) struct Browser {
+    pub(crate) page: Client,
+    session: String,
+    driver: Driver,
+    _profile: TempDir,
+}
+
+/// The driver's process, which must not outlive the test, however that ends.
+struct Driver {
+    process: Child,
+    port: u16,
+}
+
+impl Driver {
+    fn start(program: &Path) -> Self {
+        let mut process = Command::new(program)
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let output = process.stdout.take().expect("its output is a pipe");
+        let mut driver = Self { process, port: 0 };
+        let port = BufReader::new(output).lines().map_while(Result::ok).find_map(|line| {
+            line.strip_suffix('.')?.rsplit_once("on port ")?.1.parse::<u16>().ok()
+        });
+        driver.port = port.expect("chromedriver says on which port it listens");
+        driver
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn places(name: &str) -> [PathBuf; 2] {
+    ["/usr/bin", "/usr/local/bin"].map(|folder| Path::new(folder).join(name))
+}
+
+impl Browser {
+    /// Starts one, or gives none where Chromium is not installed.
+    pub(crate) async fn start() -> Option<Self> {
+        let chromium = program("Chromium", &places("chromium"))?;
+        let driver = program("chromedriver", &places("chromedriver"))?;
+        let driver = Driver::start(&driver);
+        let profile = tempfile::tempdir().unwrap();
+        let capabilities = json!({
+            // The certificate that the server makes for trying things out.
+            "acceptInsecureCerts": true,
+            "goog:chromeOptions": {
+                "binary": chromium,
+                "args": [
+                    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                    "--disable-dev-shm-usage", "--window-size=1280,900",
+                    format!("--user-data-dir={}", profile.path().display()),
+                ],
+            },
+            "goog:loggingPrefs": { "browser": "ALL" },
+        });
+        let Value::Object(capabilities) = capabilities else { unreachable!() };
+        let page = ClientBuilder::new(HttpConnector::new())
+            .capabilities(capabilities)
+            .connect(&driver.url())
+            .await
+            .unwrap();
+        let session = page.session_id().await.unwrap().unwrap();
+        Some(Self { page, session, driver, _profile: profile })
+    }
+
+    /// A command of the driver's own, beyond the standard.
+    fn command(&self, path: &str, body: &Value) -> Value {
+        let url = format!("{}/session/{}/{path}", self.driver.url(), self.session);
+        let mut answer = ureq::post(url).send_json(body).unwrap();
+        answer.body_mut().read_json::<Value>().unwrap()["value"].take()
+    }
+
+    fn developer(&self, command: &str, parameters: &Value) {
+        self.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }));
+    }
+
+    /// Looks at the page on a screen of this width, as high as the page.
+    pub(crate) async fn screen(&self, width: u32, mobile: bool) {
+        for height in [600, 0] {
+            let whole = "return document.scrollingElement.scrollHeight";
+            let height = match height {
+                0 => self.number(whole).await,
+                height => height,
+            };
+            let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
+            self.developer("Emulation.setDeviceMetricsOverride", &metrics);
+        }
+    }
+
+    /// Prefers light or dark colours.
+    pub(crate) fn colours(&self, scheme: &str) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.developer("Emulation.setEmulatedMedia", &json!({ "features": features }));
+    }
+
+    /// Runs scripts of pages, or does not.
+    pub(crate) fn scripts(&self, run: bool) {
+        self.developer("Emulation.setScriptExecutionDisabled", &json!({ "value": !run }));
+    }
+
+    /// What the browser complained about since the last look.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let log = self.command("se/log", &json!({ "type": "browser" }));
+        let lines = log.as_array().expect("a list of lines").iter();
+        lines
+            .filter(|line| line["level"] != "INFO" && line["level"] != "DEBUG")
+            .map(|line| line["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    pub(crate) async fn number(&self, script: &str) -> u64 {
+        let value = self.page.execute(script, Vec::new()).await.unwrap();
+        value.as_u64().unwrap_or_else(|| panic!("{script}: {value}"))
+    }
+
+    /// Waits until a script says so, for at most half a minute.
+    pub(crate) async fn until(&self, condition: &str) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(30) {
+            // While a page is being replaced there is nothing to ask.
+            let value = self.page.execute(&format!("return {condition}"), Vec::new()).await;
+            if value.is_ok_and(|value| value == true) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let text = self.page.execute("return document.body.innerText", Vec::new()).await;
+        panic!("never came true: {condition}; the page says {text:?}");
+    }
+
+    /// Keeps a picture under `target/page`.
+    pub(crate) async fn picture(&self, name: &str) {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("page");
+        std::fs::create_dir_all(&folder).unwrap();
+        let picture = self.page.screenshot().await.unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The driver ends the browser; killing the driver alone would leave the browser behind.
+        let _ = ureq::delete(format!("{}/session/{}", self.driver.url(), self.session)).call();
+    }
+}

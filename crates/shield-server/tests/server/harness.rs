@@ -1,0 +1,284 @@
+//! A server in this process, and parties that talk to it.
+
+#![allow(unreachable_pub, reason = "every test file is a crate of its own")]
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use shield::backend::{Backend, BackendBytes, ClearBackend, KeysOf, MemoryBallotBox};
+use shield::{Class, Label, Seed, Vote};
+use shield_bfv::BfvBackend;
+use shield_client::{self as client, Client, Invitation};
+use shield_protocol::ElectionFile;
+use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
+use shield_protocol::credentials::{Role, Token};
+use shield_server::ledger::Budget;
+use shield_server::tls::{Certificate, self_signed};
+use shield_server::{ServeError, Service, Settings, serve};
+use tokio::sync::oneshot;
+
+/// A server that runs until it is dropped.
+pub struct Running {
+    pub url: String,
+    pub operator: Invitation,
+    pub monitor: Token,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+pub fn settings(data: &Path) -> Settings {
+    Settings {
+        data: data.to_owned(),
+        database: None,
+        budget: Budget { epsilon: 1000.0, ..Budget::default() },
+        uploads: 32,
+        patience: Duration::from_secs(2),
+    }
+}
+
+impl Running {
+    /// Starts a server with a self-signed certificate.
+    pub fn start(settings: Settings) -> Self {
+        let certificate = self_signed(&settings.data).expect("a certificate");
+        Self::start_with(settings, Some(certificate))
+    }
+
+    /// Starts a server that speaks plain HTTP, for tests that write the bytes themselves.
+    pub fn start_plain(settings: Settings) -> Self {
+        Self::start_with(settings, None)
+    }
+
+    fn start_with(settings: Settings, certificate: Option<Certificate>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr().expect("an address"));
+        let chain = certificate.as_ref().map(|certificate| &certificate.chain);
+        let pem = chain.map(|chain| std::fs::read_to_string(chain).expect("a chain"));
+        // The same token each time: a server that starts again has the same operator.
+        let token = Token::random(&mut StdRng::seed_from_u64(7));
+        let operator = Invitation::new(&url, &Role::Operator, None, pem.as_deref(), token.clone());
+        let monitor = Token::random(&mut StdRng::seed_from_u64(8));
+        let reads_metrics = monitor.hash();
+        let (stop, stopped) = oneshot::channel();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+            runtime.block_on(async {
+                let service = Service::open(&settings).await?;
+                service.add_operator(&token.hash()).await?;
+                service.add_monitor(&reads_metrics).await?;
+                let _ = ready.send(());
+                serve(service, listener, certificate, async {
+                    let _ = stopped.await;
+                })
+                .await
+            })
+        });
+        is_ready.recv_timeout(Duration::from_mins(1)).expect("the server starts");
+        Self { url, operator, monitor, stop: Some(stop), thread: Some(thread) }
+    }
+
+    pub fn client(&self, invitation: &Invitation) -> Client {
+        // A server that was started again has another port.
+        let invitation = Invitation { server: self.url.clone(), ..invitation.clone() };
+        Client::new(&invitation).expect("a client").with_patience(Duration::from_secs(20))
+    }
+
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("no panic").expect("a clean end");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.end();
+        }
+    }
+}
+
+/// A small election.
+pub fn election(name: &str, teachers: usize, samples: usize, quorum: usize) -> ElectionFile {
+    let names: Vec<String> = (0..teachers).map(|teacher| format!("\"t{teacher}\"")).collect();
+    let text = format!(
+        "name = \"{name}\"\ngroup = \"everybody\"\nclasses = 3\nsamples = {samples}\npolynomial = \"2X^2+X\"\n\
+         offset = 2\nquorum = {quorum}\nteachers = [{}]\n",
+        names.join(", ")
+    );
+    ElectionFile::parse(&text).expect("a sound file")
+}
+
+/// The parties of one election, with everything in a folder.
+pub struct Parties {
+    pub file: ElectionFile,
+    pub backend: Arc<BfvBackend>,
+    pub keys: KeysOf<BfvBackend>,
+    pub folder: PathBuf,
+}
+
+impl Parties {
+    /// Creates the election, and the keys; does not upload them.
+    pub fn create(server: &Running, file: ElectionFile, folder: &Path) -> Self {
+        Self::create_at(&server.client(&server.operator), &server.operator, file, folder)
+    }
+
+    /// The same, on a server somewhere else.
+    pub fn create_at(
+        client: &Client,
+        operator: &Invitation,
+        file: ElectionFile,
+        folder: &Path,
+    ) -> Self {
+        let mut rng = StdRng::from_seed(file.digest());
+        let folder = folder.join(file.name().as_str());
+        client::create_election(client, operator, &file, &folder, &mut rng)
+            .expect("the election is created");
+        let backend = file.backend();
+        let keys = backend.generate_keys(&mut rng).expect("keys");
+        std::fs::write(folder.join("public.key"), backend.encode_public_key(&keys.public))
+            .expect("written");
+        std::fs::write(
+            folder.join("evaluation.key"),
+            backend.encode_evaluation_key(&keys.evaluation),
+        )
+        .expect("written");
+        Self { file, backend: Arc::new(backend), keys, folder }
+    }
+
+    pub fn student(&self) -> Invitation {
+        Invitation::read(&self.folder.join("student.toml")).expect("an invitation")
+    }
+
+    pub fn teacher(&self, teacher: usize) -> Invitation {
+        let path = self.folder.join(format!("teacher-t{teacher}.toml"));
+        Invitation::read(&path).expect("an invitation")
+    }
+
+    pub fn submit_keys(&self, server: &Running) {
+        let student = server.client(&self.student());
+        for kind in ["public", "evaluation"] {
+            let path = self.folder.join(format!("{kind}.key"));
+            client::submit_key(&student, self.file.name(), &path).expect("the key is taken");
+        }
+    }
+
+    /// The encoded ballots of a teacher, a batch each.
+    pub fn ballot(&self, votes: &[Vote], seed: u64) -> Vec<Vec<u8>> {
+        let mut rng = StdRng::seed_from_u64(seed);
+        (0..self.backend.batches())
+            .map(|batch| {
+                let own = &votes[self.backend.batch(batch)];
+                let ballot = self.backend.encrypt(&self.keys.public, batch, own, &mut rng);
+                self.backend.encode_ballot(&ballot.expect("a ballot"))
+            })
+            .collect()
+    }
+
+    /// Writes a teacher's ballot file.
+    pub fn write_ballot(&self, teacher: usize, votes: &[Vote]) -> PathBuf {
+        let path = self.folder.join(format!("t{teacher}.ballot"));
+        let parts = self.ballot(votes, 100 + teacher as u64);
+        let file = std::fs::File::create(&path).expect("a file");
+        let content = Content::Ballot { teacher: u32::try_from(teacher).expect("small") };
+        let count = u32::try_from(parts.len()).expect("few");
+        let mut bundle =
+            BundleWriter::new(file, content, &self.file.digest(), count).expect("written");
+        for part in &parts {
+            bundle.part(part).expect("written");
+        }
+        path
+    }
+
+    pub fn submit(&self, server: &Running, teacher: usize, votes: &[Vote]) {
+        let path = self.write_ballot(teacher, votes);
+        let invitation = self.teacher(teacher);
+        client::submit_ballot(&server.client(&invitation), &invitation, &path, |_, _| {})
+            .expect("the ballot is taken");
+    }
+
+    /// Waits until the results are out.
+    pub fn wait(&self, server: &Running) {
+        let student = server.client(&self.student());
+        let start = Instant::now();
+        loop {
+            let status = client::status(&student, self.file.name()).expect("a status");
+            match status.stage.as_str() {
+                "released" => return,
+                "closing" => {}
+                stage => panic!("{stage}: {:?}", status.problem),
+            }
+            assert!(start.elapsed() < Duration::from_mins(2), "the aggregation takes too long");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The bytes of the results, and the labels in them.
+    pub fn fetch(&self, server: &Running) -> (Vec<u8>, Vec<Label>) {
+        let out = self.folder.join("results");
+        let student = server.client(&self.student());
+        client::fetch_results(&student, self.file.name(), &out, |_, _| {}).expect("results");
+        let bytes = std::fs::read(&out).expect("read");
+        let labels = self.reveal(&bytes);
+        (bytes, labels)
+    }
+
+    pub fn reveal(&self, results: &[u8]) -> Vec<Label> {
+        let batches = u32::try_from(self.backend.batches()).expect("few");
+        let mut bundle =
+            BundleReader::results(results, &self.file.digest(), batches).expect("results");
+        let mut labels = Vec::new();
+        for batch in 0.. {
+            let Some(part) = bundle.part(1 << 26).expect("a part") else { break };
+            let release =
+                self.backend.decode_release(&part, batch, self.keys.public.id()).expect("sound");
+            labels
+                .extend(self.backend.decrypt(&self.keys.secret, batch, &release).expect("labels"));
+        }
+        labels
+    }
+
+    /// What the operator in the clear answers on the same draws.
+    pub fn reference(&self, votes: &[Option<Vec<Vote>>], seed: &Seed) -> Vec<Label> {
+        let clear = ClearBackend::new(self.file.election().clone());
+        let mut rng = StdRng::seed_from_u64(9);
+        let keys = clear.generate_keys(&mut rng).expect("no keys");
+        (0..clear.batches())
+            .flat_map(|batch| {
+                let samples = clear.batch(batch);
+                let ballots = votes.iter().map(|votes| {
+                    let votes = votes.as_ref()?;
+                    clear.encrypt(&keys.public, batch, &votes[samples.clone()], &mut rng).ok()
+                });
+                let ballots = MemoryBallotBox::new(samples.len(), ballots.collect());
+                let release =
+                    clear.aggregate(&keys.evaluation, batch, &ballots, seed).expect("a release");
+                clear.decrypt(&keys.secret, batch, &release).expect("labels")
+            })
+            .collect()
+    }
+}
+
+/// Votes that mostly agree: sample i is of class i mod 3, and every fifth vote is off by one.
+pub fn votes(teacher: usize, samples: usize) -> Vec<Vote> {
+    (0..samples)
+        .map(|sample| {
+            let off = usize::from((sample + 7 * teacher).is_multiple_of(5));
+            Some(Class(u16::try_from((sample + off) % 3).expect("small")))
+        })
+        .collect()
+}

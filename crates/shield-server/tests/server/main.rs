@@ -1,0 +1,22 @@
+//! Tests of the server from outside, all in one program so that it is linked once.
+//!
+//! | a test of | goes to |
+//! |---|---|
+//! | what parties do with the API, step by step | `protocol` |
+//! | requests that nobody honest sends | `hostile` |
+//! | the page, in a real browser | `page` |
+//! | the store alone, on SQLite and PostgreSQL | `store` |
+//!
+//! `harness` has a server in this process and parties that talk to it; the tests of the program
+//! `shield` use it, too. `browser` and `postgres` start real programs.
+
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+mod browser;
+mod harness;
+mod hostile;
+mod page;
+mod postgres;
+mod programs;
+mod protocol;
+mod store;

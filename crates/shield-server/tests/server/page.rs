@@ -1,0 +1,384 @@
+//! The page in a real browser: signing in, watching an aggregation, on a phone, in the dark,
+//! without scripts.
+//!
+//! Pictures of it are left in `target/page`.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fantoccini::Locator;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use shield::backend::{Backend, BackendBytes, Ballot, Presence};
+use shield::{Class, Seed};
+use shield_protocol::credentials::{Role, Token};
+use shield_protocol::hex::hex;
+use shield_protocol::turnout::VoterCounts;
+use shield_protocol::{ElectionFile, Name};
+use shield_server::ledger::Budget;
+use shield_server::store::{Store, StoredBallot};
+use shield_server::tls::self_signed;
+use shield_server::{Service, Settings, serve};
+use sqlx::{AnyConnection, Connection};
+
+use crate::browser::Browser;
+
+const HOSTILE: &str = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> & \"quotes\"";
+
+/// Contrast of all text with what is behind it, by WCAG's formula: whatever has less than 4.5.
+const LOW_CONTRAST: &str = r#"
+    const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+    const luminance = (colour) => {
+        const [r, g, b] = channels(colour).map((value) => value / 255)
+            .map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const ground = (element) => {
+        for (; element; element = element.parentElement) {
+            const colour = getComputedStyle(element).backgroundColor;
+            if (channels(colour)[3] !== 0) return colour;
+        }
+        return "rgb(255, 255, 255)";
+    };
+    const low = [];
+    for (const element of document.querySelectorAll("body *")) {
+        const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+        if (!own || ["SCRIPT", "STYLE"].includes(element.tagName) || !element.checkVisibility()) continue;
+        const [a, b] = [luminance(getComputedStyle(element).color), luminance(ground(element))];
+        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (contrast < 4.5) low.push(`${element.tagName}.${element.className} ${contrast.toFixed(2)}`);
+    }
+    return low.join(", ");
+"#;
+
+fn token(number: u64) -> Token {
+    Token::random(&mut StdRng::seed_from_u64(number))
+}
+
+fn text(name: &str, group: &str, samples: usize, quorum: u32, teachers: &[&str]) -> String {
+    format!(
+        "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 10\nsamples = {samples}\noffset = 20\nquorum = {quorum}\n\
+         deadline = 2099-03-01T12:00:00Z\nteachers = {teachers:?}\n"
+    )
+}
+
+/// The first teacher's token of an election.
+fn teacher_token(name: &Name) -> Token {
+    token(name.as_str().bytes().map(u64::from).sum())
+}
+
+async fn create(store: &Store, text: &str) -> (ElectionFile, Name) {
+    let file = ElectionFile::parse(text).unwrap();
+    let name = file.name().clone();
+    let role = Role::Teacher { election: name.clone(), teacher: 0 };
+    store.create_election(&file, &[(teacher_token(&name).hash(), role)]).await.unwrap();
+    (file, name)
+}
+
+async fn keys(store: &Store, name: &Name, id: &str, public: &[u8], evaluation: &[u8]) {
+    for (kind, bytes) in [("public", public), ("evaluation", evaluation)] {
+        let mut incoming = store.incoming().unwrap();
+        incoming.write(bytes).unwrap();
+        store.add_key(name, kind, id, incoming).await.unwrap();
+    }
+}
+
+async fn ballot(store: &Store, name: &Name, place: (u32, u32), presence: &Presence, bytes: &[u8]) {
+    let mut incoming = store.incoming().unwrap();
+    incoming.write(bytes).unwrap();
+    store.add_ballot(name, place.0, place.1, presence, incoming).await.unwrap();
+}
+
+async fn close(store: &Store, name: &Name, samples: u64) {
+    let judge =
+        async |ballots: &[StoredBallot]| -> Result<VoterCounts, shield_server::store::StoreError> {
+            Ok(vec![(u32::try_from(ballots.len()).unwrap(), samples)])
+        };
+    store.close(name, &Seed::from_bytes([1; 32]), judge).await.unwrap();
+}
+
+/// Elections in every stage; the one called `ward-7` has real keys and ballots of several batches.
+async fn prepare(folder: &Path) {
+    let store = Store::open(folder, None).await.unwrap();
+    let five = ["amber", "birch", "cedar", "dogwood", "elm"];
+    let everybody = |samples: usize| Presence::new((0..samples).map(|_| true));
+
+    create(&store, &text("paediatrics-2027", "clinics", 40, 2, &["north", "south", "harbour"]))
+        .await;
+
+    let long = "a-name-of-sixty-four-letters-that-nobody-would-choose-but-may-ok";
+    let (_, name) =
+        create(&store, &text(long, "clinics", 100, 2, &["north", "south", "harbour"])).await;
+    keys(&store, &name, "00", b"public", b"evaluation").await;
+    ballot(&store, &name, (1, 0), &everybody(100), b"south").await;
+
+    let (_, name) = create(&store, &text("ward-3", "hospitals", 60, 3, &five)).await;
+    keys(&store, &name, "00", b"public", b"evaluation").await;
+    for teacher in 0..3 {
+        ballot(&store, &name, (teacher, 0), &everybody(60), format!("{teacher}").as_bytes()).await;
+    }
+    close(&store, &name, 60).await;
+    store.finish(&name, Some(HOSTILE)).await.unwrap();
+
+    let (_, name) = create(&store, &text("ward-4", "hospitals", 100, 3, &five)).await;
+    keys(&store, &name, "00", b"public", b"evaluation").await;
+    for teacher in 0..5 {
+        ballot(&store, &name, (teacher, 0), &everybody(100), format!("{teacher}").as_bytes()).await;
+    }
+    close(&store, &name, 100).await;
+    store.add_release(&name, 0, b"release").await.unwrap();
+    store.finish(&name, None).await.unwrap();
+
+    let (_, name) = create(&store, &text("ward-5", "hospitals", 100, 3, &five)).await;
+    store.withdraw(&name).await.unwrap();
+
+    let (file, name) = create(&store, &text("ward-7", "hospitals", 2000, 2, &five)).await;
+    let backend = file.backend();
+    assert!(backend.batches() >= 3, "an aggregation that can be watched has several batches");
+    let mut rng = StdRng::seed_from_u64(7);
+    let made = backend.generate_keys(&mut rng).unwrap();
+    let public = backend.encode_public_key(&made.public);
+    let evaluation = backend.encode_evaluation_key(&made.evaluation);
+    keys(&store, &name, &hex(made.public.id().as_bytes()), &public, &evaluation).await;
+    for (batch, number) in (0..backend.batches()).zip(0..) {
+        for teacher in 0..3_u16 {
+            let votes = backend.batch(batch).map(|_| Some(Class(teacher))).collect::<Vec<_>>();
+            let made = backend.encrypt(&made.public, batch, &votes, &mut rng).unwrap();
+            let bytes = backend.encode_ballot(&made);
+            ballot(&store, &name, (teacher.into(), number), made.presence(), &bytes).await;
+        }
+    }
+}
+
+fn settings(data: PathBuf) -> Settings {
+    Settings {
+        data,
+        database: None,
+        budget: Budget::default(),
+        uploads: 4,
+        patience: Duration::from_secs(5),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_who_run_the_server_see_how_it_goes() {
+    let Some(browser) = Browser::start().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    prepare(&data).await;
+    let settings = settings(data);
+    let service = Service::open(&settings).await.unwrap();
+    service.add_operator(&token(0).hash()).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let server = tokio::spawn(serve(Arc::clone(&service), listener, None, async {
+        let _ = stopped.await;
+    }));
+    // A ballot that is none, for the list of errors.
+    let ward: Name = "ward-7".parse().unwrap();
+    let refused = ureq::put(format!("{address}/v1/elections/{ward}/ballots/amber/0"))
+        .header("authorization", format!("Bearer {}", teacher_token(&ward).secret()))
+        .send("not a ballot");
+    assert!(matches!(refused, Err(ureq::Error::StatusCode(422))), "{refused:?}");
+
+    signing_in(&browser, &address).await;
+    everything_is_shown(&browser).await;
+    looks_right_everywhere(&browser).await;
+    an_aggregation_is_watched(&browser, &address, &settings.data).await;
+    works_without_scripts(&browser, &address).await;
+    signing_out(&browser, &address).await;
+
+    browser.page.goto(&address).await.unwrap();
+    sign_in(&browser, token(0).secret()).await;
+    browser.until("document.querySelectorAll('article').length > 0").await;
+    stop.send(()).unwrap();
+    server.await.unwrap().unwrap();
+    browser.until("!document.getElementById('connection').hidden").await;
+    browser.picture("server-gone").await;
+}
+
+/// Browsers once spoke HTTP/2 here, sent no `Host`, and were refused with the right token.
+#[tokio::test(flavor = "multi_thread")]
+async fn people_sign_in_over_tls() {
+    let Some(browser) = Browser::start().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path().join("data"));
+    let service = Service::open(&settings).await.unwrap();
+    service.add_operator(&token(0).hash()).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    let certificate = self_signed(&settings.data).unwrap();
+    tokio::spawn(serve(service, listener, Some(certificate), std::future::pending()));
+    browser.page.goto(&address).await.unwrap();
+    sign_in(&browser, token(0).secret()).await;
+    browser.until("document.title === 'SHIELD server'").await;
+    browser.page.find(Locator::Css("header button")).await.unwrap().click().await.unwrap();
+    browser.until("document.title === 'Sign in'").await;
+}
+
+async fn sign_in(browser: &Browser, token: &str) {
+    // Nothing is clicked: the field has the focus, and Enter sends the form.
+    browser.until("document.activeElement.id === 'token'").await;
+    let field = browser.page.active_element().await.unwrap();
+    field.send_keys(&format!("{token}\u{e007}")).await.unwrap();
+}
+
+async fn signing_in(browser: &Browser, address: &str) {
+    browser.page.goto(address).await.unwrap();
+    let door = browser.page.find(Locator::Css("main")).await.unwrap();
+    assert_eq!(door.text().await.unwrap(), "SHIELD\nOperator token\nSign in");
+    browser.screen(1280, false).await;
+    browser.picture("sign-in-light").await;
+    sign_in(browser, token(1).secret()).await;
+    browser.until("document.querySelector('[role=alert]') !== null").await;
+    assert_eq!(browser.page.title().await.unwrap(), "Sign in");
+    browser.colours("dark");
+    assert_eq!(browser.page.execute(LOW_CONTRAST, vec![]).await.unwrap(), "");
+    browser.screen(320, true).await;
+    browser.picture("sign-in-refused-phone-dark").await;
+    browser.colours("light");
+    assert_eq!(browser.page.execute(LOW_CONTRAST, vec![]).await.unwrap(), "");
+    sign_in(browser, token(0).secret()).await;
+    browser.until("document.title === 'SHIELD server'").await;
+    let readable = "return document.cookie.length";
+    assert_eq!(browser.number(readable).await, 0, "no script reads the session");
+    // Only the refusals to those who were not signed in.
+    for complaint in browser.complaints() {
+        assert!(complaint.contains("401"), "{complaint}");
+    }
+}
+
+async fn everything_is_shown(browser: &Browser) {
+    let page = browser.page.execute("return document.body.innerText", vec![]).await.unwrap();
+    let page = page.as_str().unwrap();
+    for text in [
+        "Waiting for keys",
+        "Taking ballots",
+        "Failed",
+        "Released",
+        "Called off",
+        "3 of 5",
+        "quorum 2",
+        "2099-03-01 12:00 UTC",
+        "of 1 batch",
+        "Privacy ledger",
+        "set aside",
+        "budget 10",
+        "ballot of amber refused",
+        env!("CARGO_PKG_VERSION"),
+        HOSTILE,
+    ] {
+        assert!(page.contains(text), "{text} is not in {page}");
+    }
+    assert_eq!(browser.page.title().await.unwrap(), "SHIELD server", "a text became a script");
+    assert_eq!(browser.number("return document.querySelectorAll('img').length").await, 0);
+    let voters = "#voters-ward-7";
+    let list = browser.page.find(Locator::Css(voters)).await.unwrap();
+    assert!(!list.text().await.unwrap().contains("dogwood"));
+    list.find(Locator::Css("summary")).await.unwrap().click().await.unwrap();
+    let names = list.text().await.unwrap();
+    assert_eq!(names, "Who has voted\nVoted\namber\nbirch\ncedar\nNot yet\ndogwood\nelm");
+    // Semantics: one main heading, no level left out, every control named.
+    assert_eq!(browser.number("return document.querySelectorAll('h1').length").await, 1);
+    let levels = "return [...document.querySelectorAll('h1,h2,h3,h4')].map((h) => +h.tagName[1])\
+        .filter((level, i, all) => i > 0 && level > all[i - 1] + 1).length";
+    assert_eq!(browser.number(levels).await, 0);
+    let unnamed = "return [...document.querySelectorAll('svg:not([aria-hidden])')]\
+        .filter((svg) => !svg.getAttribute('aria-label')).length";
+    assert_eq!(browser.number(unnamed).await, 0);
+}
+
+async fn looks_right_everywhere(browser: &Browser) {
+    for scheme in ["light", "dark"] {
+        browser.colours(scheme);
+        for (name, width, mobile) in [("desktop", 1280, false), ("phone", 320, true)] {
+            browser.screen(width, mobile).await;
+            browser.picture(&format!("{name}-{scheme}")).await;
+            let widest = "return document.scrollingElement.scrollWidth";
+            assert!(browser.number(widest).await <= u64::from(width), "{name} scrolls sideways");
+            assert_eq!(browser.number("return innerWidth").await, u64::from(width));
+            let low = browser.page.execute(LOW_CONTRAST, vec![]).await.unwrap();
+            assert_eq!(low, "", "{name}, {scheme}");
+        }
+        let ground =
+            "return getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] < 128";
+        let dark = browser.page.execute(ground, vec![]).await.unwrap();
+        assert_eq!(dark, scheme == "dark");
+    }
+    browser.colours("light");
+    browser.screen(1280, false).await;
+}
+
+/// Nobody else can write to the data base: an aggregation, which takes a second, waits to be looked
+/// at.
+struct Hold(AnyConnection);
+
+impl Hold {
+    async fn after_the_first_release(data: &Path) -> Self {
+        let url = format!("sqlite://{}/shield.sqlite", data.display());
+        let mut connection = AnyConnection::connect(&url).await.unwrap();
+        let released = "SELECT COUNT(*) FROM releases WHERE election = 'ward-7'";
+        for _ in 0..3_000 {
+            let count: i64 = sqlx::query_scalar(released).fetch_one(&mut connection).await.unwrap();
+            if count > 0 {
+                sqlx::query("BEGIN IMMEDIATE").execute(&mut connection).await.unwrap();
+                return Self(connection);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no batch was released within half a minute");
+    }
+
+    async fn end(mut self) {
+        sqlx::query("COMMIT").execute(&mut self.0).await.unwrap();
+    }
+}
+
+async fn an_aggregation_is_watched(browser: &Browser, address: &str, data: &Path) {
+    // Gone after a reload, and so shows that there was none.
+    browser.page.execute("window.sameDocument = true", vec![]).await.unwrap();
+    ureq::post(format!("{address}/v1/elections/ward-7/close"))
+        .header("authorization", format!("Bearer {}", token(0).secret()))
+        .send_empty()
+        .unwrap();
+    let hold = Hold::after_the_first_release(data).await;
+    let card = "document.getElementById('election-ward-7').closest('article')";
+    browser.until(&format!("{card}.querySelector('.stage').textContent === 'Aggregating'")).await;
+    let aggregated = format!("{card}.querySelectorAll('dd b')[1].textContent");
+    browser.until(&format!("{aggregated} > 0 && {aggregated} < 4")).await;
+    browser.screen(1280, false).await;
+    browser.picture("aggregating").await;
+    hold.end().await;
+    browser.until(&format!("{card}.querySelector('.stage').textContent === 'Released'")).await;
+    browser.until(&format!("{aggregated} === '4'")).await;
+    let same = browser.page.execute("return window.sameDocument === true", vec![]).await.unwrap();
+    assert_eq!(same, true, "the page was loaded again");
+    let open = browser.page.execute("return document.getElementById('voters-ward-7').open", vec![]);
+    assert_eq!(open.await.unwrap(), true, "a refresh closed what was open");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+async fn works_without_scripts(browser: &Browser, address: &str) {
+    browser.scripts(false);
+    browser.page.goto(address).await.unwrap();
+    let page = browser.page.source().await.unwrap();
+    assert!(page.contains("Privacy ledger") && page.contains("election-ward-7"), "{page}");
+    browser.scripts(true);
+}
+
+async fn signing_out(browser: &Browser, address: &str) {
+    browser.page.goto(address).await.unwrap();
+    // Another window that was left open notices, too.
+    let first = browser.page.window().await.unwrap();
+    let second = browser.page.new_window(true).await.unwrap().handle;
+    browser.page.switch_to_window(second).await.unwrap();
+    browser.page.goto(address).await.unwrap();
+    browser.page.find(Locator::Css("header button")).await.unwrap().click().await.unwrap();
+    browser.until("document.title === 'Sign in'").await;
+    browser.page.close_window().await.unwrap();
+    browser.page.switch_to_window(first).await.unwrap();
+    browser.until("document.title === 'Sign in'").await;
+}
