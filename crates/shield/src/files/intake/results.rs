@@ -56,7 +56,7 @@ impl Intake {
     }
 
     /// The votes.
-    pub(super) fn votes(mut self) -> Result<(Votes, Vec<Warning>), FileProblem> {
+    pub(in super::super) fn votes(mut self) -> Result<(Votes, Vec<Warning>), FileProblem> {
         let columns = self.columns.ok_or(FileProblem::Empty)?;
         let (classes, names, renamed) = self.settle()?;
         if names.is_none() {
@@ -69,7 +69,7 @@ impl Intake {
     }
 
     /// The histograms of votes.
-    pub(super) fn histograms(mut self) -> Result<(Histograms, Vec<Warning>), FileProblem> {
+    pub(in super::super) fn histograms(mut self) -> Result<(Histograms, Vec<Warning>), FileProblem> {
         let columns = self.columns.ok_or(FileProblem::Empty)?;
         let (classes, names, renamed) = self.settle()?;
         if names.is_none() {
@@ -88,7 +88,7 @@ impl Intake {
     }
 
     /// Histograms from counts per class. A header names the classes, unless it numbers them.
-    pub(super) fn counts(
+    pub(in super::super) fn counts(
         mut self,
         given: Option<&ClassNames>,
     ) -> Result<(Histograms, Vec<Warning>), FileProblem> {
