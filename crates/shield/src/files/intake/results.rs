@@ -7,9 +7,11 @@ use crate::histogram::Histogram;
 use crate::parameters::Classes;
 use crate::votes::{ClassNames, Histograms, Votes, VotesError};
 
+/// The classes and their names; and, where the file brought names, which number each becomes.
+type Settled = (Classes, Option<ClassNames>, Option<Vec<u32>>);
+
 impl Intake {
-    /// The classes and their names; and, where the file brought names, which number each becomes.
-    fn settle(&mut self) -> Result<(Classes, Option<ClassNames>, Option<Vec<u32>>), FileProblem> {
+    fn settle(&mut self) -> Result<Settled, FileProblem> {
         let vocabulary = std::mem::replace(&mut self.vocabulary, Vocabulary::Numbers);
         for (word, cells) in std::mem::take(&mut self.words) {
             self.warnings.push(Warning::Abstentions { word, cells });
@@ -69,7 +71,9 @@ impl Intake {
     }
 
     /// The histograms of votes.
-    pub(in super::super) fn histograms(mut self) -> Result<(Histograms, Vec<Warning>), FileProblem> {
+    pub(in super::super) fn histograms(
+        mut self,
+    ) -> Result<(Histograms, Vec<Warning>), FileProblem> {
         let columns = self.columns.ok_or(FileProblem::Empty)?;
         let (classes, names, renamed) = self.settle()?;
         if names.is_none() {
