@@ -31,7 +31,8 @@ pub(super) fn read(
             remedy: "save the sheet as .csv (in Excel: \"CSV UTF-8\")",
         });
     }
-    let arrays: Vec<&String> = names.iter().filter(|name| name.ends_with(".npy")).collect();
+    let is_array = |name: &&String| name.strip_suffix(".npy").is_some();
+    let arrays: Vec<&String> = names.iter().filter(is_array).collect();
     let named = arrays.iter().find(|name| name.strip_suffix(".npy") == Some(wanted));
     let chosen = match (named, arrays.as_slice()) {
         (Some(name), _) => (*name).clone(),

@@ -44,7 +44,7 @@ impl Source {
             return Err(FileProblem::Array("this is a folder; give a file".to_owned()));
         }
         // A pipe has no length.
-        let length = metadata.is_file().then(|| metadata.len());
+        let length = metadata.is_file().then_some(metadata.len());
         let again = if metadata.is_file() { Some(file.try_clone()?) } else { None };
         Self::of(Box::new(file), length, again, path)
     }
@@ -74,14 +74,13 @@ impl Source {
     /// The bytes as a file, for formats that are read from their end. What came packed or through a
     /// pipe goes to a temporary file, which has no name and goes away by itself.
     pub(super) fn into_file(mut self) -> Result<File, FileProblem> {
-        let mut file = match self.file {
-            Some(file) => file,
-            None => {
-                let mut file = tempfile::tempfile()?;
-                io::copy(&mut self.reader, &mut file)?;
-                file.flush()?;
-                file
-            }
+        let mut file = if let Some(file) = self.file {
+            file
+        } else {
+            let mut file = tempfile::tempfile()?;
+            io::copy(&mut self.reader, &mut file)?;
+            file.flush()?;
+            file
         };
         file.rewind()?;
         Ok(file)

@@ -1,6 +1,6 @@
 //! Names of the classes: what stands in the files of people who do not count their classes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl ClassNames {
             value: format!("`{}`", value.escape_debug()),
             allowed,
         };
-        let mut seen = HashMap::with_capacity(names.len());
+        let mut seen = HashSet::with_capacity(names.len());
         for name in &names {
             if name.is_empty() || name.chars().any(char::is_control) {
                 return Err(refused(name, "it must be some text on one line"));
@@ -32,7 +32,7 @@ impl ClassNames {
             if name.chars().count() > Self::MAX_LENGTH {
                 return Err(refused(name, "it must have 200 characters or fewer"));
             }
-            if seen.insert(name.as_str(), ()).is_some() {
+            if !seen.insert(name.as_str()) {
                 return Err(refused(name, "it must be there once only; names are all different"));
             }
         }

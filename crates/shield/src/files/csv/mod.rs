@@ -179,17 +179,16 @@ fn cells(
     let mut rest = Some(line);
     while let Some(text) = rest {
         let trimmed = text.trim_start_matches(' ');
-        let (cell, after) = match trimmed.strip_prefix('"') {
-            Some(inside) => quoted_cell(inside).ok_or_else(|| {
+        let (cell, after) = if let Some(inside) = trimmed.strip_prefix('"') {
+            quoted_cell(inside).ok_or_else(|| {
                 FileProblem::Array(format!(
                     "row {row}: a quote is not closed on its line; close it, or take line ends out \
                      of the cells"
                 ))
-            })?,
-            None => {
-                let end = text.find(separator).unwrap_or(text.len());
-                (Cow::Borrowed(&text[..end]), &text[end..])
-            }
+            })?
+        } else {
+            let end = text.find(separator).unwrap_or(text.len());
+            (Cow::Borrowed(&text[..end]), &text[end..])
         };
         each(&cell)?;
         // What follows a closing quote up to the separator is blank, or ignored.

@@ -7,9 +7,11 @@ use crate::histogram::Histogram;
 use crate::parameters::Classes;
 use crate::votes::{ClassNames, Histograms, Votes, VotesError};
 
+/// The classes and their names; and, where the file brought names, which number each becomes.
+type Settled = (Classes, Option<ClassNames>, Option<Vec<u32>>);
+
 impl Intake {
-    /// The classes and their names; and, where the file brought names, which number each becomes.
-    fn settle(&mut self) -> Result<(Classes, Option<ClassNames>, Option<Vec<u32>>), FileProblem> {
+    fn settle(&mut self) -> Result<Settled, FileProblem> {
         let vocabulary = std::mem::replace(&mut self.vocabulary, Vocabulary::Numbers);
         for (word, cells) in std::mem::take(&mut self.words) {
             self.warnings.push(Warning::Abstentions { word, cells });
@@ -56,7 +58,7 @@ impl Intake {
     }
 
     /// The votes.
-    pub(super) fn votes(mut self) -> Result<(Votes, Vec<Warning>), FileProblem> {
+    pub(in super::super) fn votes(mut self) -> Result<(Votes, Vec<Warning>), FileProblem> {
         let columns = self.columns.ok_or(FileProblem::Empty)?;
         let (classes, names, renamed) = self.settle()?;
         if names.is_none() {
@@ -69,7 +71,9 @@ impl Intake {
     }
 
     /// The histograms of votes.
-    pub(super) fn histograms(mut self) -> Result<(Histograms, Vec<Warning>), FileProblem> {
+    pub(in super::super) fn histograms(
+        mut self,
+    ) -> Result<(Histograms, Vec<Warning>), FileProblem> {
         let columns = self.columns.ok_or(FileProblem::Empty)?;
         let (classes, names, renamed) = self.settle()?;
         if names.is_none() {
@@ -88,7 +92,7 @@ impl Intake {
     }
 
     /// Histograms from counts per class. A header names the classes, unless it numbers them.
-    pub(super) fn counts(
+    pub(in super::super) fn counts(
         mut self,
         given: Option<&ClassNames>,
     ) -> Result<(Histograms, Vec<Warning>), FileProblem> {
