@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
 use serde_json::json;
-use shield::backend::{Backend, BackendBytes};
+use shield::framing::Kind;
 use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::election_file::MAX_BYTES;
@@ -136,8 +136,7 @@ pub fn submit_ballot(
         ClientError::Local("only a teacher's invitation can submit a ballot".to_owned())
     })?;
     let file = election_file(client, &election)?;
-    let backend = file.backend();
-    let batches = u32::try_from(backend.batches()).unwrap_or(u32::MAX);
+    let batches = u32::try_from(file.batches()).unwrap_or(u32::MAX);
     let opened = File::open(path).map_err(|error| local(path, error))?;
     let mut bundle = BundleReader::ballot(BufReader::new(opened), &file.digest(), batches)
         .map_err(|error| local(path, error))?;
@@ -146,7 +145,7 @@ pub fn submit_ballot(
         return Err(local(path, format!("this is another teacher's ballot, not {teacher}'s")));
     }
     let arrived = status(client, &election)?.submitted.unwrap_or_default();
-    let limit = backend.plan().ballot_bytes();
+    let limit = file.engine().max_bytes(Kind::Ballot);
     let mut batch = 0;
     while let Some(part) = bundle.part(limit).map_err(|error| local(path, error))? {
         let hash = hex(blake3::hash(&part).as_bytes());
@@ -173,10 +172,10 @@ pub fn withdraw(client: &Client, election: &Name) -> Result<(), ClientError> {
 /// Fetches the public key into a file.
 pub fn fetch_public_key(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
     let file = election_file(client, election)?;
-    let backend = file.backend();
-    let limit = backend.plan().public_key_bytes() as u64;
+    let engine = file.engine();
+    let limit = engine.max_bytes(Kind::PublicKey) as u64;
     let bytes = client.get_bytes(&format!("/v1/elections/{election}/keys/public"), limit)?;
-    backend.decode_public_key(&bytes).map_err(|error| ClientError::Strange {
+    engine.check_public_key(&bytes).map_err(|error| ClientError::Strange {
         server: client.server().to_owned(),
         reason: error.to_string(),
     })?;
@@ -197,9 +196,8 @@ pub fn fetch_results(
     mut progress: impl FnMut(u32, u32),
 ) -> Result<(), ClientError> {
     let file = election_file(client, election)?;
-    let backend = file.backend();
-    let batches = u32::try_from(backend.batches()).unwrap_or(u32::MAX);
-    let limit = backend.plan().result_bytes();
+    let batches = u32::try_from(file.batches()).unwrap_or(u32::MAX);
+    let limit = file.engine().max_bytes(Kind::Release);
     // Before hours of fetching: what stands there can only be these results.
     if out.symlink_metadata().is_ok() {
         let found = if out.is_file() { File::open(out).ok() } else { None };

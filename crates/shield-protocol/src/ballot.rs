@@ -1,16 +1,16 @@
 //! A teacher's ballot: its votes on every sample, encrypted, in one file.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BackendBytes};
-use shield::framing::KeyId;
+use rand::CryptoRng;
+use shield::framing::{KeyId, Kind};
 use shield::votes::Vote;
 
 use crate::bundle::Content;
 use crate::election_file::ElectionFile;
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::files::{check_folder_of, read_bounded, write_bundle};
+use crate::files::{Existing, check_folder_of, read_bounded, write_bundle};
 
 /// A ballot that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub fn read_votes(
 }
 
 /// Writes the ballot of the teacher of that name, batch by batch; never over another file.
-pub fn cast<R: RngCore + CryptoRng>(
+pub fn cast<R: CryptoRng>(
     file: &ElectionFile,
     public_key: &Path,
     teacher: &str,
@@ -57,15 +57,15 @@ pub fn cast<R: RngCore + CryptoRng>(
     if out.symlink_metadata().is_ok() {
         return Err(Refused { path: out.to_owned(), problem: Problem::BallotExists }.into());
     }
-    let backend = file.backend();
+    let engine = file.engine();
     let refuse = |problem| Refused { path: public_key.to_owned(), problem };
-    let bytes = read_bounded(public_key, backend.plan().public_key_bytes()).map_err(refuse)?;
-    let key = backend.decode_public_key(&bytes).map_err(|error| refuse(error.into()))?;
+    let bytes = read_bounded(public_key, engine.max_bytes(Kind::PublicKey)).map_err(refuse)?;
+    let voting = Arc::clone(&engine).voting(&bytes).map_err(|error| refuse(error.into()))?;
     let content = Content::Ballot { teacher: number };
-    write_bundle(out, content, file, backend.batches(), |batch| {
-        let own = votes.get(backend.batch(batch)).unwrap_or_default();
-        Ok(backend.encode_ballot(&backend.encrypt(&key, batch, own, rng)?))
+    write_bundle(out, content, Existing::Refused, file, |batch| {
+        let own = votes.get(engine.batch(batch)).unwrap_or_default();
+        Ok(voting.encrypt(batch, own, rng)?)
     })?;
     let abstentions = votes.iter().filter(|vote| vote.is_none()).count();
-    Ok(Cast { key: key.id(), abstentions })
+    Ok(Cast { key: voting.key(), abstentions })
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use shield::files::FileError;
 use shield::framing::DecodeError;
-use shield_bfv::BfvError;
 use thiserror::Error;
 
 use crate::bundle::BundleError;
 use crate::election_file::ElectionFileError;
+use crate::engine::EngineError;
 use crate::name::Name;
 
 /// A file that cannot be used, and why.
@@ -119,6 +119,32 @@ pub enum Problem {
          is refused. Hand in this one; or, if nobody has it, remove it and vote again"
     )]
     BallotExists,
+    /// Something else where results should go.
+    #[error("there is something else already, and nothing is written over it; give another file")]
+    OtherResults,
+    /// A ballot whose file has a name that cannot be written down.
+    #[error("the file's name is not UTF-8; rename it")]
+    FileName,
+    /// A release of a batch that was computed before, differently.
+    #[error(
+        "batch {batch} is there already with other bytes, and one set of ballots has one release; \
+         run all batches with the same version of this program"
+    )]
+    OtherRelease {
+        /// The batch, counted from 0.
+        batch: usize,
+    },
+    /// A job that holds something else.
+    #[error("this belongs to another job; give an empty folder")]
+    OtherJob,
+    /// Written by another version.
+    #[error("a job of version {found}, and this program reads version {known}; use that version")]
+    JobVersion {
+        /// The version found.
+        found: u32,
+        /// The version that is read.
+        known: u32,
+    },
     /// Not what [`freeze`](crate::job::freeze) wrote.
     #[error("the file is damaged; restore it from a backup")]
     Damaged,
@@ -185,6 +211,25 @@ pub enum ProtocolError {
         /// What differs, and what to do.
         reason: String,
     },
+    /// A batch past the last.
+    #[error("there is no batch {batch}; the election has {batches}, counted from 0")]
+    NoBatch {
+        /// The batch asked for.
+        batch: usize,
+        /// How many there are.
+        batches: usize,
+    },
+    /// Batches of a job are missing.
+    #[error(
+        "{} of {batches} batches are not computed yet (the first is {}); \
+         compute them with `shield job run`", missing.len(), missing.first().unwrap_or(&0)
+    )]
+    Unfinished {
+        /// Which ones.
+        missing: Vec<usize>,
+        /// How many there are.
+        batches: usize,
+    },
     /// The system would not write.
     #[error("{}: cannot be written: {source}", path.display())]
     Write {
@@ -195,7 +240,7 @@ pub enum ProtocolError {
     },
     /// The engine gave up.
     #[error(transparent)]
-    Engine(#[from] BfvError),
+    Engine(#[from] EngineError),
 }
 
 /// Why one set of ballots has one release.

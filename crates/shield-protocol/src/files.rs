@@ -48,18 +48,30 @@ pub(crate) fn parts(batches: usize) -> u32 {
     u32::try_from(batches).expect("an election has at most 100,000,000 samples")
 }
 
-/// Writes a bundle part by part, whole or not at all; a ballot never over another file.
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It makes room.
+    Replaced,
+    /// It stays, and is as good if it has the very same bytes.
+    Compared,
+    /// It stays, and nothing is written.
+    Refused,
+}
+
+/// Writes a bundle part by part, whole or not at all.
 pub(crate) fn write_bundle(
     path: &Path,
     content: Content,
+    existing: Existing,
     file: &ElectionFile,
-    batches: usize,
     mut part: impl FnMut(usize) -> Result<Vec<u8>, ProtocolError>,
 ) -> Result<(), ProtocolError> {
     let system = |error| match error {
         BundleError::Io(error) => error,
         other => io::Error::other(other),
     };
+    let batches = file.batches();
     let mut failure = None;
     let mut fill = |to: &mut dyn Write| {
         let mut writer =
@@ -75,21 +87,27 @@ pub(crate) fn write_bundle(
         }
         Ok(())
     };
-    let written = match content {
-        // Results follow from their seed: written again, they are the same bytes.
-        Content::Results => shield::files::write_atomically(path, |to| fill(to)),
-        Content::Ballot { .. } => Unnamed::fill(path, Readers::Everyone, |file| {
+    let mut unnamed = || {
+        Unnamed::fill(path, Readers::Everyone, |file| {
             let mut to = BufWriter::new(file);
             fill(&mut to)?;
             to.flush()
         })
-        .and_then(|ballot| ballot.name(path)),
+    };
+    let written = match existing {
+        Existing::Compared => unnamed().and_then(|file| file.name_or_find(path)),
+        Existing::Refused => unnamed().and_then(|file| file.name(path)),
+        Existing::Replaced => shield::files::write_atomically(path, |to| fill(to)),
     };
     match (failure, written) {
         (Some(error), _) => Err(error),
-        // Somebody was faster.
+        // Somebody was faster, or something else is there.
         (None, Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Refused { path: path.to_owned(), problem: Problem::BallotExists }.into())
+            let problem = match content {
+                Content::Ballot { .. } => Problem::BallotExists,
+                Content::Results => Problem::OtherResults,
+            };
+            Err(Refused { path: path.to_owned(), problem }.into())
         }
         (None, written) => {
             written.map_err(|source| ProtocolError::Write { path: path.to_owned(), source })

@@ -4,8 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BackendBytes};
+use rand::CryptoRng;
 use shield::framing::KeyId;
 
 use crate::election_file::ElectionFile;
@@ -45,7 +44,7 @@ pub struct MadeKeys {
 }
 
 /// Makes the student's keys in a folder: all three, or none if one of them is there already.
-pub fn make_keys<R: RngCore + CryptoRng>(
+pub fn make_keys<R: CryptoRng>(
     file: &ElectionFile,
     folder: &Path,
     rng: &mut R,
@@ -60,21 +59,16 @@ pub fn make_keys<R: RngCore + CryptoRng>(
     }
     let cannot = |path: &Path, source| ProtocolError::Write { path: path.to_owned(), source };
     fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
-    let backend = file.backend();
-    let keys = backend.generate_keys(rng)?;
+    let keys = file.engine().make_keys(rng)?;
     let write = |path: &Path, readers, content: &[u8]| {
         Unnamed::write(path, readers, content).map_err(|error| cannot(path, error))
     };
     // All are on the disk before any has a name. The public key gets its name last: whoever finds
     // one may rely on the other two.
     let unnamed = [
-        write(&files.secret, Readers::Owner, &backend.encode_secret_key(&keys.secret))?,
-        write(
-            &files.evaluation,
-            Readers::Everyone,
-            &backend.encode_evaluation_key(&keys.evaluation),
-        )?,
-        write(&files.public, Readers::Everyone, &backend.encode_public_key(&keys.public))?,
+        write(&files.secret, Readers::Owner, &keys.secret)?,
+        write(&files.evaluation, Readers::Everyone, &keys.evaluation)?,
+        write(&files.public, Readers::Everyone, &keys.public)?,
     ];
     for (place, (key, path)) in unnamed.into_iter().zip(all).enumerate() {
         if let Err(error) = key.name(path) {
@@ -89,5 +83,5 @@ pub fn make_keys<R: RngCore + CryptoRng>(
             });
         }
     }
-    Ok(MadeKeys { id: keys.public.id(), files })
+    Ok(MadeKeys { id: keys.id, files })
 }

@@ -13,6 +13,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
+//! | [`engine`] | the one place that turns an election into its engine |
 //! | [`keys`], [`ballot`], [`reveal`](mod@reveal) | what student and teachers do |
 //! | [`job`] | what the server does |
 //! | [`bundle`] | the format of ballot and result files |
@@ -27,6 +28,7 @@ pub mod ballot;
 pub mod bundle;
 pub mod credentials;
 pub mod election_file;
+pub mod engine;
 mod error;
 pub mod files;
 pub mod hex;
@@ -44,7 +46,7 @@ pub use ballot::{Cast, cast, read_votes};
 pub use election_file::ElectionFile;
 pub use error::{Problem, ProtocolError, Refused};
 pub use files::read_election;
-pub use job::{Aggregated, Progress, aggregate};
+pub use job::{Aggregated, Job, Progress, aggregate};
 pub use keys::{KeyFiles, MadeKeys, make_keys};
 pub use name::Name;
 pub use reveal::reveal;

@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
-use shield::backend::{Backend, BackendBytes};
+use shield::framing::Kind;
 use shield::{Label, Labels};
 use zeroize::Zeroizing;
 
 use crate::bundle::BundleReader;
 use crate::election_file::ElectionFile;
+use crate::engine::{Engine, RevealError};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::{parts, read_bounded};
 
@@ -19,18 +21,17 @@ pub fn reveal(
     secret_key: &Path,
     results: &Path,
 ) -> Result<Labels, ProtocolError> {
-    let backend = file.backend();
+    let engine = file.engine();
     let refuse = |problem| Refused { path: secret_key.to_owned(), problem };
-    // The secret key is the smallest of the three: the next smallest is a bound.
-    let bytes = read_bounded(secret_key, backend.plan().public_key_bytes()).map_err(refuse)?;
+    let bytes = read_bounded(secret_key, engine.max_bytes(Kind::SecretKey)).map_err(refuse)?;
     let bytes = Zeroizing::new(bytes);
-    let key = backend.decode_secret_key(&bytes).map_err(|error| refuse(error.into()))?;
+    let revealing = Arc::clone(&engine).revealing(&bytes).map_err(|error| refuse(error.into()))?;
     let refuse = |problem| Refused { path: results.to_owned(), problem };
-    let labels = read_labels(results, file, &backend, |batch, bytes| {
-        let release = backend
-            .decode_release(bytes, batch, key.id())
-            .map_err(|source| refuse(Problem::Batch { batch, source }))?;
-        Ok(backend.decrypt(&key, batch, &release)?)
+    let labels = read_labels(results, file, &*engine, |batch, bytes| {
+        revealing.reveal(batch, bytes).map_err(|error| match error {
+            RevealError::Release(source) => refuse(Problem::Batch { batch, source }).into(),
+            RevealError::Engine(error) => error.into(),
+        })
     })?;
     Ok(Labels::new(labels).expect("an election has at least one sample"))
 }
@@ -38,7 +39,7 @@ pub fn reveal(
 fn read_labels(
     path: &Path,
     file: &ElectionFile,
-    backend: &shield_bfv::BfvBackend,
+    engine: &dyn Engine,
     decrypt: impl Fn(usize, &[u8]) -> Result<Vec<Label>, ProtocolError>,
 ) -> Result<Vec<Label>, ProtocolError> {
     let refuse = |problem| Refused { path: path.to_owned(), problem };
@@ -46,12 +47,12 @@ fn read_labels(
     if from.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         return Err(refuse(Problem::Folder).into());
     }
-    let parts = parts(backend.batches());
+    let parts = parts(engine.batches());
     let mut reader = BundleReader::results(BufReader::new(from), &file.digest(), parts)
         .map_err(|error| refuse(error.into()))?;
     let mut labels = Vec::with_capacity(file.election().samples());
     for batch in 0.. {
-        let limit = backend.plan().result_bytes();
+        let limit = engine.max_bytes(Kind::Release);
         let part = reader.part(limit).map_err(|error| refuse(error.into()))?;
         let Some(part) = part else { break };
         labels.extend(decrypt(batch, &part)?);

@@ -10,7 +10,6 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::{Value, json};
 use shield::Seed;
-use shield::backend::Backend;
 
 use crate::caller::{Caller, Operator};
 use crate::ledger::Cost;
@@ -228,10 +227,10 @@ impl Service {
 /// How many samples have how many voters, if all of them have a quorum.
 fn voters(setup: &Setup, ballots: &[StoredBallot]) -> Result<VoterCounts, Problem> {
     let file = &setup.file;
-    let complete = complete(ballots, setup.backend.batches());
+    let complete = complete(ballots, setup.engine.batches());
     let mut turnout = Turnout::nobody(file.election().samples());
     for ballot in ballots.iter().filter(|ballot| complete.binary_search(&ballot.teacher).is_ok()) {
-        let samples = setup.backend.batch(ballot.batch as usize);
+        let samples = setup.engine.batch(ballot.batch as usize);
         let presence = presence_from_text(samples.len(), &ballot.presence)
             .ok_or_else(|| Problem::internal("a stored presence is damaged"))?;
         turnout.add(samples, &presence);

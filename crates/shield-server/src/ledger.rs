@@ -9,9 +9,12 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
+use shield::polya::SharedNoise;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::DataIndependent;
+use shield::privacy::distributed_argmax::DistributedArgmax;
 use shield::{Classes, Delta, Epsilon, Setting, Voters};
+use shield_protocol::engine::Mechanism;
 
 use shield_protocol::ElectionFile;
 use shield_protocol::turnout::VoterCounts;
@@ -34,25 +37,39 @@ impl Default for Budget {
 /// One release, as the accountant sees it.
 #[derive(Clone, Debug)]
 pub struct Cost {
-    mechanism: Setting,
+    mechanism: Priced,
     classes: Classes,
     voters: VoterCounts,
+}
+
+/// A mechanism that has a price.
+#[derive(Clone, Debug)]
+enum Priced {
+    Shield(Setting),
+    /// Its noise is whole as long as the election has its quorum: what it costs does not depend on
+    /// how many voted.
+    NoisyArgmax(SharedNoise),
 }
 
 impl Cost {
     /// The cost of an election whose samples had these numbers of voters.
     pub fn new(file: &ElectionFile, voters: VoterCounts) -> Self {
         let election = file.election();
-        Self { mechanism: election.setting().clone(), classes: election.classes(), voters }
+        let mechanism = match file.choice().mechanism() {
+            Mechanism::Shield => Priced::Shield(election.setting().clone()),
+            Mechanism::NoisyArgmax(noise) => Priced::NoisyArgmax(noise),
+        };
+        Self { mechanism, classes: election.classes(), voters }
     }
 }
 
-type Priced = (Setting, usize, u32);
+/// A setting of SHIELD's, with the number of classes and of voters.
+type Rounds = (Setting, usize, u32);
 
 /// Computes costs, and remembers the moments it has proven.
 #[derive(Debug, Default)]
 pub struct Accountant {
-    known: Mutex<HashMap<Priced, DataIndependent>>,
+    known: Mutex<HashMap<Rounds, DataIndependent>>,
 }
 
 impl Accountant {
@@ -63,25 +80,40 @@ impl Accountant {
         if known.len() > 256 {
             known.clear();
         }
-        let mut queries: HashMap<Priced, u64> = HashMap::new();
+        let mut queries: HashMap<Rounds, u64> = HashMap::new();
+        let mut argmaxes = Vec::new();
+        // What drawing noise with finite precision takes of delta.
+        let mut imprecision = 0.0;
         for cost in costs {
-            for &(voters, count) in &cost.voters {
-                let setting = (cost.mechanism.clone(), cost.classes.count(), voters);
-                *queries.entry(setting).or_default() += count;
+            match &cost.mechanism {
+                Priced::Shield(setting) => {
+                    for &(voters, count) in &cost.voters {
+                        let setting = (setting.clone(), cost.classes.count(), voters);
+                        *queries.entry(setting).or_default() += count;
+                    }
+                }
+                Priced::NoisyArgmax(noise) => {
+                    let count: u64 = cost.voters.iter().map(|&(_, count)| count).sum();
+                    let classes = cost.classes.count();
+                    imprecision += count as f64 * noise.imprecision(classes).delta;
+                    argmaxes.push((DistributedArgmax::new(noise, classes), count));
+                }
             }
         }
-        if queries.values().all(|&count| count == 0) {
+        let asked = queries.values().chain(argmaxes.iter().map(|(_, count)| count));
+        if asked.into_iter().all(|&count| count == 0) {
             return Epsilon::ZERO;
         }
+        let Ok(delta) = Delta::new(delta.get() - imprecision) else { return Epsilon::INFINITE };
         for setting in queries.keys() {
-            let (mechanism, classes, voters) = setting;
+            let (rounds, classes, voters) = setting;
             let (Ok(classes), Ok(voters)) = (Classes::new(*classes), Voters::new(*voters)) else {
                 // Nobody voted: the urn holds dummies alone, and neighbours do not exist.
                 continue;
             };
             known
                 .entry(setting.clone())
-                .or_insert_with(|| DataIndependent::new(mechanism, classes, voters));
+                .or_insert_with(|| DataIndependent::new(rounds, classes, voters));
         }
         let mut best = Epsilon::INFINITE;
         // The accountant proves moments on a grid of orders; every epsilon is stated for an order
@@ -94,6 +126,9 @@ impl Accountant {
                     order = used;
                     sum += count as f64 * log_moment;
                 }
+            }
+            for (argmax, count) in &argmaxes {
+                sum += *count as f64 * argmax.log_moment(order);
             }
             let epsilon = Conversion::Renyi.epsilon(order, sum, delta) * (1.0 + 1e-12);
             let epsilon = Epsilon::new(epsilon).unwrap_or(Epsilon::INFINITE);
@@ -141,13 +176,34 @@ pub struct Entry {
 #[cfg(test)]
 mod tests {
     use shield::privacy::Usage;
+    use shield::privacy::noisy_argmax::Noise;
     use shield::{Offset, Queries};
 
     use super::*;
 
+    fn setting(offset: &str) -> Setting {
+        Setting { offset: offset.parse::<Offset>().unwrap(), ..Setting::default() }
+    }
+
     fn cost(offset: &str, voters: VoterCounts) -> Cost {
-        let mechanism = Setting { offset: offset.parse::<Offset>().unwrap(), ..Setting::default() };
+        let mechanism = Priced::Shield(setting(offset));
         Cost { mechanism, classes: Classes::new(3).unwrap(), voters }
+    }
+
+    #[test]
+    fn a_noisy_argmax_costs_what_analyze_says_and_adds_up() {
+        let accountant = Accountant::default();
+        let noise = SharedNoise::new(Noise::new(30.0).unwrap(), 20, 2).unwrap();
+        let classes = Classes::new(3).unwrap();
+        let argmax = |voters| Cost { mechanism: Priced::NoisyArgmax(noise), classes, voters };
+        let usage = Usage { queries: Queries::new(40).unwrap(), delta: Delta::default() };
+        let direct = DistributedArgmax::new(&noise, 3).data_independent(usage, Conversion::Renyi);
+        let alone = accountant.total(&[argmax(vec![(18, 30), (20, 10)])], usage.delta).get();
+        assert!((alone / direct.get() - 1.0).abs() < 0.01, "{alone} is not {}", direct.get());
+        let rounds = cost("2", vec![(20, 40)]);
+        let other = accountant.total(&[rounds.clone()], usage.delta).get();
+        let both = accountant.total(&[rounds, argmax(vec![(20, 40)])], usage.delta).get();
+        assert!(both > other.max(alone) && both < other + alone, "{both}: {other} and {alone}");
     }
 
     #[test]
@@ -155,9 +211,8 @@ mod tests {
         let accountant = Accountant::default();
         let usage = Usage { queries: Queries::new(40).unwrap(), delta: Delta::default() };
         let alone = cost("2", vec![(20, 40)]);
-        let direct =
-            DataIndependent::new(&alone.mechanism, alone.classes, Voters::new(20).unwrap())
-                .epsilon(usage);
+        let direct = DataIndependent::new(&setting("2"), alone.classes, Voters::new(20).unwrap())
+            .epsilon(usage);
         let total = accountant.total(&[alone], usage.delta).get();
         // Both are proven; they may settle on neighbouring orders.
         assert!((total / direct.get() - 1.0).abs() < 0.01, "{total} is not {}", direct.get());

@@ -7,8 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use shield::backend::{Backend, BackendBytes, Ballot};
-use shield::framing::KeyId;
+use shield::framing::{KeyId, Kind};
 use tracing::Instrument;
 
 use crate::caller::Caller;
@@ -37,8 +36,8 @@ pub(crate) async fn put_key(
     let kind = key_kind(&kind)?;
     let setup = service.setup(&name).await?;
     let limit = match kind {
-        "public" => setup.backend.plan().public_key_bytes(),
-        _ => setup.backend.plan().evaluation_key_bytes(),
+        "public" => setup.engine.max_bytes(Kind::PublicKey),
+        _ => setup.engine.max_bytes(Kind::EvaluationKey),
     };
     let Upload { incoming, room } = receive(&service, &headers, body, limit).await?;
     see_through(async move {
@@ -47,8 +46,8 @@ pub(crate) async fn put_key(
             .check(move || {
                 let bytes = incoming.read().map_err(Problem::internal)?;
                 let id = match kind {
-                    "public" => setup.backend.decode_public_key(&bytes).map(|key| key.id()),
-                    _ => setup.backend.decode_evaluation_key(&bytes).map(|key| key.id()),
+                    "public" => setup.engine.check_public_key(&bytes),
+                    _ => setup.engine.check_evaluation_key(&bytes),
                 };
                 Ok((id.map_err(Problem::unusable)?, incoming))
             })
@@ -101,8 +100,8 @@ pub(crate) async fn put_ballot(
         .teacher(teacher.as_str())
         .ok_or_else(|| Problem::not_found("the election file does not name that teacher"))?;
     caller.teacher(&name, number)?;
-    if batch as usize >= setup.backend.batches() {
-        let batches = setup.backend.batches();
+    if batch as usize >= setup.engine.batches() {
+        let batches = setup.engine.batches();
         return Err(Problem::not_found(format!(
             "there is no such batch; there are {batches}, from 0"
         )));
@@ -118,18 +117,15 @@ pub(crate) async fn put_ballot(
             Problem::conflict("stage", "the student has not uploaded the keys yet")
         })?;
     let key = key_id(&key.key_id)?;
-    let limit = setup.backend.plan().ballot_bytes();
+    let limit = setup.engine.max_bytes(Kind::Ballot);
     let Upload { incoming, room } = receive(&service, &headers, body, limit).await?;
     see_through(async move {
         let _room = room;
         let checked = service
             .check(move || {
                 let bytes = incoming.read().map_err(Problem::internal)?;
-                let ballot = setup
-                    .backend
-                    .decode_ballot(&bytes, batch as usize, key)
-                    .map_err(Problem::unusable)?;
-                Ok((ballot.presence().clone(), incoming))
+                let presence = setup.engine.check_ballot(&bytes, batch as usize, key);
+                Ok((presence.map_err(Problem::unusable)?, incoming))
             })
             .await;
         let what = format!("ballot of {teacher}");
@@ -177,7 +173,7 @@ pub(crate) async fn get_result(
 }
 
 /// A key's name from the tables.
-pub(crate) fn key_id(text: &str) -> Result<KeyId, Problem> {
+fn key_id(text: &str) -> Result<KeyId, Problem> {
     unhex(text)
         .map(KeyId::from_bytes)
         .ok_or_else(|| Problem::internal("a stored key's name is damaged"))

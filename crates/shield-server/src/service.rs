@@ -9,8 +9,8 @@ use std::{fs, io};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use shield_bfv::BfvBackend;
 use shield_protocol::credentials::{Role, TokenHash};
+use shield_protocol::engine::Engine;
 use shield_protocol::{ElectionFile, Name, private};
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore};
@@ -88,7 +88,7 @@ impl ServeError {
 /// An election and its engine, ready to use.
 pub(crate) struct Setup {
     pub(crate) file: ElectionFile,
-    pub(crate) backend: BfvBackend,
+    pub(crate) engine: Arc<dyn Engine>,
 }
 
 /// Something that went wrong, for the people who run the server.
@@ -187,7 +187,7 @@ impl Service {
             return Ok(Arc::clone(setup));
         }
         let file = self.store.election(name).await?.file;
-        let make = tokio::task::spawn_blocking(move || Setup { backend: file.backend(), file });
+        let make = tokio::task::spawn_blocking(move || Setup { engine: file.engine(), file });
         let setup = Arc::new(make.await.map_err(Problem::internal)?);
         let mut known = known();
         // An engine takes a few megabytes; elections that are over need none.

@@ -3,36 +3,33 @@
 //! Whenever it is stopped it goes on where it was: batches that have a release are done, and the
 //! others come out the same from the stored seed.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use shield::backend::{BallotBoxError, Presence};
+use shield_protocol::Name;
+use shield_protocol::engine::{Aggregating, BallotBytes};
+
 use crate::elections::complete;
-use crate::objects::key_id;
 use crate::service::{Service, Setup};
 use crate::store::{Object, Store, StoreError, StoredBallot, presence_from_text};
-use shield::backend::{Backend, BackendBytes, BallotBox, BallotBoxError, Presence};
-use shield::framing::KeyId;
-use shield_bfv::{BfvBallot, EvaluationKey};
-use shield_protocol::Name;
 
 /// The ballots of one batch, in the data folder.
 struct StoredBox<'a> {
     store: &'a Store,
     setup: &'a Setup,
-    key: KeyId,
     batch: u32,
     ballots: HashMap<u32, &'a StoredBallot>,
 }
 
 impl StoredBox<'_> {
     fn samples(&self) -> usize {
-        self.setup.backend.batch(self.batch as usize).len()
+        self.setup.engine.batch(self.batch as usize).len()
     }
 }
 
-impl BallotBox<BfvBallot> for StoredBox<'_> {
+impl BallotBytes for StoredBox<'_> {
     fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
         match self.ballots.get(&teacher) {
             None => Ok(Presence::none(self.samples())),
@@ -42,14 +39,12 @@ impl BallotBox<BfvBallot> for StoredBox<'_> {
         }
     }
 
-    fn open(&self, teacher: u32) -> Result<Cow<'_, BfvBallot>, BallotBoxError> {
+    fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError> {
         let refuse = |source| BallotBoxError { teacher, source };
         let ballot = self.ballots.get(&teacher).ok_or_else(|| refuse("it is not stored".into()))?;
         let object = Object::Ballot { teacher, batch: self.batch };
         let bytes = self.store.read(self.setup.file.name(), object, &ballot.hash);
-        let bytes = bytes.map_err(|error| refuse(error.into()))?;
-        let ballot = self.setup.backend.decode_ballot(&bytes, self.batch as usize, self.key);
-        ballot.map(Cow::Owned).map_err(|error| refuse(error.into()))
+        bytes.map_err(|error| refuse(error.into()))
     }
 }
 
@@ -97,20 +92,19 @@ async fn aggregate(service: &Arc<Service>, name: &Name) -> Result<bool, Failure>
     let setup = service.setup(name).await.map_err(|problem| problem.detail().to_owned())?;
     let stored =
         service.store.key(name, "evaluation").await?.ok_or("there is no evaluation key")?;
-    let key = key_id(&stored.key_id).map_err(|problem| problem.detail().to_owned())?;
     let (seed, ballots) = service.store.frozen(name).await?;
-    let voters = complete(&ballots, setup.backend.batches());
+    let voters = complete(&ballots, setup.engine.batches());
     let done = service.store.releases(name).await?;
     let evaluation = {
         let (store, setup, name) = (service.store.clone(), Arc::clone(&setup), name.clone());
-        let read = move || -> Result<EvaluationKey, Failure> {
+        let read = move || -> Result<Box<dyn Aggregating>, Failure> {
             let bytes = store.read(&name, Object::EvaluationKey, &stored.hash)?;
-            Ok(setup.backend.decode_evaluation_key(&bytes)?)
+            Ok(Arc::clone(&setup.engine).aggregating(&bytes)?)
         };
         Arc::new(tokio::task::spawn_blocking(read).await??)
     };
     let shared = Arc::new((ballots, voters, seed));
-    for batch in (0..).take(setup.backend.batches()) {
+    for batch in (0..).take(setup.engine.batches()) {
         if done.iter().any(|release| release.batch == batch) {
             continue;
         }
@@ -127,10 +121,8 @@ async fn aggregate(service: &Arc<Service>, name: &Name) -> Result<bool, Failure>
                     ballot.batch == batch && voters.binary_search(&ballot.teacher).is_ok()
                 });
                 let ballots = own.map(|ballot| (ballot.teacher, ballot)).collect();
-                let ballots = StoredBox { store: &store, setup: &setup, key, batch, ballots };
-                let release =
-                    setup.backend.aggregate(&evaluation, batch as usize, &ballots, seed)?;
-                Ok(setup.backend.encode_release(&release))
+                let ballots = StoredBox { store: &store, setup: &setup, batch, ballots };
+                Ok(evaluation.aggregate(batch as usize, &ballots, seed)?)
             }
         };
         let release = tokio::task::spawn_blocking(work).await??;

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,9 +12,11 @@ use std::time::{Duration, Instant};
 use crate::parties::{Parties, votes};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use shield::backend::{Backend, BackendBytes, MemoryBallotBox};
+use shield::backend::{BallotBoxError, Presence};
+use shield::framing::DecodeError;
 use shield_client::{self as client, Client, Invitation};
 use shield_protocol::ElectionFile;
+use shield_protocol::engine::BallotBytes;
 use shield_server::store::Store;
 
 /// A `shield serve` of our own.
@@ -130,20 +133,34 @@ fn uninterrupted(parties: &Parties, data: &Path, ballots: &[Vec<Vec<u8>>]) -> Ve
         let store = Store::open(data, None).await.expect("the store");
         store.frozen(parties.file.name()).await.expect("frozen")
     });
-    assert_eq!(frozen.len(), ballots.len() * parties.backend.batches());
-    let key = parties.keys.public.id();
-    (0..parties.backend.batches())
+    assert_eq!(frozen.len(), ballots.len() * parties.engine.batches());
+    let engine = Arc::clone(&parties.engine);
+    let aggregating = engine.aggregating(&parties.keys.evaluation).expect("a sound key");
+    (0..parties.engine.batches())
         .map(|batch| {
-            let decode = |parts: &Vec<Vec<u8>>| {
-                Some(parties.backend.decode_ballot(&parts[batch], batch, key).expect("sound"))
-            };
-            let samples = parties.backend.batch(batch).len();
-            let ballots = MemoryBallotBox::new(samples, ballots.iter().map(decode).collect());
-            let release =
-                parties.backend.aggregate(&parties.keys.evaluation, batch, &ballots, &seed);
-            parties.backend.encode_release(&release.expect("a release"))
+            let ballots = Submitted { parties, ballots, batch };
+            aggregating.aggregate(batch, &ballots, &seed).expect("a release")
         })
         .collect()
+}
+
+/// What every teacher submitted for one batch.
+struct Submitted<'a> {
+    parties: &'a Parties,
+    ballots: &'a [Vec<Vec<u8>>],
+    batch: usize,
+}
+
+impl BallotBytes for Submitted<'_> {
+    fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
+        let refuse = |error: DecodeError| BallotBoxError { teacher, source: error.into() };
+        let (engine, id) = (&self.parties.engine, self.parties.keys.id);
+        engine.check_ballot(&self.bytes(teacher)?, self.batch, id).map_err(refuse)
+    }
+
+    fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError> {
+        Ok(self.ballots[teacher as usize][self.batch].clone())
+    }
 }
 
 /// Kills and restarts the server until `done`, at most `kills` times, at random moments.
@@ -245,7 +262,7 @@ fn thirty_kills_lose_nothing_and_change_nothing() {
         assert!(start.elapsed() < Duration::from_mins(2), "it does not finish");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let fetched: Vec<Vec<u8>> = (0..parties.backend.batches())
+    let fetched: Vec<Vec<u8>> = (0..parties.engine.batches())
         .map(|batch| {
             let path = format!("/v1/elections/big/results/{batch}");
             client(&student).get_bytes(&path, 1 << 26).expect("a release")

@@ -8,7 +8,12 @@
 //! polynomial = "8X^4+6X^3+4X^2+X"      # optional, this is the default
 //! offset = 5                           # optional, 1 by default
 //! sampling = "with-replacement"        # optional
-//! release = "reveal"                   # optional, or "composable"
+//! engine = "bfv"                       # optional, or "tfhe-leveled", "tfhe-bootstrapped"
+//! mechanism = "shield"                 # optional, or "noisy-argmax"
+//! release = "reveal"                   # optional, or "composable"; for bfv
+//! # upload = "plain"                   # optional, or "compact"; for tfhe-leveled
+//! # noise = 40.0                       # for noisy-argmax: the scale, in votes
+//! # dropouts = 0                       # optional, for noisy-argmax: who may be missing
 //! quorum = 4                           # voters that every sample must have
 //! deadline = 2027-03-01T12:00:00Z      # optional: no ballot is taken later
 //! teachers = ["amber", "birch", "cedar", "dogwood", "elm"]
@@ -18,18 +23,21 @@
 //! Whoever has the same file has the same [digest](ElectionFile::digest), and every key, ballot and
 //! release carries it.
 
+mod engine_keys;
 mod mistakes;
 mod reader;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use shield::{Classes, Election, Offset, Polynomial, Sampling, Setting};
-use shield_bfv::{BfvBackend, ReleaseMode};
 
+use crate::engine::{Choice, ChoiceError, Engine, EngineName, Mechanism, MechanismName};
 use crate::name::Name;
+use engine_keys::EngineKeys;
 pub use mistakes::{ElectionFileError, Mistake};
 use reader::Reader;
 
@@ -42,7 +50,7 @@ pub struct ElectionFile {
     name: Name,
     group: Name,
     election: Election,
-    release: ReleaseMode,
+    choice: Choice,
     batches: usize,
     quorum: u32,
     deadline: Option<Timestamp>,
@@ -62,15 +70,15 @@ impl ElectionFile {
             reader.whole(key, |count| count.to_string().parse::<Offset>())
         });
         let sampling = reader.optional("sampling", Reader::text::<Sampling>);
-        let release = reader.optional("release", Reader::text::<ReleaseMode>);
+        let engine_keys = EngineKeys::read(&mut reader);
         let quorum = reader.whole("quorum", |count| Ok(u32::try_from(count).unwrap_or(u32::MAX)));
         let deadline = reader.optional("deadline", Reader::timestamp);
         let teachers = reader.names("teachers");
         reader.refuse_the_rest();
 
-        let mechanism = Setting {
+        let setting = Setting {
             polynomial: polynomial.unwrap_or_default(),
-            offset: offset.unwrap_or_default(),
+            offset: offset.unwrap_or_else(default_offset),
             sampling: sampling.unwrap_or_default(),
         };
         if let (Some(quorum), Some(teachers)) = (quorum, &teachers)
@@ -84,25 +92,33 @@ impl ElectionFile {
         }
         let mut election = None;
         if let (Some(classes), Some(samples), Some(teachers)) = (classes, samples, &teachers) {
-            match Election::new(teachers.len(), classes, samples, mechanism) {
+            match Election::new(teachers.len(), classes, samples, setting) {
                 Ok(sound) => election = Some(sound),
                 Err(error) => reader.mistake_at("samples", error.to_string()),
             }
         }
-        let release = release.unwrap_or_default();
-        let mut batches = 0;
-        if let (Some(election), true) = (&election, reader.is_fine()) {
-            match shield_bfv::Plan::new(election, release) {
-                Ok(plan) => batches = plan.batches(),
-                Err(error) => reader.mistake_at("polynomial", error.to_string()),
+        let mut planned = None;
+        if let (Some(election), Some(quorum)) = (&election, quorum) {
+            let choice = engine_keys.choice(&mut reader, election.teachers(), quorum);
+            if let (Some(choice), true) = (choice, reader.is_fine()) {
+                match choice.batches(election) {
+                    Ok(batches) => planned = Some((choice, batches)),
+                    Err(error @ ChoiceError::NotBuilt(_)) => {
+                        reader.mistake_at("engine", error.to_string());
+                    }
+                    Err(error) => reader.mistake_at("polynomial", error.to_string()),
+                }
             }
         }
-        let (Some(name), Some(group), Some(election), Some(quorum), Some(teachers), true) =
-            (name, group, election, quorum, teachers, reader.is_fine())
+        let (Some(name), Some(group), Some(election), Some(quorum), Some(teachers)) =
+            (name, group, election, quorum, teachers)
         else {
             return Err(reader.into_error());
         };
-        let mut file = Self { name, group, election, release, batches, quorum, deadline, teachers };
+        let (Some((choice, batches)), true) = (planned, reader.is_fine()) else {
+            return Err(reader.into_error());
+        };
+        let mut file = Self { name, group, election, choice, batches, quorum, deadline, teachers };
         file.election = file.election.clone().bound_to(file.digest());
         Ok(file)
     }
@@ -122,9 +138,9 @@ impl ElectionFile {
         &self.election
     }
 
-    /// What the student gets.
-    pub fn release(&self) -> ReleaseMode {
-        self.release
+    /// The engine and the mechanism, with everything that they need to know.
+    pub fn choice(&self) -> Choice {
+        self.choice
     }
 
     /// How many batches the engine makes of the samples: known without making the engine.
@@ -154,9 +170,8 @@ impl ElectionFile {
     }
 
     /// The engine for this election.
-    pub fn backend(&self) -> BfvBackend {
-        BfvBackend::new(self.election.clone(), self.release)
-            .expect("the plan was made when the file was read")
+    pub fn engine(&self) -> Arc<dyn Engine> {
+        self.choice.engine(&self.election).expect("the plan was made when the file was read")
     }
 
     /// A digest of everything that the file says: the same for every way of writing it down.
@@ -164,9 +179,12 @@ impl ElectionFile {
         blake3::derive_key("shield 2026 election file v1", self.canonical().as_bytes())
     }
 
-    /// The file as this program writes it: every key, in a fixed order.
+    /// The file as this program writes it: every key that counts, in a fixed order.
+    ///
+    /// Digests are made of this text. An election with the engine and the mechanism of version 0.1
+    /// has the text that it had there, without any newer key.
     pub fn canonical(&self) -> String {
-        let mechanism = self.election.setting();
+        let setting = self.election.setting();
         let mut text = String::new();
         let mut line = |key: &str, value: &dyn fmt::Display| {
             let _ = writeln!(text, "{key} = {value}");
@@ -176,10 +194,27 @@ impl ElectionFile {
         line("group", &quoted(&self.group));
         line("classes", &self.election.classes().count());
         line("samples", &self.election.samples());
-        line("polynomial", &quoted(&mechanism.polynomial));
-        line("offset", &mechanism.offset);
-        line("sampling", &quoted(&mechanism.sampling));
-        line("release", &quoted(&self.release));
+        let engine = self.choice.engine_name();
+        if engine != EngineName::default() {
+            line("engine", &quoted(&engine));
+        }
+        match self.choice.mechanism() {
+            Mechanism::Shield => {
+                line("polynomial", &quoted(&setting.polynomial));
+                line("offset", &setting.offset);
+                line("sampling", &quoted(&setting.sampling));
+            }
+            Mechanism::NoisyArgmax(noise) => {
+                line("mechanism", &quoted(&MechanismName::NoisyArgmax));
+                line("noise", &format!("{:?}", noise.scale().get()));
+                line("dropouts", &noise.dropouts());
+            }
+        }
+        match self.choice {
+            Choice::Bfv { release } => line("release", &quoted(&release)),
+            Choice::TfheLeveled { upload } => line("upload", &quoted(&upload)),
+            _ => {}
+        }
         line("quorum", &self.quorum);
         if let Some(deadline) = self.deadline {
             line("deadline", &deadline);
@@ -188,6 +223,12 @@ impl ElectionFile {
         line("teachers", &format!("[{}]", teachers.join(", ")));
         text
     }
+}
+
+/// The offset of a file that names none: what it was in version 0.1, so that files of that version
+/// mean what they meant.
+fn default_offset() -> Offset {
+    Offset::new(1).expect("1 is an offset")
 }
 
 fn usize_of(count: u64) -> usize {

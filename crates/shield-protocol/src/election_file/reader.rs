@@ -83,6 +83,34 @@ impl<'a> Reader<'a> {
         read(number).map_err(|error| self.mistake_at(key, format!("`{key}`: {error}"))).ok()
     }
 
+    /// A number with or without a fraction.
+    pub(super) fn number<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(f64) -> Result<T, ParameterError>,
+    ) -> Option<T> {
+        let value = self.take(key)?;
+        let number = match value.get_ref() {
+            DeValue::Float(digits) => digits.as_str().parse::<f64>().ok(),
+            DeValue::Integer(digits) if digits.radix() == 10 => digits.as_str().parse().ok(),
+            _ => None,
+        };
+        let Some(number) = number else {
+            self.mistake_at(key, format!("`{key}` must be a number"));
+            return None;
+        };
+        read(number).map_err(|error| self.mistake_at(key, format!("`{key}`: {error}"))).ok()
+    }
+
+    /// Refuses keys that the others make meaningless.
+    pub(super) fn refuse_keys(&mut self, keys: &[&'static str], reason: &str) {
+        for key in keys {
+            if self.places.iter().any(|(given, _)| given == key) {
+                self.mistake_at(key, format!("`{key}` means nothing here: {reason}; remove it"));
+            }
+        }
+    }
+
     pub(super) fn timestamp(&mut self, key: &'static str) -> Option<Timestamp> {
         let value = self.take(key)?;
         let written = value.get_ref().as_datetime().map(ToString::to_string);

@@ -90,3 +90,68 @@ fn what_is_not_toml_is_placed() {
     let found = mistakes("name = \"a\"\nclasses = = 3\n");
     assert!(found[0].starts_with("line 2: not TOML"), "{found:?}");
 }
+
+/// What version 0.1 wrote for this file, and its digest there: every key and ballot carries it.
+#[test]
+fn files_of_version_0_1_have_the_digest_that_they_had() {
+    let old = [
+        (
+            GOOD,
+            "name = \"ward-7\"\ngroup = \"hospitals\"\nclasses = 10\nsamples = 100\n\
+             polynomial = \"8X^4+6X^3+4X^2+X\"\noffset = 5\nsampling = \"with-replacement\"\n\
+             release = \"reveal\"\nquorum = 2\ndeadline = 2027-03-01T11:00:00Z\n\
+             teachers = [\"amber\", \"birch\", \"cedar\"]\n",
+            "DIGEST-A",
+        ),
+        (
+            "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 6\nquorum = 1\nteachers = [\"t\"]\n",
+            "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 6\n\
+             polynomial = \"8X^4+6X^3+4X^2+X\"\noffset = 1\nsampling = \"with-replacement\"\n\
+             release = \"reveal\"\nquorum = 1\nteachers = [\"t\"]\n",
+            "DIGEST-B",
+        ),
+    ];
+    for (text, canonical, digest) in old {
+        let file = ElectionFile::parse(text).unwrap();
+        assert_eq!(file.canonical(), canonical);
+        assert_eq!(crate::hex::hex(&file.digest()), digest);
+        let explicit = format!("engine = \"bfv\"\nmechanism = \"shield\"\n{text}");
+        assert_eq!(ElectionFile::parse(&explicit).unwrap(), file, "the defaults change nothing");
+    }
+}
+
+#[test]
+fn keys_that_choose_an_engine_must_go_together() {
+    let with = |lines: &str| mistakes(&format!("{lines}\n{GOOD}")).join("\n");
+    for (lines, said) in [
+        (
+            "engine = \"cingulata\"",
+            "line 1: `engine`: `cingulata` is not an engine; it must be one",
+        ),
+        ("mechanism = \"argmax\"", "is not a mechanism"),
+        ("upload = \"compact\"", "`upload` means nothing here"),
+        ("noise = 3", "the mechanism `shield` has no noise"),
+        ("dropouts = 3", "the mechanism `shield` has no noise"),
+        ("engine = \"clear\"\nrelease = \"composable\"", "has release modes"),
+        ("engine = \"clear\"\nmechanism = \"noisy-argmax\"\nnoise = 3.5", "`offset` means nothing"),
+    ] {
+        let found = with(lines);
+        assert!(found.contains(said), "{lines}: {found}");
+    }
+    let plain = GOOD.replace("offset = 5\n", "");
+    let noisy = |lines: &str| {
+        mistakes(&format!("mechanism = \"noisy-argmax\"\n{lines}\n{plain}")).join("\n")
+    };
+    for (lines, said) in [
+        ("", "`noisy-argmax` needs `noise = 40.0`"),
+        ("noise = \"much\"", "`noise` must be a number"),
+        ("noise = -1.0", "it must be a positive number"),
+        ("noise = 1e6", "from 0.01 to 10,000"),
+        ("noise = 3\ndropouts = 3", "dropouts"),
+        ("noise = 3", "it must be at least 3"),
+        ("noise = 3\ndropouts = 1", "take `engine = \"tfhe-bootstrapped\"`"),
+    ] {
+        let found = noisy(lines);
+        assert!(found.contains(said), "{lines}: {found}");
+    }
+}

@@ -2,35 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BackendBytes};
+use rand::CryptoRng;
 
-use super::ballot_folder::BallotFolder;
-use super::freeze::{self, Frozen, settle};
+use super::checked::{Checked, Progress};
+use super::freeze::{self, Destination, settle};
 use crate::bundle::Content;
 use crate::election_file::ElectionFile;
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::files::{check_folder_of, read_bounded, write_bundle};
+use crate::files::{Existing, check_folder_of, write_bundle};
 use crate::name::Name;
 use crate::new_file::folder_of;
 use crate::turnout::VoterCounts;
-
-/// How far an aggregation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// One more ballot has been checked.
-    Checked {
-        /// How many there are.
-        of: usize,
-    },
-    /// So many batches have been aggregated; told before the first, too.
-    Aggregated {
-        /// How many.
-        done: usize,
-        /// How many there are.
-        of: usize,
-    },
-}
 
 /// Results that were written.
 #[derive(Clone, Debug)]
@@ -51,7 +33,7 @@ pub struct Aggregated {
 ///
 /// Refuses ballots that cannot be used, too few of them, and any second release: see
 /// [`freeze`](super::freeze). Runs on the threads of the caller's pool.
-pub fn aggregate<R: RngCore + CryptoRng>(
+pub fn aggregate<R: CryptoRng>(
     file: &ElectionFile,
     evaluation_key: &Path,
     ballots: &Path,
@@ -63,61 +45,23 @@ pub fn aggregate<R: RngCore + CryptoRng>(
     if same_folder(folder_of(out), ballots) {
         return Err(Refused { path: out.to_owned(), problem: Problem::AmongBallots }.into());
     }
-    let backend = file.backend();
-    let refuse = |problem| Refused { path: evaluation_key.to_owned(), problem };
-    let bytes =
-        read_bounded(evaluation_key, backend.plan().evaluation_key_bytes()).map_err(refuse)?;
-    let key = backend.decode_evaluation_key(&bytes).map_err(|error| refuse(error.into()))?;
-    let key_hash = *blake3::hash(&bytes).as_bytes();
-    drop(bytes);
-    let checked = |of| progress(Progress::Checked { of });
-    let folder = BallotFolder::open(file, &backend, key.id(), ballots, &checked)?;
-    let frozen =
-        Frozen { election: file.digest(), evaluation_key: key_hash, ballots: folder.digests() };
-    // Before the quorum: that a ballot is gone says more than that one is missing.
-    freeze::check_record(&frozen, ballots)?;
-    let (voted, missing) = attendance(file, &folder);
-    let voters = quorum(file, &folder, &missing)?;
-    let settled = settle(&frozen, ballots, out, rng)?;
-    let batches = backend.batches();
-    write_bundle(out, Content::Results, file, batches, |batch| {
+    let checked = Checked::new(file, evaluation_key, ballots, progress)?;
+    let settled = settle(&checked.frozen, ballots, Destination::Results(out), rng)?;
+    let batches = file.batches();
+    // Results follow from their seed: written again, they are the same bytes.
+    write_bundle(out, Content::Results, Existing::Replaced, file, |batch| {
         progress(Progress::Aggregated { done: batch, of: batches });
-        let release = backend.aggregate(&key, batch, &folder.batch(batch), &settled.seed)?;
-        Ok(backend.encode_release(&release))
+        let ballots = checked.folder.batch(batch);
+        Ok(checked.aggregating.aggregate(batch, &ballots, &settled.seed)?)
     })?;
-    Ok(Aggregated { voted, missing, voters, seed: freeze::seed_path(out), again: settled.again })
+    let Checked { voted, missing, voters, .. } = checked;
+    let seed = freeze::seed_path(out);
+    Ok(Aggregated { voted, missing, voters, seed, again: settled.again })
 }
 
-fn same_folder(one: &Path, other: &Path) -> bool {
+pub(super) fn same_folder(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => false,
     }
-}
-
-/// Who voted, and who did not.
-fn attendance(file: &ElectionFile, folder: &BallotFolder) -> (Vec<Name>, Vec<Name>) {
-    let numbered = (0..).zip(file.teachers().iter().cloned());
-    let (voted, missing): (Vec<_>, Vec<_>) = numbered.partition(|&(number, _)| folder.has(number));
-    let names = |teachers: Vec<(u32, Name)>| teachers.into_iter().map(|(_, name)| name).collect();
-    (names(voted), names(missing))
-}
-
-/// How many samples have how many voters, if all of them have a quorum.
-fn quorum(
-    file: &ElectionFile,
-    folder: &BallotFolder,
-    missing: &[Name],
-) -> Result<VoterCounts, ProtocolError> {
-    let quorum = file.quorum();
-    folder.turnout().with_quorum(quorum).map_err(|short| ProtocolError::Quorum {
-        voted: folder.len(),
-        teachers: file.teachers().len(),
-        short: short.samples,
-        samples: file.election().samples(),
-        quorum,
-        first: short.first + 1,
-        voters: short.voters,
-        missing: missing.to_vec(),
-    })
 }

@@ -4,46 +4,49 @@
 //! abstained somewhere; as much again while ballots are compared with each other. The ciphertexts
 //! stay on the disk until the engine asks for one.
 
-use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
-use shield::backend::{Backend, BackendBytes, BallotBox, BallotBoxError, Presence};
-use shield_bfv::{BfvBackend, BfvBallot, KeyId};
+use shield::backend::{BallotBoxError, Presence};
+use shield::framing::{KeyId, Kind};
 
 use super::freeze::RECORD;
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::ElectionFile;
+use crate::engine::{BallotBytes, Engine};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::parts;
 use crate::turnout::Turnout;
 
 /// One batch in a ballot file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
+pub(super) struct Part {
     /// Where its bytes begin.
-    place: u64,
+    pub(super) place: u64,
     /// How many there are.
-    length: usize,
+    pub(super) length: usize,
     /// Their digest.
-    hash: [u8; 32],
+    pub(super) hash: [u8; 32],
 }
 
 /// On which samples a teacher voted.
-enum Attendance {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Attendance {
     Everywhere,
     /// One presence a batch.
     Partly(Vec<Presence>),
 }
 
-struct BallotFile {
-    path: PathBuf,
-    parts: Vec<Part>,
-    attendance: Attendance,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BallotFile {
+    pub(super) path: PathBuf,
+    pub(super) parts: Vec<Part>,
+    pub(super) attendance: Attendance,
 }
 
 impl BallotFile {
@@ -94,18 +97,16 @@ impl Owners {
 }
 
 /// Ballots that are all for this election, these keys, and one a teacher.
-pub(super) struct BallotFolder<'a> {
-    file: &'a ElectionFile,
-    backend: &'a BfvBackend,
-    key: KeyId,
-    ballots: BTreeMap<u32, BallotFile>,
+pub(super) struct BallotFolder {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) ballots: BTreeMap<u32, BallotFile>,
 }
 
-impl<'a> BallotFolder<'a> {
+impl BallotFolder {
     /// Checks every file of a folder but hidden ones, and says all that is wrong at once.
     pub(super) fn open(
-        file: &'a ElectionFile,
-        backend: &'a BfvBackend,
+        file: &ElectionFile,
+        engine: &Arc<dyn Engine>,
         key: KeyId,
         folder: &Path,
         checked: &(dyn Fn(usize) + Sync),
@@ -116,7 +117,7 @@ impl<'a> BallotFolder<'a> {
         let read: Vec<Result<(u32, BallotFile), Refused>> = paths
             .into_par_iter()
             .map(|path| {
-                let ballot = check(file, backend, key, &path);
+                let ballot = check(file, &**engine, key, &path);
                 checked(files);
                 match ballot {
                     Ok((teacher, parts, attendance)) => {
@@ -160,7 +161,7 @@ impl<'a> BallotFolder<'a> {
             }
         }
         if refused.is_empty() {
-            Ok(Self { file, backend, key, ballots })
+            Ok(Self { engine: Arc::clone(engine), ballots })
         } else {
             Err(ProtocolError::Ballots(refused))
         }
@@ -177,20 +178,20 @@ impl<'a> BallotFolder<'a> {
     }
 
     /// The digest of every ballot, by the teacher's name.
-    pub(super) fn digests(&self) -> BTreeMap<String, [u8; 32]> {
-        let name = |teacher: &u32| self.file.teachers()[*teacher as usize].to_string();
+    pub(super) fn digests(&self, file: &ElectionFile) -> BTreeMap<String, [u8; 32]> {
+        let name = |teacher: &u32| file.teachers()[*teacher as usize].to_string();
         self.ballots.iter().map(|(teacher, ballot)| (name(teacher), ballot.digest())).collect()
     }
 
     /// How many voters each sample has.
-    pub(super) fn turnout(&self) -> Turnout {
-        let mut turnout = Turnout::nobody(self.file.election().samples());
+    pub(super) fn turnout(&self, file: &ElectionFile) -> Turnout {
+        let mut turnout = Turnout::nobody(file.election().samples());
         for ballot in self.ballots.values() {
             match &ballot.attendance {
                 Attendance::Everywhere => turnout.add_everywhere(),
                 Attendance::Partly(batches) => {
                     for (batch, presence) in batches.iter().enumerate() {
-                        turnout.add(self.backend.batch(batch), presence);
+                        turnout.add(self.engine.batch(batch), presence);
                     }
                 }
             }
@@ -221,7 +222,7 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Reads one ballot file from end to end: nothing of it can fail later.
 fn check(
     file: &ElectionFile,
-    backend: &BfvBackend,
+    engine: &dyn Engine,
     key: KeyId,
     path: &Path,
 ) -> Result<(u32, Vec<Part>, Attendance), Problem> {
@@ -229,7 +230,7 @@ fn check(
     if from.metadata()?.is_dir() {
         return Err(Problem::Folder);
     }
-    let batches = backend.batches();
+    let batches = engine.batches();
     let mut reader = BundleReader::ballot(BufReader::new(from), &file.digest(), parts(batches))?;
     let Content::Ballot { teacher } = reader.content() else { return Err(Problem::Damaged) };
     let teachers = file.teachers().len();
@@ -240,14 +241,13 @@ fn check(
     let mut presences = Vec::with_capacity(batches);
     let mut everywhere = true;
     let mut place = bundle::START;
-    while let Some(bytes) = reader.part(backend.plan().ballot_bytes())? {
+    while let Some(bytes) = reader.part(engine.max_bytes(Kind::Ballot))? {
         let batch = found.len();
-        let ballot = backend
-            .decode_ballot(&bytes, batch, key)
+        let presence = engine
+            .check_ballot(&bytes, batch, key)
             .map_err(|source| Problem::Batch { batch, source })?;
-        let presence = shield::backend::Ballot::presence(&ballot);
         everywhere &= (0..presence.len()).all(|sample| presence.contains(sample));
-        presences.push(presence.clone());
+        presences.push(presence);
         place += bundle::LENGTH;
         found.push(Part { place, length: bytes.len(), hash: *blake3::hash(&bytes).as_bytes() });
         place += bytes.len() as u64;
@@ -259,13 +259,13 @@ fn check(
 
 /// The ballots of one batch, in their files.
 pub(super) struct BatchBox<'a> {
-    folder: &'a BallotFolder<'a>,
+    folder: &'a BallotFolder,
     batch: usize,
 }
 
-impl BallotBox<BfvBallot> for BatchBox<'_> {
+impl BallotBytes for BatchBox<'_> {
     fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
-        let samples = self.folder.backend.batch(self.batch).len();
+        let samples = self.folder.engine.batch(self.batch).len();
         Ok(match self.folder.ballots.get(&teacher).map(|ballot| &ballot.attendance) {
             None => Presence::none(samples),
             Some(Attendance::Everywhere) => Presence::new((0..samples).map(|_| true)),
@@ -275,16 +275,13 @@ impl BallotBox<BfvBallot> for BatchBox<'_> {
         })
     }
 
-    fn open(&self, teacher: u32) -> Result<Cow<'_, BfvBallot>, BallotBoxError> {
-        let (folder, batch) = (self.folder, self.batch);
+    fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError> {
         let missing = || BallotBoxError { teacher, source: "there is none in the folder".into() };
-        let ballot = folder.ballots.get(&teacher).ok_or_else(missing)?;
+        let ballot = self.folder.ballots.get(&teacher).ok_or_else(missing)?;
         let refuse = |problem| BallotBoxError {
             teacher,
             source: Refused { path: ballot.path.clone(), problem }.into(),
         };
-        let bytes = ballot.read(batch).map_err(refuse)?;
-        let decoded = folder.backend.decode_ballot(&bytes, batch, folder.key);
-        decoded.map(Cow::Owned).map_err(|source| refuse(Problem::Batch { batch, source }))
+        ballot.read(self.batch).map_err(refuse)
     }
 }

@@ -47,6 +47,31 @@ pub fn seed_path(results: &Path) -> PathBuf {
     name.into()
 }
 
+/// What the ballots are frozen for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Destination<'a> {
+    /// A file of results, with its seed beside it.
+    Results(&'a Path),
+    /// A job, with its seed inside.
+    Job(&'a Path),
+}
+
+impl<'a> Destination<'a> {
+    /// Where the seed is.
+    pub(super) fn seed_path(self) -> PathBuf {
+        match self {
+            Self::Results(results) => seed_path(results),
+            Self::Job(job) => job.join("seed"),
+        }
+    }
+
+    fn path(self) -> &'a Path {
+        match self {
+            Self::Results(path) | Self::Job(path) => path,
+        }
+    }
+}
+
 /// Everything that a release follows from, besides the seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frozen {
@@ -219,15 +244,16 @@ pub(super) fn check_record(frozen: &Frozen, ballots: &Path) -> Result<(), Protoc
 pub(super) fn settle<R: RngCore + CryptoRng>(
     frozen: &Frozen,
     ballots: &Path,
-    results: &Path,
+    destination: Destination,
     rng: &mut R,
 ) -> Result<Settled, ProtocolError> {
-    let (record_path, seed_path) = (ballots.join(RECORD), seed_path(results));
+    let (record_path, seed_path) = (ballots.join(RECORD), destination.seed_path());
+    let (seed_path, results) = (seed_path.as_path(), destination.path());
     let record = Record::read(&record_path)?;
     if let Some(record) = &record {
         record.check(&record_path, frozen)?;
     }
-    let stored = BoundSeed::read(&seed_path)?;
+    let stored = BoundSeed::read(seed_path)?;
     let again = stored.is_some();
     let bound = match (stored, &record) {
         (Some(stored), _) => stored,
@@ -242,7 +268,10 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
                 ),
             ));
         }
-        (None, None) if results.symlink_metadata().is_ok() => {
+        (None, None)
+            if matches!(destination, Destination::Results(_))
+                && results.symlink_metadata().is_ok() =>
+        {
             return Err(second_draw(
                 results,
                 format!(
@@ -258,12 +287,12 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
                 frozen: frozen.digest(),
                 seed: Seed::random(rng),
             };
-            write_once(&seed_path, Readers::Owner, &fresh.encode())?;
+            write_once(seed_path, Readers::Owner, &fresh.encode())?;
             // Whoever was first, if two run at once: what stands there is the seed.
-            BoundSeed::read(&seed_path)?.ok_or_else(|| refused(&seed_path, Problem::Damaged))?
+            BoundSeed::read(seed_path)?.ok_or_else(|| refused(seed_path, Problem::Damaged))?
         }
     };
-    bound.check(&seed_path, frozen)?;
+    bound.check(seed_path, frozen)?;
     if record.is_none() {
         let record = Record::new(frozen, &bound.seed, results);
         let text = toml::to_string(&record).expect("strings and a table of strings");
@@ -274,7 +303,7 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
     record.check(&record_path, frozen)?;
     if record.seed != seed_name(&bound.seed) {
         return Err(second_draw(
-            &seed_path,
+            seed_path,
             format!(
                 "the ballots in {} were aggregated into {}, with another seed than this one; write to the same file as before",
                 ballots.display(),
@@ -285,8 +314,22 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
     Ok(Settled { seed: bound.seed, again })
 }
 
+/// The seed that was stored for what is frozen.
+pub(super) fn stored_seed(frozen: &Frozen, seed_path: &Path) -> Result<Seed, ProtocolError> {
+    let Some(bound) = BoundSeed::read(seed_path)? else {
+        let problem = Problem::Io(io::ErrorKind::NotFound.into());
+        return Err(refused(seed_path, problem).into());
+    };
+    bound.check(seed_path, frozen)?;
+    Ok(bound.seed)
+}
+
 /// Writes a file unless one is there.
-fn write_once(path: &Path, readers: Readers, content: &[u8]) -> Result<(), ProtocolError> {
+pub(super) fn write_once(
+    path: &Path,
+    readers: Readers,
+    content: &[u8],
+) -> Result<(), ProtocolError> {
     match write_new(path, readers, content) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         written => written.map_err(|source| ProtocolError::Write { path: path.to_owned(), source }),
@@ -309,6 +352,6 @@ fn second_draw(path: &Path, reason: String) -> ProtocolError {
 }
 
 #[cfg(test)]
-pub(super) fn stored_seed(results: &Path) -> Seed {
+pub(crate) fn seed_of(results: &Path) -> Seed {
     BoundSeed::read(&seed_path(results)).unwrap().unwrap().seed
 }

@@ -1,10 +1,27 @@
 //! What the server does: a folder of ballots in, results out, exactly once.
+//!
+//! [`aggregate()`] does all of it in one go. A [`Job`] is the same work as a folder that can be
+//! stopped, resumed and shared: it is frozen once, its batches are computed in any order by
+//! whoever can read it, and it is finished when all of them are there. What both fix before they
+//! start is in [`freeze`].
+//!
+//! | module | subject |
+//! |---|---|
+//! | `checked`, `ballot_folder` | key and ballots, checked as a whole |
+//! | [`freeze`] | exactly one release: the seed and the record |
+//! | `aggregate` | all of it in one go |
+//! | `folder`, `index` | a job as a folder |
 
 mod aggregate;
 mod ballot_folder;
+mod checked;
+mod folder;
 pub mod freeze;
+mod index;
 
 #[cfg(test)]
 mod tests;
 
-pub use aggregate::{Aggregated, Progress, aggregate};
+pub use aggregate::{Aggregated, aggregate};
+pub use checked::Progress;
+pub use folder::Job;

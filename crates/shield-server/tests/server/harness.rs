@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::backend::{Backend, BackendBytes, ClearBackend, KeysOf, MemoryBallotBox};
+use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
 use shield::{Class, Label, Seed, Vote};
-use shield_bfv::BfvBackend;
 use shield_client::{self as client, Client, Invitation};
 use shield_protocol::ElectionFile;
 use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
+use shield_protocol::engine::{self, EncodedKeys};
 use shield_server::ledger::Budget;
 use shield_server::tls::{Certificate, self_signed};
 use shield_server::{ServeError, Service, Settings, serve};
@@ -126,8 +126,8 @@ pub fn election(name: &str, teachers: usize, samples: usize, quorum: usize) -> E
 /// The parties of one election, with everything in a folder.
 pub struct Parties {
     pub file: ElectionFile,
-    pub backend: Arc<BfvBackend>,
-    pub keys: KeysOf<BfvBackend>,
+    pub engine: Arc<dyn engine::Engine>,
+    pub keys: EncodedKeys,
     pub folder: PathBuf,
 }
 
@@ -148,16 +148,11 @@ impl Parties {
         let folder = folder.join(file.name().as_str());
         client::create_election(client, operator, &file, &folder, &mut rng)
             .expect("the election is created");
-        let backend = file.backend();
-        let keys = backend.generate_keys(&mut rng).expect("keys");
-        std::fs::write(folder.join("public.key"), backend.encode_public_key(&keys.public))
-            .expect("written");
-        std::fs::write(
-            folder.join("evaluation.key"),
-            backend.encode_evaluation_key(&keys.evaluation),
-        )
-        .expect("written");
-        Self { file, backend: Arc::new(backend), keys, folder }
+        let engine = file.engine();
+        let keys = engine.make_keys(&mut rng).expect("keys");
+        std::fs::write(folder.join("public.key"), &keys.public).expect("written");
+        std::fs::write(folder.join("evaluation.key"), &keys.evaluation).expect("written");
+        Self { file, engine, keys, folder }
     }
 
     pub fn student(&self) -> Invitation {
@@ -180,11 +175,11 @@ impl Parties {
     /// The encoded ballots of a teacher, a batch each.
     pub fn ballot(&self, votes: &[Vote], seed: u64) -> Vec<Vec<u8>> {
         let mut rng = StdRng::seed_from_u64(seed);
-        (0..self.backend.batches())
+        let voting = Arc::clone(&self.engine).voting(&self.keys.public).expect("a sound key");
+        (0..self.engine.batches())
             .map(|batch| {
-                let own = &votes[self.backend.batch(batch)];
-                let ballot = self.backend.encrypt(&self.keys.public, batch, own, &mut rng);
-                self.backend.encode_ballot(&ballot.expect("a ballot"))
+                let own = &votes[self.engine.batch(batch)];
+                voting.encrypt(batch, own, &mut rng).expect("a ballot")
             })
             .collect()
     }
@@ -238,16 +233,14 @@ impl Parties {
     }
 
     pub fn reveal(&self, results: &[u8]) -> Vec<Label> {
-        let batches = u32::try_from(self.backend.batches()).expect("few");
+        let batches = u32::try_from(self.engine.batches()).expect("few");
+        let revealing = Arc::clone(&self.engine).revealing(&self.keys.secret).expect("a key");
         let mut bundle =
             BundleReader::results(results, &self.file.digest(), batches).expect("results");
         let mut labels = Vec::new();
         for batch in 0.. {
             let Some(part) = bundle.part(1 << 26).expect("a part") else { break };
-            let release =
-                self.backend.decode_release(&part, batch, self.keys.public.id()).expect("sound");
-            labels
-                .extend(self.backend.decrypt(&self.keys.secret, batch, &release).expect("labels"));
+            labels.extend(revealing.reveal(batch, &part).expect("labels"));
         }
         labels
     }

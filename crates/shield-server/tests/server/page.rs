@@ -11,7 +11,7 @@ use std::time::Duration;
 use fantoccini::Locator;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::backend::{Backend, BackendBytes, Ballot, Presence};
+use shield::backend::Presence;
 use shield::{Class, Seed};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::hex::hex;
@@ -135,19 +135,18 @@ async fn prepare(folder: &Path) {
     store.withdraw(&name).await.unwrap();
 
     let (file, name) = create(&store, &text("ward-7", "hospitals", 2000, 2, &five)).await;
-    let backend = file.backend();
-    assert!(backend.batches() >= 3, "an aggregation that can be watched has several batches");
+    let engine = file.engine();
+    assert!(engine.batches() >= 3, "an aggregation that can be watched has several batches");
     let mut rng = StdRng::seed_from_u64(7);
-    let made = backend.generate_keys(&mut rng).unwrap();
-    let public = backend.encode_public_key(&made.public);
-    let evaluation = backend.encode_evaluation_key(&made.evaluation);
-    keys(&store, &name, &hex(made.public.id().as_bytes()), &public, &evaluation).await;
-    for (batch, number) in (0..backend.batches()).zip(0..) {
+    let made = engine.make_keys(&mut rng).unwrap();
+    keys(&store, &name, &hex(made.id.as_bytes()), &made.public, &made.evaluation).await;
+    let voting = Arc::clone(&engine).voting(&made.public).unwrap();
+    for (batch, number) in (0..engine.batches()).zip(0..) {
         for teacher in 0..3_u16 {
-            let votes = backend.batch(batch).map(|_| Some(Class(teacher))).collect::<Vec<_>>();
-            let made = backend.encrypt(&made.public, batch, &votes, &mut rng).unwrap();
-            let bytes = backend.encode_ballot(&made);
-            ballot(&store, &name, (teacher.into(), number), made.presence(), &bytes).await;
+            let votes = engine.batch(batch).map(|_| Some(Class(teacher))).collect::<Vec<_>>();
+            let bytes = voting.encrypt(batch, &votes, &mut rng).unwrap();
+            let presence = engine.check_ballot(&bytes, batch, made.id).unwrap();
+            ballot(&store, &name, (teacher.into(), number), &presence, &bytes).await;
         }
     }
 }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use crate::harness::{Parties, Running, election, settings, votes};
 use serde_json::Value;
 use shield::Class;
-use shield::backend::BackendBytes;
 use shield_client::{self as client, ClientError, Invitation};
 use shield_protocol::credentials::Token;
 use shield_server::OPENAPI;
@@ -107,7 +106,7 @@ fn the_same_again_is_fine_and_anything_else_a_conflict() {
     // Keys of another set.
     let other = Parties::create(&server, election("other", 3, 20, 1), folder.path());
     let student = server.client(&parties.student());
-    let foreign = other.backend.encode_public_key(&other.keys.public);
+    let foreign = other.keys.public.clone();
     assert_eq!(refused(student.put("/v1/elections/again/keys/public", &foreign)).0, 422);
     // After the freeze nothing more comes in.
     client::close(&student, parties.file.name()).unwrap();

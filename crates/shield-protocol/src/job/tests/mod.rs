@@ -5,15 +5,19 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngCore, SeedableRng};
-use shield::backend::{Backend, BackendBytes, ClearBackend, ClearKey, MemoryBallotBox};
-use shield::{Class, Label, Vote};
+use shield::backend::{Backend, ClearBackend, ClearKey, MemoryBallotBox};
+use shield::{Class, Label, Seed, Vote};
 use tempfile::TempDir;
 
 use super::ballot_folder::BallotFolder;
 use super::freeze;
 use super::{Aggregated, aggregate};
+use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
 use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
+
+mod engines;
+mod folder;
 
 const TEACHERS: [&str; 5] = ["amber", "birch", "cedar", "dogwood", "elm"];
 
@@ -31,10 +35,15 @@ struct Held {
 
 impl Held {
     fn new(samples: usize, polynomial: &str) -> Self {
+        Self::with(samples, &format!("polynomial = \"{polynomial}\""))
+    }
+
+    /// With further lines in the election file.
+    fn with(samples: usize, lines: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let text = format!(
             "name = \"ward-7\"\ngroup = \"wards\"\nclasses = 3\nsamples = {samples}\n\
-             polynomial = \"{polynomial}\"\nquorum = 3\nteachers = {TEACHERS:?}\n"
+             {lines}\nquorum = 3\nteachers = {TEACHERS:?}\n"
         );
         let file = ElectionFile::parse(&text).unwrap();
         // Every teacher leans to a class of its own; the second abstains now and then.
@@ -81,7 +90,10 @@ impl Held {
 
     /// What the operator says in the clear, if only `voters` voted.
     fn clear(&self, voters: &[usize], results: &Path) -> Vec<Label> {
-        let seed = freeze::stored_seed(results);
+        self.clear_with(voters, &freeze::seed_of(results))
+    }
+
+    fn clear_with(&self, voters: &[usize], seed: &Seed) -> Vec<Label> {
         let backend = ClearBackend::new(self.file.election().clone());
         let mut labels = Vec::new();
         for batch in 0..backend.batches() {
@@ -92,7 +104,7 @@ impl Held {
                 voters.contains(&teacher).then_some(cast)
             };
             let ballots = MemoryBallotBox::new(samples.len(), (0..5).map(ballot).collect());
-            let release = backend.aggregate(&ClearKey::default(), batch, &ballots, &seed).unwrap();
+            let release = backend.aggregate(&ClearKey::default(), batch, &ballots, seed).unwrap();
             labels.extend(backend.decrypt(&ClearKey::default(), batch, &release).unwrap());
         }
         labels
@@ -116,7 +128,7 @@ fn labels_are_those_of_the_clear_operator_for_the_stored_seed() {
 #[test]
 fn elections_of_several_batches_come_out_too() {
     let held = Held::new(2500, "X");
-    assert!(held.file.backend().batches() > 1, "the test needs several batches");
+    assert!(held.file.batches() > 1, "the test needs several batches");
     held.all_vote(5);
     held.aggregate("results", 7).unwrap();
     assert_eq!(held.labels("results"), held.clear(&[0, 1, 2, 3, 4], &held.path("results")));
@@ -193,12 +205,12 @@ fn one_set_of_ballots_has_one_release() {
 fn a_ballot_that_changes_while_it_is_needed_is_noticed() {
     let held = Held::new(6, "X");
     let path = held.vote(0, "amber");
-    let backend = held.file.backend();
+    let engine = held.file.engine();
     let bytes = fs::read(&held.keys.evaluation).unwrap();
-    let key = backend.decode_evaluation_key(&bytes).unwrap().id();
+    let key = engine.check_evaluation_key(&bytes).unwrap();
     let ballots = held.path("ballots");
-    let folder = BallotFolder::open(&held.file, &backend, key, &ballots, &|_| {}).unwrap();
-    let open = || shield::backend::BallotBox::open(&folder.batch(0), 0).map(drop);
+    let folder = BallotFolder::open(&held.file, &engine, key, &ballots, &|_| {}).unwrap();
+    let open = || folder.batch(0).bytes(0).map(drop);
     open().unwrap();
     fs::remove_file(&path).unwrap();
     held.vote(0, "amber");

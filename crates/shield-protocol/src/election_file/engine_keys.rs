@@ -1,0 +1,81 @@
+//! The keys of an election file that choose engine and mechanism.
+
+use shield::polya::SharedNoise;
+use shield::privacy::noisy_argmax::Noise;
+
+use super::reader::Reader;
+use crate::engine::{Choice, EngineName, Mechanism, MechanismName, ReleaseMode, Upload};
+
+/// What a file says about engine and mechanism; `None` where it says nothing.
+pub(super) struct EngineKeys {
+    engine: Option<EngineName>,
+    mechanism: Option<MechanismName>,
+    noise: Option<Noise>,
+    dropouts: Option<u32>,
+    release: Option<ReleaseMode>,
+    upload: Option<Upload>,
+}
+
+impl EngineKeys {
+    /// Takes the keys out of a file.
+    pub(super) fn read(reader: &mut Reader) -> Self {
+        Self {
+            engine: reader.optional("engine", Reader::text::<EngineName>),
+            mechanism: reader.optional("mechanism", Reader::text::<MechanismName>),
+            noise: reader.optional("noise", |reader, key| reader.number(key, Noise::new)),
+            dropouts: reader.optional("dropouts", |reader, key| {
+                reader.whole(key, |count| Ok(u32::try_from(count).unwrap_or(u32::MAX)))
+            }),
+            release: reader.optional("release", Reader::text::<ReleaseMode>),
+            upload: reader.optional("upload", Reader::text::<Upload>),
+        }
+    }
+
+    /// The engine and mechanism for that many teachers, of whom the quorum must vote.
+    pub(super) fn choice(&self, reader: &mut Reader, teachers: u32, quorum: u32) -> Option<Choice> {
+        let engine = self.engine.unwrap_or_default();
+        let mechanism = self.mechanism.unwrap_or_default();
+        if engine != EngineName::Bfv {
+            let reason = format!("only the engine `{}` has release modes", EngineName::Bfv);
+            reader.refuse_keys(&["release"], &reason);
+        }
+        if engine != EngineName::TfheLeveled {
+            let reason = format!("only the engine `{}` has a choice", EngineName::TfheLeveled);
+            reader.refuse_keys(&["upload"], &reason);
+        }
+        match mechanism {
+            MechanismName::Shield => {
+                let reason = format!("the mechanism `{mechanism}` has no noise");
+                reader.refuse_keys(&["noise", "dropouts"], &reason);
+            }
+            MechanismName::NoisyArgmax => {
+                let reason = format!("the mechanism `{mechanism}` has no rounds");
+                reader.refuse_keys(&["polynomial", "offset", "sampling"], &reason);
+                if self.noise.is_none() && reader.is_fine() {
+                    reader.mistake_at("mechanism", format!("`{mechanism}` needs `noise = 40.0`"));
+                }
+            }
+        }
+        let mechanism = match mechanism {
+            MechanismName::Shield => Mechanism::Shield,
+            MechanismName::NoisyArgmax => {
+                let noise = SharedNoise::new(self.noise?, teachers, self.dropouts.unwrap_or(0));
+                let noise = noise.map_err(|error| reader.mistake_at("noise", error.to_string()));
+                Mechanism::NoisyArgmax(noise.ok()?)
+            }
+        };
+        if let Mechanism::NoisyArgmax(noise) = mechanism
+            && quorum < noise.shares()
+        {
+            let (teachers, dropouts, shares) = (noise.teachers(), noise.dropouts(), noise.shares());
+            let problem = format!(
+                "the quorum is {quorum}, and {teachers} teachers of whom {dropouts} may be missing \
+                 share the noise: it must be at least {shares}"
+            );
+            reader.mistake_at("quorum", problem);
+        }
+        let (release, upload) = (self.release.unwrap_or_default(), self.upload.unwrap_or_default());
+        let choice = Choice::new(engine, mechanism, release, upload);
+        choice.map_err(|error| reader.mistake_at("engine", error.to_string())).ok()
+    }
+}

@@ -1,0 +1,173 @@
+//! Every engine of the library, behind bytes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rand::CryptoRng;
+use shield::backend::{Backend, BackendBytes, Ballot, BallotBox, BallotBoxError, Presence};
+use shield::framing::{DecodeError, KeyId, Kind};
+use shield::votes::Vote;
+use shield::{Label, Seed};
+
+use super::{
+    Aggregating, BallotBytes, EncodedKeys, Engine, EngineError, RevealError, Revealing, Voting,
+};
+
+impl<B> Engine for B
+where
+    B: BackendBytes + Send + 'static,
+    B::SecretKey: Send + Sync,
+    B::PublicKey: Send,
+    B::EvaluationKey: Send,
+{
+    fn batches(&self) -> usize {
+        Backend::batches(self)
+    }
+
+    fn batch(&self, batch: usize) -> Range<usize> {
+        Backend::batch(self, batch)
+    }
+
+    fn max_bytes(&self, kind: Kind) -> usize {
+        BackendBytes::max_bytes(self, kind)
+    }
+
+    fn make_keys(&self, mut rng: &mut dyn CryptoRng) -> Result<EncodedKeys, EngineError> {
+        let keys = self.generate_keys(&mut rng).map_err(EngineError::new)?;
+        Ok(EncodedKeys {
+            secret: self.encode_secret_key(&keys.secret),
+            public: self.encode_public_key(&keys.public),
+            evaluation: self.encode_evaluation_key(&keys.evaluation),
+            id: self.public_key_id(&keys.public),
+        })
+    }
+
+    fn check_public_key(&self, bytes: &[u8]) -> Result<KeyId, DecodeError> {
+        Ok(self.public_key_id(&self.decode_public_key(bytes)?))
+    }
+
+    fn check_evaluation_key(&self, bytes: &[u8]) -> Result<KeyId, DecodeError> {
+        Ok(self.evaluation_key_id(&self.decode_evaluation_key(bytes)?))
+    }
+
+    fn check_ballot(
+        &self,
+        bytes: &[u8],
+        batch: usize,
+        key: KeyId,
+    ) -> Result<Presence, DecodeError> {
+        Ok(self.decode_ballot(bytes, batch, key)?.presence().clone())
+    }
+
+    fn check_release(&self, bytes: &[u8], batch: usize, key: KeyId) -> Result<(), DecodeError> {
+        self.decode_release(bytes, batch, key).map(drop)
+    }
+
+    fn voting(self: Arc<Self>, public_key: &[u8]) -> Result<Box<dyn Voting>, DecodeError> {
+        let key = self.decode_public_key(public_key)?;
+        Ok(Box::new(With { id: self.public_key_id(&key), backend: self, key: Public::<B>(key) }))
+    }
+
+    fn aggregating(
+        self: Arc<Self>,
+        evaluation_key: &[u8],
+    ) -> Result<Box<dyn Aggregating>, DecodeError> {
+        let key = self.decode_evaluation_key(evaluation_key)?;
+        let id = self.evaluation_key_id(&key);
+        Ok(Box::new(With { id, backend: self, key: Evaluation::<B>(key) }))
+    }
+
+    fn revealing(self: Arc<Self>, secret_key: &[u8]) -> Result<Box<dyn Revealing>, DecodeError> {
+        let key = self.decode_secret_key(secret_key)?;
+        Ok(Box::new(With { id: self.secret_key_id(&key), backend: self, key: Secret::<B>(key) }))
+    }
+}
+
+/// An engine with one of its keys.
+struct With<B, K> {
+    backend: Arc<B>,
+    key: K,
+    id: KeyId,
+}
+
+struct Public<B: Backend>(B::PublicKey);
+struct Evaluation<B: Backend>(B::EvaluationKey);
+struct Secret<B: Backend>(B::SecretKey);
+
+impl<B> Voting for With<B, Public<B>>
+where
+    B: BackendBytes + Send,
+    B::PublicKey: Send,
+{
+    fn key(&self) -> KeyId {
+        self.id
+    }
+
+    fn encrypt(
+        &self,
+        batch: usize,
+        votes: &[Vote],
+        mut rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, EngineError> {
+        let ballot = self.backend.encrypt(&self.key.0, batch, votes, &mut rng);
+        Ok(self.backend.encode_ballot(&ballot.map_err(EngineError::new)?))
+    }
+}
+
+impl<B> Aggregating for With<B, Evaluation<B>>
+where
+    B: BackendBytes + Send,
+    B::EvaluationKey: Send,
+{
+    fn key(&self) -> KeyId {
+        self.id
+    }
+
+    fn aggregate(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+    ) -> Result<Vec<u8>, EngineError> {
+        let ballots = Opening { backend: &*self.backend, ballots, batch, key: self.id };
+        let release = self.backend.aggregate(&self.key.0, batch, &ballots, seed);
+        Ok(self.backend.encode_release(&release.map_err(EngineError::new)?))
+    }
+}
+
+impl<B> Revealing for With<B, Secret<B>>
+where
+    B: BackendBytes + Send,
+    B::SecretKey: Send + Sync,
+{
+    fn key(&self) -> KeyId {
+        self.id
+    }
+
+    fn reveal(&self, batch: usize, release: &[u8]) -> Result<Vec<Label>, RevealError> {
+        let release = self.backend.decode_release(release, batch, self.id)?;
+        let labels = self.backend.decrypt(&self.key.0, batch, &release);
+        Ok(labels.map_err(EngineError::new)?)
+    }
+}
+
+/// Opens ballots as the engine asks for them.
+struct Opening<'a, B> {
+    backend: &'a B,
+    ballots: &'a dyn BallotBytes,
+    batch: usize,
+    key: KeyId,
+}
+
+impl<B: BackendBytes> BallotBox<B::Ballot> for Opening<'_, B> {
+    fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
+        self.ballots.presence(teacher)
+    }
+
+    fn open(&self, teacher: u32) -> Result<Cow<'_, B::Ballot>, BallotBoxError> {
+        let bytes = self.ballots.bytes(teacher)?;
+        let ballot = self.backend.decode_ballot(&bytes, self.batch, self.key);
+        ballot.map(Cow::Owned).map_err(|error| BallotBoxError { teacher, source: error.into() })
+    }
+}

@@ -1,0 +1,132 @@
+//! The engine without encryption, with failures on demand: for tests of everything around an
+//! engine. Not compiled into the program.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand::CryptoRng;
+use shield::backend::{ClearBackend, Presence};
+use shield::framing::{DecodeError, KeyId, Kind};
+use shield::{Election, Seed};
+use thiserror::Error;
+
+use super::{Aggregating, BallotBytes, EncodedKeys, Engine, EngineError, Revealing, Voting};
+
+/// Samples in a batch: few, so that small elections have several.
+const SAMPLES_PER_BATCH: usize = 4;
+
+/// Failures that are still to come, by election and batch.
+static FAULTS: Mutex<Option<HashMap<([u8; 32], usize), u32>>> = Mutex::new(None);
+
+/// Lets the aggregation of a batch fail so many times. The election is told by its fingerprint.
+pub fn inject(election: &Election, batch: usize, times: u32) {
+    let mut faults = FAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    faults.get_or_insert_default().insert((election.fingerprint(), batch), times);
+}
+
+/// A failure that was asked for.
+#[derive(Debug, Error)]
+#[error("batch {0} was to fail")]
+pub struct Injected(usize);
+
+fn strike(election: [u8; 32], batch: usize) -> Result<(), Injected> {
+    let mut faults = FAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    match faults.as_mut().and_then(|faults| faults.get_mut(&(election, batch))) {
+        Some(left @ 1..) => {
+            *left -= 1;
+            Err(Injected(batch))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Votes that anyone can read, in batches of a few samples.
+pub(super) struct FaultyEngine {
+    clear: Arc<ClearBackend>,
+    election: [u8; 32],
+}
+
+impl FaultyEngine {
+    pub(super) fn new(election: Election) -> Self {
+        let fingerprint = election.fingerprint();
+        let clear = ClearBackend::with_batches_of(election, SAMPLES_PER_BATCH);
+        Self { clear: Arc::new(clear), election: fingerprint }
+    }
+}
+
+impl Engine for FaultyEngine {
+    fn batches(&self) -> usize {
+        Engine::batches(&*self.clear)
+    }
+
+    fn batch(&self, batch: usize) -> Range<usize> {
+        Engine::batch(&*self.clear, batch)
+    }
+
+    fn max_bytes(&self, kind: Kind) -> usize {
+        Engine::max_bytes(&*self.clear, kind)
+    }
+
+    fn make_keys(&self, rng: &mut dyn CryptoRng) -> Result<EncodedKeys, EngineError> {
+        self.clear.make_keys(rng)
+    }
+
+    fn check_public_key(&self, bytes: &[u8]) -> Result<KeyId, DecodeError> {
+        self.clear.check_public_key(bytes)
+    }
+
+    fn check_evaluation_key(&self, bytes: &[u8]) -> Result<KeyId, DecodeError> {
+        self.clear.check_evaluation_key(bytes)
+    }
+
+    fn check_ballot(
+        &self,
+        bytes: &[u8],
+        batch: usize,
+        key: KeyId,
+    ) -> Result<Presence, DecodeError> {
+        self.clear.check_ballot(bytes, batch, key)
+    }
+
+    fn check_release(&self, bytes: &[u8], batch: usize, key: KeyId) -> Result<(), DecodeError> {
+        self.clear.check_release(bytes, batch, key)
+    }
+
+    fn voting(self: Arc<Self>, public_key: &[u8]) -> Result<Box<dyn Voting>, DecodeError> {
+        Arc::clone(&self.clear).voting(public_key)
+    }
+
+    fn aggregating(
+        self: Arc<Self>,
+        evaluation_key: &[u8],
+    ) -> Result<Box<dyn Aggregating>, DecodeError> {
+        let clear = Arc::clone(&self.clear).aggregating(evaluation_key)?;
+        Ok(Box::new(FaultyAggregating { clear, election: self.election }))
+    }
+
+    fn revealing(self: Arc<Self>, secret_key: &[u8]) -> Result<Box<dyn Revealing>, DecodeError> {
+        Arc::clone(&self.clear).revealing(secret_key)
+    }
+}
+
+struct FaultyAggregating {
+    clear: Box<dyn Aggregating>,
+    election: [u8; 32],
+}
+
+impl Aggregating for FaultyAggregating {
+    fn key(&self) -> KeyId {
+        self.clear.key()
+    }
+
+    fn aggregate(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+    ) -> Result<Vec<u8>, EngineError> {
+        strike(self.election, batch).map_err(EngineError::new)?;
+        self.clear.aggregate(batch, ballots, seed)
+    }
+}

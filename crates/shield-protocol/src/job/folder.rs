@@ -1,0 +1,338 @@
+//! A job: one aggregation as a folder, which can be stopped, resumed and shared.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `job.toml` | what was frozen, as digests; written last, so that a job is whole or none |
+//! | `election.toml` | the election file |
+//! | `evaluation.key` | the student's evaluation key |
+//! | `ballots.index` | which ballots there are, and what each batch of them hashes to |
+//! | `seed` | the seed of all draws, for its owner alone |
+//! | `parts/<n>.release` | what the student gets for batch n |
+//!
+//! Ballots stay where they are. Only the record among them ties them to the job: see
+//! [`freeze`](super::freeze). Every batch is a pure function of what is frozen, so that it does not
+//! matter who computes it, how often, or in which order.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand::CryptoRng;
+use serde::{Deserialize, Serialize};
+use shield::Seed;
+use shield::framing::{KeyId, Kind};
+
+use super::aggregate::same_folder;
+use super::ballot_folder::BallotFolder;
+use super::checked::{Checked, Progress};
+use super::freeze::{self, Destination, Frozen, settle};
+use crate::bundle::Content;
+use crate::election_file::ElectionFile;
+use crate::engine::{Aggregating, Engine};
+use crate::error::{Problem, ProtocolError, Refused};
+use crate::files::{Existing, check_folder_of, read_bounded, read_election, write_bundle};
+use crate::hex::{hex, unhex};
+use crate::name::Name;
+use crate::new_file::{Readers, Unnamed, folder_of};
+use crate::private;
+use crate::turnout::VoterCounts;
+
+const VERSION: u32 = 1;
+/// More than any job file has: names of a million teachers.
+const MAX_JOB_FILE: usize = 128 << 20;
+const MAX_INDEX: usize = 1 << 40;
+
+/// What `job.toml` says.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    /// The folder of the ballots.
+    ballots: String,
+    election: String,
+    evaluation_key: String,
+    key: String,
+    index: String,
+    /// Teachers without a ballot.
+    missing: Vec<Name>,
+    /// How many samples have how many voters.
+    voters: VoterCounts,
+}
+
+/// One aggregation, frozen.
+pub struct Job {
+    path: PathBuf,
+    file: ElectionFile,
+    engine: Arc<dyn Engine>,
+    key: KeyId,
+    frozen: Frozen,
+    /// Where the ballots are.
+    folder: PathBuf,
+    ballots: BallotFolder,
+    missing: Vec<Name>,
+    voters: VoterCounts,
+    work: Mutex<Option<Arc<Work>>>,
+}
+
+/// What it takes to compute a batch.
+struct Work {
+    aggregating: Box<dyn Aggregating>,
+    seed: Seed,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    /// Checks key and ballots, draws the seed, and writes all of it down. The same again gives the
+    /// same job; anything else in its place is refused, and so is a second job for the ballots.
+    pub fn freeze<R: CryptoRng>(
+        file: &ElectionFile,
+        evaluation_key: &Path,
+        ballots: &Path,
+        out: &Path,
+        rng: &mut R,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, ProtocolError> {
+        check_folder_of(out)?;
+        if same_folder(folder_of(out), ballots) || same_folder(out, ballots) {
+            return Err(refused(out, Problem::AmongBallots).into());
+        }
+        let checked = Checked::new(file, evaluation_key, ballots, progress)?;
+        let (frozen, index) = (&checked.frozen, checked.folder.index()?);
+        let ballots = ballots.canonicalize().map_err(|error| refused(ballots, error.into()))?;
+        let shown = ballots.to_str().ok_or_else(|| refused(&ballots, Problem::FileName))?;
+        let written = Written {
+            version: VERSION,
+            ballots: shown.to_owned(),
+            election: hex(&frozen.election),
+            evaluation_key: hex(&frozen.evaluation_key),
+            key: hex(checked.aggregating.key().as_bytes()),
+            index: hex(blake3::hash(&index).as_bytes()),
+            missing: checked.missing,
+            voters: checked.voters,
+        };
+        let place = Place(out);
+        if let Some(known) = place.read()?
+            && known != written
+        {
+            return Err(refused(&place.job_file(), Problem::OtherJob).into());
+        }
+        let key = place.read_key(evaluation_key, &*file.engine(), &frozen.evaluation_key)?;
+        private::make_folder(&place.parts()).map_err(|error| cannot(&place.parts(), error))?;
+        place.write("election.toml", file.canonical().as_bytes())?;
+        place.write("evaluation.key", &key)?;
+        place.write("ballots.index", &index)?;
+        settle(frozen, &ballots, Destination::Job(out), rng)?;
+        let text = toml::to_string(&written).expect("strings, numbers and lists of them");
+        place.write("job.toml", text.as_bytes())?;
+        Self::open(out)
+    }
+
+    /// Opens a job that was frozen. Reads neither the seed nor the key before they are needed.
+    pub fn open(path: &Path) -> Result<Self, ProtocolError> {
+        let place = Place(path);
+        let job_file = place.job_file();
+        let written = place.read()?;
+        let written = written
+            .ok_or_else(|| refused(&job_file, Problem::Io(io::ErrorKind::NotFound.into())))?;
+        if written.version != VERSION {
+            let problem = Problem::JobVersion { found: written.version, known: VERSION };
+            return Err(refused(&job_file, problem).into());
+        }
+        let damaged = |name: &str| refused(&path.join(name), Problem::Damaged);
+        let digest = |text: &str| unhex::<32>(text).ok_or_else(|| damaged("job.toml"));
+        let file = read_election(&path.join("election.toml"))?;
+        if file.digest() != digest(&written.election)? {
+            return Err(damaged("election.toml").into());
+        }
+        let index_path = path.join("ballots.index");
+        let index = read_bounded(&index_path, MAX_INDEX)
+            .map_err(|problem| refused(&index_path, problem))?;
+        if *blake3::hash(&index).as_bytes() != digest(&written.index)? {
+            return Err(damaged("ballots.index").into());
+        }
+        let engine = file.engine();
+        let folder = PathBuf::from(written.ballots);
+        let ballots = BallotFolder::from_index(&engine, &folder, file.teachers().len(), &index)
+            .ok_or_else(|| damaged("ballots.index"))?;
+        let frozen = Frozen {
+            election: file.digest(),
+            evaluation_key: digest(&written.evaluation_key)?,
+            ballots: ballots.digests(&file),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            key: KeyId::from_bytes(digest(&written.key)?),
+            missing: written.missing,
+            voters: written.voters,
+            work: Mutex::default(),
+            file,
+            engine,
+            frozen,
+            folder,
+            ballots,
+        })
+    }
+
+    /// The election.
+    pub fn file(&self) -> &ElectionFile {
+        &self.file
+    }
+
+    /// How many teachers have a ballot in it.
+    pub fn voted(&self) -> usize {
+        self.ballots.len()
+    }
+
+    /// Teachers without a ballot.
+    pub fn absent(&self) -> &[Name] {
+        &self.missing
+    }
+
+    /// How many samples have how many voters.
+    pub fn voters(&self) -> &VoterCounts {
+        &self.voters
+    }
+
+    /// The batches that nobody has computed yet, in order.
+    pub fn missing(&self) -> Vec<usize> {
+        (0..self.engine.batches()).filter(|&batch| !self.part(batch).is_file()).collect()
+    }
+
+    /// Computes one batch: the same bytes, whoever does it. Writes nothing.
+    pub fn run_batch(&self, batch: usize) -> Result<Vec<u8>, ProtocolError> {
+        self.check(batch)?;
+        let work = self.work()?;
+        Ok(work.aggregating.aggregate(batch, &self.ballots.batch(batch), &work.seed)?)
+    }
+
+    /// Adds a batch that somebody computed. Adding the same again is fine; other bytes for a batch
+    /// that is there are refused.
+    pub fn put(&self, batch: usize, release: &[u8]) -> Result<(), ProtocolError> {
+        self.check(batch)?;
+        let path = self.part(batch);
+        self.engine
+            .check_release(release, batch, self.key)
+            .map_err(|source| refused(&path, Problem::Batch { batch, source }))?;
+        let written = Unnamed::write(&path, Readers::Everyone, release);
+        match written.and_then(|file| file.name_or_find(&path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(refused(&path, Problem::OtherRelease { batch }).into())
+            }
+            named => named.map_err(|error| cannot(&path, error)),
+        }
+    }
+
+    /// Writes the results, once all batches are there: each is checked again. Never over another
+    /// file, unless it has the very same bytes.
+    pub fn finish(&self, out: &Path) -> Result<(), ProtocolError> {
+        let missing = self.missing();
+        if !missing.is_empty() {
+            return Err(ProtocolError::Unfinished { missing, batches: self.engine.batches() });
+        }
+        check_folder_of(out)?;
+        if same_folder(folder_of(out), &self.folder) {
+            return Err(refused(out, Problem::AmongBallots).into());
+        }
+        let limit = self.engine.max_bytes(Kind::Release);
+        write_bundle(out, Content::Results, Existing::Compared, &self.file, |batch| {
+            let path = self.part(batch);
+            let refuse = |problem| refused(&path, problem);
+            let bytes = read_bounded(&path, limit).map_err(refuse)?;
+            let checked = self.engine.check_release(&bytes, batch, self.key);
+            checked.map_err(|source| refuse(Problem::Batch { batch, source }))?;
+            Ok(bytes)
+        })
+    }
+
+    fn part(&self, batch: usize) -> PathBuf {
+        Place(&self.path).parts().join(format!("{batch}.release"))
+    }
+
+    fn check(&self, batch: usize) -> Result<(), ProtocolError> {
+        let batches = self.engine.batches();
+        if batch < batches { Ok(()) } else { Err(ProtocolError::NoBatch { batch, batches }) }
+    }
+
+    /// Key and seed, read once.
+    fn work(&self) -> Result<Arc<Work>, ProtocolError> {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(work) = &*work {
+            return Ok(Arc::clone(work));
+        }
+        let path = self.path.join("evaluation.key");
+        let place = Place(&self.path);
+        let bytes = place.read_key(&path, &*self.engine, &self.frozen.evaluation_key)?;
+        let aggregating = Arc::clone(&self.engine)
+            .aggregating(&bytes)
+            .map_err(|error| refused(&path, error.into()))?;
+        let seed = freeze::stored_seed(&self.frozen, &Destination::Job(&self.path).seed_path())?;
+        let made = Arc::new(Work { aggregating, seed });
+        *work = Some(Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+/// Where the files of a job are.
+struct Place<'a>(&'a Path);
+
+impl Place<'_> {
+    fn job_file(&self) -> PathBuf {
+        self.0.join("job.toml")
+    }
+
+    fn parts(&self) -> PathBuf {
+        self.0.join("parts")
+    }
+
+    /// What was frozen; nothing if the job is not whole.
+    fn read(&self) -> Result<Option<Written>, Refused> {
+        let path = self.job_file();
+        let bytes = match read_bounded(&path, MAX_JOB_FILE) {
+            Err(Problem::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|problem| refused(&path, problem))?,
+        };
+        let text = String::from_utf8(bytes).ok();
+        let written = text.and_then(|text| toml::from_str(&text).ok());
+        written.ok_or_else(|| refused(&path, Problem::Damaged)).map(Some)
+    }
+
+    /// A key that is the one that was frozen.
+    fn read_key(
+        &self,
+        path: &Path,
+        engine: &dyn Engine,
+        digest: &[u8; 32],
+    ) -> Result<Vec<u8>, Refused> {
+        let limit = engine.max_bytes(Kind::EvaluationKey);
+        let bytes = read_bounded(path, limit).map_err(|problem| refused(path, problem))?;
+        if blake3::hash(&bytes).as_bytes() == digest {
+            return Ok(bytes);
+        }
+        Err(refused(path, Problem::Damaged))
+    }
+
+    /// Writes a file, unless it is there with the same bytes.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ProtocolError> {
+        let path = self.0.join(name);
+        let written = Unnamed::write(&path, Readers::Everyone, bytes);
+        match written.and_then(|file| file.name_or_find(&path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(refused(&path, Problem::OtherJob).into())
+            }
+            named => named.map_err(|error| cannot(&path, error)),
+        }
+    }
+}
+
+fn refused(path: &Path, problem: Problem) -> Refused {
+    Refused { path: path.to_owned(), problem }
+}
+
+fn cannot(path: &Path, source: io::Error) -> ProtocolError {
+    ProtocolError::Write { path: path.to_owned(), source }
+}
