@@ -92,6 +92,7 @@ fn bound(
     let found = figure.worst_found(usage);
     let exact = figure.exact(usage);
     let found_exact = figure.worst_found_exact(usage);
+    let strategy = figure.worst_strategy(usage);
     let within = budget.map(|budget| {
         queries_within(budget, usage.delta, |usage| figure.epsilon(usage)).map_or(0, Queries::count)
     });
@@ -111,6 +112,11 @@ fn bound(
                 "epsilon": exact,
                 "worst_found": found_exact.epsilon,
                 "worst_histogram": found_exact.histogram,
+                "worst_strategy": strategy.as_ref().map(|strategy| json!({
+                    "epsilon": strategy.epsilon,
+                    "first_histogram": strategy.first,
+                    "pairs": strategy.pairs,
+                })),
             },
         });
         if let (Some(budget), Some(within)) = (budget, within) {
@@ -147,8 +153,15 @@ fn bound(
         &["epsilon", "proven", "worst found", "ratio", "its histogram"],
         [row("by moments", epsilon, &found), row("exact", exact, &found_exact)],
     );
+    let strategy = strategy.map_or_else(String::new, |strategy| {
+        format!(
+            "Worst strategy found: {:.4}, by an adversary who chooses among {} pairs of histograms, \
+             query by query.\n",
+            strategy.epsilon, strategy.pairs
+        )
+    });
     console::print(&format!(
-        "{}\n{table}Both proven figures hold for all votes there could be, and are safe to publish; the smaller one counts.\n\
+        "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe to publish; the smaller one counts.\n\
          In the worst histogram found, one vote moves from the first class to the second.\n",
         console::properties(&rows)
     ))

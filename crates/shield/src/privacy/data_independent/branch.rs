@@ -198,16 +198,7 @@ impl Search<'_> {
 
     /// Tries some pairs of the cell, so that the search knows early what is worth beating.
     fn probe(&mut self, cell: &Cell) {
-        let middle = |low: f64, high: f64| f64::midpoint(low, high).floor();
-        let corners = [
-            (cell.loser.low, cell.gainer.low),
-            (middle(cell.loser.low, cell.loser.high), middle(cell.gainer.low, cell.gainer.high)),
-        ];
-        for (loser, gainer) in corners {
-            if loser > gainer {
-                self.meet_all(Pair::new(self.rounds, loser, gainer, None));
-            }
-        }
+        self.meet_all(cell.samples(self.rounds));
     }
 
     fn meet_all(&mut self, pairs: impl IntoIterator<Item = Pair>) {
@@ -219,30 +210,10 @@ impl Search<'_> {
     /// Where only a few pairs are left, meets them all instead of bounding them: the bound is then
     /// exact.
     fn enumerate(&mut self, cell: &Cell) -> bool {
-        const FEW: usize = 24;
-        if !(cell.loser.is_point() && cell.gainer.is_point()) {
+        let Some(pairs) = few_pairs(self.rounds, cell) else {
             return false;
-        }
-        let (loser, gainer) = (cell.loser.low, cell.gainer.low);
-        let least = f64::from(self.rounds.offset);
-        let bystanders = self.rounds.classes - 2;
-        let votes = self.rounds.size - loser - gainer - bystanders as f64 * least;
-        let mut parts = Vec::new();
-        if !(0.0..=200.0).contains(&votes) || !partitions(votes as u32, bystanders, FEW, &mut parts)
-        {
-            return false;
-        }
-        for part in parts {
-            let mut bystanders: Vec<(f64, f64)> = Vec::new();
-            for votes in part {
-                let entries = f64::from(votes) + least;
-                match bystanders.last_mut() {
-                    Some(last) if last.0 == entries => last.1 += 1.0,
-                    _ => bystanders.push((entries, 1.0)),
-                }
-            }
-            self.meet(Pair { loser, gainer, bystanders });
-        }
+        };
+        self.meet_all(pairs);
         true
     }
 
@@ -272,6 +243,49 @@ impl Search<'_> {
         }
         best.map(|(_, parts)| parts)
     }
+}
+
+impl Cell {
+    /// Some pairs of the cell, their bystanders as equal as they can be.
+    pub(crate) fn samples(&self, rounds: &Rounds) -> impl Iterator<Item = Pair> {
+        let middle = |low: f64, high: f64| f64::midpoint(low, high).floor();
+        let corners = [
+            (self.loser.low, self.gainer.low),
+            (middle(self.loser.low, self.loser.high), middle(self.gainer.low, self.gainer.high)),
+        ];
+        corners
+            .into_iter()
+            .filter(|(loser, gainer)| loser > gainer)
+            .filter_map(|(loser, gainer)| Pair::new(rounds, loser, gainer, None))
+    }
+}
+
+/// All pairs with the cell's loser and gainer, where both are single numbers and the pairs are few.
+pub(crate) fn few_pairs(rounds: &Rounds, cell: &Cell) -> Option<Vec<Pair>> {
+    const FEW: usize = 24;
+    if !(cell.loser.is_point() && cell.gainer.is_point()) {
+        return None;
+    }
+    let (loser, gainer) = (cell.loser.low, cell.gainer.low);
+    let least = f64::from(rounds.offset);
+    let bystanders = rounds.classes - 2;
+    let votes = rounds.size - loser - gainer - bystanders as f64 * least;
+    let mut parts = Vec::new();
+    if !(0.0..=200.0).contains(&votes) || !partitions(votes as u32, bystanders, FEW, &mut parts) {
+        return None;
+    }
+    let pair = |part: Vec<u32>| {
+        let mut bystanders: Vec<(f64, f64)> = Vec::new();
+        for votes in part {
+            let entries = f64::from(votes) + least;
+            match bystanders.last_mut() {
+                Some(last) if last.0 == entries => last.1 += 1.0,
+                _ => bystanders.push((entries, 1.0)),
+            }
+        }
+        Pair { loser, gainer, bystanders }
+    };
+    Some(parts.into_iter().map(pair).collect())
 }
 
 /// All ways to share `votes` among `classes`, largest first; `false` if there are more than `few`.

@@ -5,6 +5,8 @@
 //! log-ratios of the two special classes, of the bystanders and of "no label".
 
 use super::cell::{Cell, Range};
+use crate::privacy::hockey_stick::{Dominating, Ratio};
+use crate::privacy::loss_distribution::LARGEST_LOSS;
 use crate::privacy::moments::log_bregman;
 use crate::privacy::rounds::{Rounds, geometric};
 
@@ -17,24 +19,49 @@ pub(crate) enum Objective {
     HockeyStick(f64),
 }
 
-impl Objective {
-    /// The part of one output whose probability is at most e^`numerator` under P and at most
-    /// e^`denominator` under Q, and whose log-ratio ln(P/Q) lies between 0 and `x` (either sign).
-    fn part(self, numerator: f64, denominator: f64, x: f64) -> f64 {
-        match self {
+/// One output, or several: its probability is at most e^`numerator` under P and at most
+/// e^`denominator` under Q, and its log-ratio ln(P/Q) lies between 0 and `x` (either sign).
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    numerator: f64,
+    denominator: f64,
+    x: f64,
+}
+
+impl Part {
+    /// At least what the output adds to the objective.
+    fn of(self, objective: Objective) -> f64 {
+        let Self { numerator, denominator, x } = self;
+        if x == 0.0 {
+            return 0.0;
+        }
+        match objective {
             // Q b(r) and, where r >= 1, also P b(r)/r: both grow with the distance of r from 1.
-            Self::Moment(order) => {
+            Objective::Moment(order) => {
                 let log_mass = if x > 0.0 { denominator.min(numerator - x) } else { denominator };
                 (log_mass + log_bregman(order, x)).exp()
             }
             // (P - tQ)_+ = Q (r - t)_+ = P (1 - t/r)_+.
-            Self::HockeyStick(t) => {
+            Objective::HockeyStick(t) => {
                 let beyond = -(t * (-x).exp() - 1.0);
                 if beyond <= 0.0 {
                     return 0.0;
                 }
                 (numerator.min(denominator + x) + beyond.ln()).exp()
             }
+        }
+    }
+
+    /// The same for all convex objectives at once: at most Q b(P/Q) for every b that is convex
+    /// and 0 with its slope at 1, if Q is the mass returned and P/Q the ratio.
+    fn mass_and_ratio(self) -> (f64, Ratio) {
+        let Self { numerator, denominator, x } = self;
+        if x > LARGEST_LOSS {
+            (numerator.min(0.0).exp(), Ratio::Infinite)
+        } else if x > 0.0 {
+            (denominator.min(numerator - x).exp(), Ratio::Log(x))
+        } else {
+            (denominator.exp(), Ratio::Log(x))
         }
     }
 }
@@ -74,54 +101,58 @@ impl<'a> Envelope<'a> {
 
     /// At least the objective of every pair in the cell, in both directions.
     pub(crate) fn bound(&mut self, cell: &Cell) -> f64 {
+        let objective = self.objective;
+        let outlook = self.outlook(cell);
+        let [forward, backward] = Direction::BOTH.map(|direction| {
+            let rest: f64 = outlook.rest(direction).iter().map(|part| part.of(objective)).sum();
+            let together = outlook.together(direction).of(objective);
+            rest + together.min(self.by_degree(direction).map(|part| part.of(objective)).sum())
+        });
+        let worst = forward.max(backward) * ROUND_UP;
+        if worst.is_nan() || forward.is_nan() || backward.is_nan() { f64::INFINITY } else { worst }
+    }
+
+    /// For either direction of the ratio, a pair of laws that dominates every pair in the cell.
+    ///
+    /// Of the two bounds of the bystanders' part (step 7) the one with the smaller objective is
+    /// used: each holds for every convex objective.
+    pub(crate) fn dominating(&mut self, cell: &Cell) -> [Dominating; 2] {
+        let objective = self.objective;
+        let outlook = self.outlook(cell);
+        Direction::BOTH.map(|direction| {
+            let mut parts = outlook.rest(direction).to_vec();
+            let together = outlook.together(direction);
+            let by_degree: f64 = self.by_degree(direction).map(|part| part.of(objective)).sum();
+            if together.of(objective) <= by_degree {
+                parts.push(together);
+            } else {
+                parts.extend(self.by_degree(direction));
+            }
+            Dominating::of_parts(parts.iter().filter(|part| part.x != 0.0).map(|part| {
+                let (mass, ratio) = part.mass_and_ratio();
+                (mass * ROUND_UP, ratio)
+            }))
+        })
+    }
+
+    fn outlook(&mut self, cell: &Cell) -> Outlook {
         let bystander = cell.bystander(self.rounds);
         let failure = self.survey(cell, bystander);
-
         let loser = self.loser(cell);
         let gainer = self.gainer(cell);
-        let others = self.bystanders(cell, bystander);
+        Outlook { loser, gainer, failure, others: self.bystanders(cell, bystander) }
+    }
 
-        let part = |class: &Class, numerator, denominator, x| {
-            if class.log_ratio == 0.0 {
-                0.0
-            } else {
-                self.objective.part(numerator, denominator, x)
-            }
-        };
-        let forward = |class: &Class, x| part(class, class.before, class.after, x);
-        let backward = |class: &Class, x| part(class, class.after, class.before, x);
-        let split = |backwards: bool| {
-            self.degrees
-                .iter()
-                .map(|d| {
-                    let (before, after) =
-                        (d.log_bystanders + d.before.high, d.log_bystanders + d.after.high);
-                    let x = d.log_rho.low;
-                    if x == 0.0 {
-                        0.0
-                    } else if backwards {
-                        self.objective.part(after, before, -x)
-                    } else {
-                        self.objective.part(before, after, x)
-                    }
-                })
-                .sum::<f64>()
-        };
-        // Only the loser is more likely before the move; all others are more likely after it.
-        let before_to_after = forward(&loser, loser.log_ratio)
-            + forward(&gainer, -gainer.log_ratio)
-            + forward(&others, -others.log_ratio).min(split(false))
-            + forward(&failure, -failure.log_ratio);
-        let after_to_before = backward(&loser, -loser.log_ratio)
-            + backward(&gainer, gainer.log_ratio)
-            + backward(&others, others.log_ratio).min(split(true))
-            + backward(&failure, failure.log_ratio);
-        let worst = before_to_after.max(after_to_before) * ROUND_UP;
-        if worst.is_nan() || before_to_after.is_nan() || after_to_before.is_nan() {
-            f64::INFINITY
-        } else {
-            worst
-        }
+    /// The bystanders' part where the output also says which degree won. After [`Self::outlook`].
+    fn by_degree(&self, direction: Direction) -> impl Iterator<Item = Part> + '_ {
+        self.degrees.iter().map(move |d| {
+            let class = Class {
+                before: d.log_bystanders + d.before.high,
+                after: d.log_bystanders + d.after.high,
+                log_ratio: -d.log_rho.low,
+            };
+            class.less_likely_before(direction)
+        })
     }
 
     /// Fills in the degrees, from the highest down; returns what is known of "no label".
@@ -386,6 +417,62 @@ struct Class {
     before: f64,
     after: f64,
     log_ratio: f64,
+}
+
+impl Class {
+    /// The part of a class that the move makes less likely.
+    fn more_likely_before(self, direction: Direction) -> Part {
+        match direction {
+            Direction::Forward => {
+                Part { numerator: self.before, denominator: self.after, x: self.log_ratio }
+            }
+            Direction::Backward => {
+                Part { numerator: self.after, denominator: self.before, x: -self.log_ratio }
+            }
+        }
+    }
+
+    /// The part of a class that the move makes more likely.
+    fn less_likely_before(self, direction: Direction) -> Part {
+        Self { log_ratio: -self.log_ratio, ..self }.more_likely_before(direction)
+    }
+}
+
+/// Which law is P: that before the move, or that after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+impl Direction {
+    const BOTH: [Self; 2] = [Self::Forward, Self::Backward];
+}
+
+/// What is known of the outputs over a cell.
+#[derive(Clone, Copy, Debug)]
+struct Outlook {
+    loser: Class,
+    gainer: Class,
+    others: Class,
+    /// "No label".
+    failure: Class,
+}
+
+impl Outlook {
+    /// All outputs but the bystanders. Only the loser is more likely before the move.
+    fn rest(&self, direction: Direction) -> [Part; 3] {
+        [
+            self.loser.more_likely_before(direction),
+            self.gainer.less_likely_before(direction),
+            self.failure.less_likely_before(direction),
+        ]
+    }
+
+    /// The bystanders, all with the ratio of the smallest.
+    fn together(&self, direction: Direction) -> Part {
+        self.others.less_likely_before(direction)
+    }
 }
 
 /// ln of a sum of exponentials, added one by one.

@@ -73,8 +73,10 @@
 //!     so what is left are relative errors of about 1e-11; every bound is raised by 1e-8 of itself.
 //!     The epsilon is rounded up again.
 //!
-//! Each order l proves its own epsilon, so the order may be picked by any means. For hockey sticks,
-//! bounds at some epsilons are enough: see `hockey_stick`.
+//! Each order l proves its own epsilon, so the order may be picked by any means. Tight composition
+//! uses the same cells against an adversary who chooses anew for every query: the proof is in
+//! `adaptive`. Beyond a thousand queries a single dominating pair is composed instead, for which
+//! bounds of hockey sticks at some epsilons are enough: see `hockey_stick`.
 //!
 //! # Infinite, and zero
 //!
@@ -84,6 +86,7 @@
 //! loss may still fit into delta, and then the tight composition is finite. If d > w + n nothing
 //! can ever win: the output is always "no label", and costs nothing.
 
+mod adaptive;
 pub(crate) mod branch;
 mod cell;
 mod envelope;
@@ -96,6 +99,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use adaptive::Task;
 use branch::{Maximum, Pair, Tolerance, maximise};
 use envelope::Objective;
 
@@ -120,6 +124,10 @@ pub struct DataIndependent {
     log_moments: BTreeMap<i32, f64>,
     /// The worst pairs met so far: where the next search starts.
     hints: Vec<Pair>,
+    /// What tight composition has proven last.
+    tight: Option<(Usage, Epsilon)>,
+    /// The pairs that were worst somewhere on its way.
+    chosen: Vec<Pair>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +148,20 @@ pub struct WorstFound {
     pub epsilon: Epsilon,
 }
 
+/// The worst adaptive strategy found, and what it achieves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorstStrategy {
+    /// No accountant could ever prove less than this.
+    pub epsilon: Epsilon,
+    /// The histogram of its first query: one vote moves between the first two classes.
+    pub first: Vec<u32>,
+    /// How many pairs of neighbours it chooses from, as the labels come in.
+    pub pairs: usize,
+}
+
+/// The most queries for which adaptive strategies are followed: some seconds of work.
+pub const MOST_ADAPTIVE: u64 = 1000;
+
 /// Ratio of neighbouring orders on the grid. An order that is off by this much costs a few
 /// hundred-thousandths of epsilon.
 const ORDER_GRID: f64 = 1.02;
@@ -158,7 +180,14 @@ impl DataIndependent {
             (true, false) => Regime::Infinite,
             (true, true) => Regime::Ordinary,
         };
-        Self { rounds, regime, log_moments: BTreeMap::new(), hints: Vec::new() }
+        Self {
+            rounds,
+            regime,
+            log_moments: BTreeMap::new(),
+            hints: Vec::new(),
+            tight: None,
+            chosen: Vec::new(),
+        }
     }
 
     /// ln E[(P/Q)^l] is at most this, for every pair of neighbours; `order` is rounded to a grid
@@ -221,20 +250,84 @@ impl DataIndependent {
         Best { epsilon: Conversion::Renyi.epsilon(order, queries * log_moment, usage.delta), order }
     }
 
-    /// The proven epsilon by tight composition of a dominating pair.
+    /// The proven epsilon by tight composition.
     ///
-    /// The one pair that dominates all others takes the worst of each: where different histograms
-    /// are worst at different epsilons it may cost more than moments do. Both are proven, so the
-    /// smaller counts.
+    /// Up to [`MOST_ADAPTIVE`] queries this is the recursion over all that an adversary can choose,
+    /// query by query, within a few percent of what one achieves
+    /// ([`worst_strategy`](Self::worst_strategy)). Its work grows with the power 3/2 of the number
+    /// of queries; beyond, one pair that dominates all others is composed, which takes the worst of
+    /// each. Moments are proven as well, so the smallest counts.
     pub fn exact(&mut self, usage: Usage) -> Epsilon {
-        if self.regime == Regime::Free {
-            return Epsilon::ZERO;
+        if let Some((_, known)) = self.tight.filter(|(known, _)| *known == usage) {
+            return known;
         }
+        self.chosen.clear();
+        let epsilon = if self.regime == Regime::Free {
+            Epsilon::ZERO
+        } else if usage.queries.count() > MOST_ADAPTIVE {
+            self.quick(usage)
+        } else {
+            self.adaptive(usage)
+        };
+        self.tight = Some((usage, epsilon));
+        epsilon
+    }
+
+    fn adaptive(&mut self, usage: Usage) -> Epsilon {
+        let (enough, order) = self.enough(usage);
+        if !enough.is_finite() || enough == Epsilon::ZERO {
+            return enough;
+        }
+        let (rounds, starts) = (&self.rounds, &self.starts());
+        let proven = Task { rounds, usage, enough: enough.get(), order, starts }.prove();
+        self.chosen = proven.pairs;
+        let epsilon = Epsilon::new(proven.epsilon).unwrap_or(Epsilon::INFINITE);
+        if epsilon < enough { epsilon } else { enough }
+    }
+
+    /// The smaller of what moments prove and of the composition of one pair that dominates all.
+    fn quick(&mut self, usage: Usage) -> Epsilon {
         let by_moments = self.epsilon(usage);
         let composed = self.dominating(usage).map_or(Epsilon::INFINITE, |distribution| {
             distribution.epsilon(usage.queries.count(), usage.delta)
         });
         if composed < by_moments { composed } else { by_moments }
+    }
+
+    /// An epsilon that is known to be enough before the recursion starts, and an order to tell
+    /// pairs apart with. Where moments are infinite, the composition of a dominating pair may not
+    /// be.
+    fn enough(&mut self, usage: Usage) -> (Epsilon, f64) {
+        match self.regime {
+            Regime::Infinite => (self.quick(usage), 1.0),
+            Regime::Ordinary | Regime::Free => {
+                let best = self.best(usage);
+                (best.rounded_up(), best.order)
+            }
+        }
+    }
+
+    /// The worst adaptive strategy found: what an adversary achieves who chooses a pair of
+    /// neighbours for every query, knowing all labels so far. A lower bound of every proof, in
+    /// floats rounded down. `None` above [`MOST_ADAPTIVE`] queries, or if no finite bound is known.
+    pub fn worst_strategy(&mut self, usage: Usage) -> Option<WorstStrategy> {
+        if usage.queries.count() > MOST_ADAPTIVE || self.regime == Regime::Free {
+            return None;
+        }
+        self.exact(usage);
+        let (enough, order) = self.enough(usage);
+        if !enough.is_finite() || enough == Epsilon::ZERO {
+            return None;
+        }
+        let (rounds, starts) = (&self.rounds, &self.starts());
+        let task = Task { rounds, usage, enough: enough.get(), order, starts };
+        let achieved = task.achieve(&self.chosen);
+        let first = achieved.first.map(|first| self.chosen[first].votes(&self.rounds));
+        Some(WorstStrategy {
+            epsilon: Epsilon::new(achieved.epsilon).ok()?,
+            first: first.unwrap_or_default(),
+            pairs: achieved.pairs,
+        })
     }
 
     /// A loss distribution that dominates every pair of neighbours; `None` if its infinite part
@@ -273,17 +366,23 @@ impl DataIndependent {
         }
         let starts = self.starts();
         let found = worst::climb(&self.rounds, &starts, usage.queries, usage.delta);
-        self.describe(found)
+        // What is proven for all pairs holds for this one, whatever its last digits say.
+        let proven = self.epsilon(usage).get();
+        self.describe(found.map(|(pair, cost)| (pair, cost.min(proven))))
     }
 
     /// The worst of the pairs met so far, by tight composition.
+    ///
+    /// The cost of a pair is rounded up by its grid. Where that of the bound is finer, the pair
+    /// costs no more than what is proven for all of them, and that is what is stated.
     pub fn worst_found_exact(&mut self, usage: Usage) -> WorstFound {
+        let proven = self.exact(usage);
         let costs = self.starts().into_iter().map(|pair| {
             let cost = super::exact_of_pair(&pair.laws(&self.rounds), usage).get();
             (pair, cost)
         });
         let found = costs.max_by(|a, b| a.1.total_cmp(&b.1));
-        self.describe(found)
+        self.describe(found.map(|(pair, cost)| (pair, cost.min(proven.get()))))
     }
 
     /// Pairs to start a search from: what was met so far, and the usual suspects.
