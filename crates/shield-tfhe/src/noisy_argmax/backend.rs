@@ -4,7 +4,8 @@ use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
 use shield::backend::noisy_argmax::{contributors, noisy_one_hot};
 use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence};
-use shield::polya::{Polya, SharedNoise};
+use shield::polya::SharedNoise;
+use shield::shares::Shares;
 use shield::votes::Vote;
 use shield::{Class, Election, Label, Seed};
 
@@ -24,7 +25,7 @@ use crate::bootstrapped::{
 pub struct NoisyArgmaxBackend {
     election: Election,
     noise: SharedNoise,
-    polya: Polya,
+    shares: Shares,
     plan: ArgmaxPlan,
     tournament: Tournament,
     code: Table,
@@ -51,7 +52,7 @@ impl NoisyArgmaxBackend {
         let plan = ArgmaxPlan::new(&election, &noise)?;
         let steps = 2.0 * plan.code_base() as f64;
         Ok(Self {
-            polya: Polya::new(&noise),
+            shares: Shares::new(&noise),
             tournament: Tournament::new(),
             code: Table::new(|x| digit(x) / steps),
             binding: binding(&election, &noise, &plan),
@@ -211,7 +212,7 @@ impl Backend for NoisyArgmaxBackend {
     ) -> Result<BootstrappedBallot, BootstrappedError> {
         self.check_batch(batch)?;
         check_votes(&self.election, self.batch(batch).len(), votes)?;
-        let numbers = noisy_one_hot(self.election.classes(), votes, &self.polya, rng);
+        let numbers = noisy_one_hot(self.election.classes(), votes, &self.shares, rng);
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
     }
 

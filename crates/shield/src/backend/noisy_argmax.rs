@@ -1,7 +1,7 @@
 //! SPEED's noisy argmax without encryption: the reference for the encrypted one.
 //!
 //! A teacher's ballot holds, for each sample and class, its one-hot vote plus its share of the
-//! noise ([`crate::polya`]). Who abstains sends the shares alone: so nobody sees who abstained, and
+//! noise ([`crate::polya`], [`crate::skellam`]). Who abstains sends the shares alone: so nobody sees who abstained, and
 //! the noise is whole. The output is the class with the largest sum, the lowest where several tie.
 
 use rand::{CryptoRng, RngCore};
@@ -12,8 +12,9 @@ use super::{
 };
 use crate::election::Election;
 use crate::parameters::{Class, Classes};
-use crate::polya::{Polya, SharedNoise};
+use crate::polya::SharedNoise;
 use crate::seed::Seed;
+use crate::shares::Shares;
 use crate::votes::{Label, Vote};
 
 /// Too many teachers are missing.
@@ -36,13 +37,13 @@ pub struct TooFewShares {
 pub fn noisy_one_hot<R: RngCore + CryptoRng>(
     classes: Classes,
     votes: &[Vote],
-    polya: &Polya,
+    shares: &Shares,
     rng: &mut R,
 ) -> Vec<i64> {
     let mut numbers = Vec::with_capacity(votes.len() * classes.count());
     for vote in votes {
         for class in classes.all() {
-            numbers.push(i64::from(*vote == Some(class)) + polya.share(rng));
+            numbers.push(i64::from(*vote == Some(class)) + shares.share(rng));
         }
     }
     numbers
@@ -81,7 +82,7 @@ pub fn argmax(counts: &[i64]) -> Class {
 pub struct ClearNoisyArgmax {
     election: Election,
     noise: SharedNoise,
-    polya: Polya,
+    shares: Shares,
 }
 
 /// A ballot that anyone can read.
@@ -127,7 +128,7 @@ impl ClearNoisyArgmax {
     /// If the noise was shared out among another number of teachers.
     pub fn new(election: Election, noise: SharedNoise) -> Self {
         assert_eq!(election.teachers(), noise.teachers(), "noise for another election");
-        Self { election, noise, polya: Polya::new(&noise) }
+        Self { election, noise, shares: Shares::new(&noise) }
     }
 }
 
@@ -176,7 +177,7 @@ impl Backend for ClearNoisyArgmax {
                 return Err(ClearError::NotAClass { sample, class, classes }.into());
             }
         }
-        let numbers = noisy_one_hot(classes, votes, &self.polya, rng);
+        let numbers = noisy_one_hot(classes, votes, &self.shares, rng);
         Ok(NoisyBallot { numbers, presence: Presence::new(votes.iter().map(|_| true)) })
     }
 
