@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use shield::backend::{BallotBox, urns};
+use shield::backend::{BallotBox, open_ballot, urns};
+use shield::framing::MadeFor;
 use shield::{Drawn, Draws, Election, Seed, Urn};
 
 use crate::ballot::BfvBallot;
@@ -167,23 +168,16 @@ impl Aggregation<'_> {
         ballots: &'b B,
         teacher: u32,
     ) -> Result<Cow<'b, Ciphertext>, BfvError> {
-        let ballot = ballots.open(teacher)?;
-        let of = if ballot.key != self.key.id {
-            Some("set of keys")
-        } else if ballot.batch != self.batch || ballot.presence.len() != self.samples.len() {
-            Some("batch")
-        } else if ballot.ciphertext.limbs() != self.context.limbs()
-            || ballot.ciphertext.parts[0].degree() != self.context.degree()
-        {
-            Some("election")
-        } else {
-            None
+        let made_for = MadeFor { batch: self.batch, key: self.key.id };
+        let fits = |ballot: &BfvBallot| {
+            ballot.presence.len() == self.samples.len()
+                && ballot.ciphertext.limbs() == self.context.limbs()
+                && ballot.ciphertext.parts[0].degree() == self.context.degree()
         };
-        match (of, ballot) {
-            (Some(of), _) => Err(BfvError::ForeignBallot { teacher, of }),
-            (None, Cow::Borrowed(ballot)) => Ok(Cow::Borrowed(&ballot.ciphertext)),
-            (None, Cow::Owned(ballot)) => Ok(Cow::Owned(ballot.ciphertext)),
-        }
+        Ok(match open_ballot(ballots, teacher, made_for, fits)? {
+            Cow::Borrowed(ballot) => Cow::Borrowed(&ballot.ciphertext),
+            Cow::Owned(ballot) => Cow::Owned(ballot.ciphertext),
+        })
     }
 
     pub(crate) fn unanimity(&self, tallies: Vec<Ciphertext>) -> Vec<Ciphertext> {

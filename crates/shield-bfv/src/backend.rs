@@ -1,7 +1,8 @@
 //! The engine behind the trait that all engines share.
 
 use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BallotBox, Keys, KeysOf};
+use shield::backend::{Backend, BallotBox, Keys, KeysOf, check_key_fits};
+use shield::framing::{Kind, MadeFor};
 use shield::votes::Vote;
 use shield::{Election, Label, Seed};
 
@@ -23,7 +24,7 @@ pub struct BfvBackend {
     plan: Plan,
     context: Context,
     places: Places,
-    binding: [u8; 32],
+    pub(crate) binding: [u8; 32],
     pub(crate) safeguards: Safeguards,
 }
 
@@ -48,18 +49,8 @@ impl BfvBackend {
         &self.plan
     }
 
-    /// A digest of the election and the plan: every key, ballot and release carries it.
-    pub fn binding(&self) -> &[u8; 32] {
-        &self.binding
-    }
-
     pub(crate) fn context(&self) -> &Context {
         &self.context
-    }
-
-    fn check_batch(&self, batch: usize) -> Result<(), BfvError> {
-        let batches = self.batches();
-        if batch < batches { Ok(()) } else { Err(BfvError::Batch { batch, batches }) }
     }
 
     pub(crate) fn aggregation<'a>(
@@ -137,18 +128,8 @@ impl Backend for BfvBackend {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<BfvBallot, BfvError> {
-        self.check_batch(batch)?;
-        check_key("public key", &self.context, &key.key.parts[0])?;
-        let samples = self.batch(batch).len();
-        if votes.len() != samples {
-            return Err(BfvError::VoteCount { votes: votes.len(), samples });
-        }
-        let classes = self.election.classes();
-        for (sample, vote) in votes.iter().enumerate() {
-            if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-                return Err(BfvError::NotAClass { sample, class, classes: classes.count() });
-            }
-        }
+        self.check_votes(batch, votes)?;
+        check_key_fits(Kind::PublicKey, fits(&self.context, &key.key.parts[0]))?;
         let layout = self.plan.layout();
         Ok(ballot::encrypt(&self.context, layout, &self.places, key, batch, votes, rng))
     }
@@ -161,11 +142,11 @@ impl Backend for BfvBackend {
         seed: &Seed,
     ) -> Result<Release, BfvError> {
         self.check_batch(batch)?;
-        check_key("evaluation key", &self.context, &key.public.parts[0])?;
         let (sums, moves) = keys::automorphisms(self.plan.layout());
-        if key.class_sums.len() != sums.len() || key.group_moves.len() != moves.len() {
-            return Err(BfvError::Foreign { what: "evaluation key", of: "election" });
-        }
+        let fits = fits(&self.context, &key.public.parts[0])
+            && key.class_sums.len() == sums.len()
+            && key.group_moves.len() == moves.len();
+        check_key_fits(Kind::EvaluationKey, fits)?;
         self.aggregation(key, batch, seed).run(ballots)
     }
 
@@ -176,38 +157,21 @@ impl Backend for BfvBackend {
         release: &Release,
     ) -> Result<Vec<Label>, BfvError> {
         self.check_batch(batch)?;
-        let foreign = |of| Err(BfvError::Foreign { what: "release", of });
-        if release.key != key.id {
-            return foreign("set of keys");
-        }
-        if release.batch != batch {
-            return foreign("batch");
-        }
         let fits = |c: &crate::scheme::Ciphertext| {
             c.limbs() == 1 && c.parts[0].degree() == self.context.degree()
         };
         let expected = self.plan.released_ciphertexts();
-        if release.ciphertexts.len() != expected || !release.ciphertexts.iter().all(fits) {
-            return foreign("election");
-        }
-        if key.secret.coefficients().len() != self.context.degree() {
-            return Err(BfvError::Foreign { what: "secret key", of: "election" });
-        }
+        let fits = release.ciphertexts.len() == expected && release.ciphertexts.iter().all(fits);
+        release.made_for().check_release(MadeFor { batch, key: key.id }, fits)?;
+        let fits = key.secret.coefficients().len() == self.context.degree();
+        check_key_fits(Kind::SecretKey, fits)?;
         let slots = release::slots(&self.context, &key.secret, release);
         let samples = self.batch(batch).len();
         Ok(release::labels(&self.plan, &self.places, &slots, samples))
     }
 }
 
-/// Refuses a key of another ring before its residues meet ours.
-fn check_key<R>(
-    what: &'static str,
-    context: &Context,
-    poly: &crate::ring::Poly<R>,
-) -> Result<(), BfvError> {
-    if poly.degree() == context.degree() && poly.limbs() == context.limbs() {
-        Ok(())
-    } else {
-        Err(BfvError::Foreign { what, of: "election" })
-    }
+/// Whether a key is of this ring: its residues must not meet ours otherwise.
+fn fits<R>(context: &Context, poly: &crate::ring::Poly<R>) -> bool {
+    poly.degree() == context.degree() && poly.limbs() == context.limbs()
 }

@@ -8,6 +8,7 @@ use std::fmt;
 
 use rand::{CryptoRng, RngCore};
 use shield::backend::{Ballot, Presence};
+use shield::framing::MadeFor;
 use shield::votes::Vote;
 
 use crate::keys::{KeyId, PublicKey};
@@ -27,6 +28,10 @@ pub struct BfvBallot {
 impl Ballot for BfvBallot {
     fn presence(&self) -> &Presence {
         &self.presence
+    }
+
+    fn made_for(&self) -> MadeFor {
+        MadeFor { batch: self.batch, key: self.key }
     }
 }
 

@@ -83,6 +83,11 @@ fn full_poly(plan: &Plan) -> usize {
     poly_bytes(plan, plan.moduli_bits().len())
 }
 
+/// Two bits per coefficient, which is -1, 0 or 1.
+fn secret_payload(plan: &Plan) -> usize {
+    plan.ring_degree() / 4
+}
+
 fn public_payload(plan: &Plan) -> usize {
     32 + full_poly(plan)
 }
@@ -92,8 +97,9 @@ fn evaluation_payload(plan: &Plan) -> usize {
     public_payload(plan) + keys::switch_keys(plan) * switch_key
 }
 
-fn ballot_payload(plan: &Plan, samples: usize) -> usize {
-    presence_bytes(samples) + 2 * full_poly(plan)
+/// A ballot without its presence.
+fn votes_payload(plan: &Plan) -> usize {
+    2 * full_poly(plan)
 }
 
 fn release_payload(plan: &Plan) -> usize {
@@ -102,7 +108,7 @@ fn release_payload(plan: &Plan) -> usize {
 
 /// Bytes of a full batch's ballot.
 pub(crate) fn ballot_bytes(plan: &Plan) -> usize {
-    framed_bytes(ballot_payload(plan, plan.samples_per_batch()))
+    framed_bytes(presence_bytes(plan.samples_per_batch()) + votes_payload(plan))
 }
 
 /// Bytes of the public key.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use shield::framing::MadeFor;
 use shield::{Class, Label};
 
 use crate::keys::KeyId;
@@ -16,6 +17,12 @@ pub struct Release {
     pub(crate) ciphertexts: Vec<Ciphertext>,
     pub(crate) batch: usize,
     pub(crate) key: KeyId,
+}
+
+impl Release {
+    pub(crate) fn made_for(&self) -> MadeFor {
+        MadeFor { batch: self.batch, key: self.key }
+    }
 }
 
 impl fmt::Debug for Release {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use parties::{Parties, votes};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use shield::backend::{Backend, MemoryBallotBox};
+use shield::backend::{Backend, BackendBytes, MemoryBallotBox};
 use shield_service::ElectionFile;
 use shield_service::client::{self, Client, Invitation};
 use shield_service::store::Store;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use shield::backend::{Backend, BallotBox, BallotBoxError, Presence};
+use shield::backend::{Backend, BackendBytes, BallotBox, BallotBoxError, Presence};
 use shield_bfv::{BfvBallot, EvaluationKey, KeyId};
 
 use crate::name::Name;

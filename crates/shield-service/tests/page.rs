@@ -13,7 +13,7 @@ use std::time::Duration;
 use fantoccini::Locator;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::backend::{Backend, Ballot, Presence};
+use shield::backend::{Backend, BackendBytes, Ballot, Presence};
 use shield::{Class, Seed};
 use shield_service::credentials::{Role, Token, hex};
 use shield_service::ledger::Budget;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use common::{Parties, Running, election, settings, votes};
 use serde_json::Value;
 use shield::Class;
+use shield::backend::BackendBytes;
 use shield_service::client::{self, ClientError, Invitation};
 use shield_service::credentials::Token;
 use shield_service::ledger::Budget;

@@ -1,20 +1,21 @@
 //! Keys, ballots and releases as bytes: the frame that all engines share.
 //!
 //! ```text
-//! magic "SHLD" | version u16 | kind u8 | holder u8 | binding 32 | key 32 | batch u64 | length u64 | payload | checksum 32
+//! magic "SHLD" | version u16 | kind u8 | holder u8 | binding 32 | key 32 | batch u64 | length u64
+//! payload | checksum 32
 //! ```
 //!
-//! The *binding* is a digest of the election, of the engine and of its plan; the *key* the name of
-//! the key set. Integers are little-endian. An engine gives the one length that a kind can have
-//! under its plan, and that is checked before anything is allocated; the checksum is checked before
-//! anything is parsed. What a payload holds is the engine's matter. What fails is refused with a
-//! reason, never a panic.
+//! The *binding* is a digest of the election, the engine and its plan; the *key* names the set of
+//! keys. Integers are little-endian. The engine knows which length a kind has under its plan; the
+//! length is checked before anything is allocated, the checksum before anything is parsed. What a
+//! payload contains is up to the engine ([`crate::backend::Payloads`]). Bytes that fail a check are
+//! refused with a reason, never with a panic.
 
 use std::fmt;
 
 use thiserror::Error;
 
-use crate::backend::Presence;
+use crate::presence::Presence;
 
 /// Version of the format. Others are refused.
 pub const VERSION: u16 = 1;
@@ -29,6 +30,11 @@ const CHECKSUM: usize = 32;
 pub struct KeyId([u8; 32]);
 
 impl KeyId {
+    /// The name of the keys that a public key belongs to: a digest of its payload, for one purpose.
+    pub fn of_public_key(purpose: &str, payload: &[u8]) -> Self {
+        Self(blake3::derive_key(purpose, payload))
+    }
+
     /// The name that these bytes are.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -50,6 +56,15 @@ impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
+}
+
+/// The batch and the keys that a ballot or a release was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFor {
+    /// The batch, counted from 0.
+    pub batch: usize,
+    /// The name of the keys.
+    pub key: KeyId,
 }
 
 /// What some bytes are.
@@ -77,7 +92,8 @@ pub enum Holder {
 }
 
 impl Kind {
-    const ALL: [Self; 5] =
+    /// Every kind, in the order of the format's numbers.
+    pub const ALL: [Self; 5] =
         [Self::SecretKey, Self::PublicKey, Self::EvaluationKey, Self::Ballot, Self::Release];
 
     fn byte(self) -> u8 {
@@ -119,6 +135,7 @@ fn one(kind: Kind) -> String {
 
 /// Why some bytes were refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// It does not start like anything of ours.
     #[error("this is not a file of SHIELD's; give a key, ballot or release that it wrote")]
@@ -238,44 +255,52 @@ fn holder_byte(kind: Kind) -> u8 {
     }
 }
 
-/// Wraps a payload.
-pub fn seal(kind: Kind, binding: &[u8; 32], key: KeyId, batch: usize, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER + payload.len() + CHECKSUM);
+/// Wraps a payload of about `length` bytes, which `write` appends.
+///
+/// Where `length` is exact, nothing is ever copied: a vector that grows would leave parts of a
+/// secret key behind in memory that nobody wipes.
+pub fn seal(
+    kind: Kind,
+    binding: &[u8; 32],
+    made_for: MadeFor,
+    length: usize,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(framed_bytes(length));
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend([kind.byte(), holder_byte(kind)]);
     bytes.extend(binding);
-    bytes.extend(key.0);
-    bytes.extend((batch as u64).to_le_bytes());
-    bytes.extend((payload.len() as u64).to_le_bytes());
-    bytes.extend(payload);
+    bytes.extend(made_for.key.0);
+    bytes.extend((made_for.batch as u64).to_le_bytes());
+    bytes.extend([0; 8]);
+    write(&mut bytes);
+    let length = (bytes.len() - HEADER) as u64;
+    bytes[HEADER - 8..HEADER].copy_from_slice(&length.to_le_bytes());
     let checksum = blake3::hash(&bytes);
     bytes.extend(checksum.as_bytes());
     bytes
 }
 
-/// Unwraps a payload of exactly `length` bytes, after every check that needs no parsing.
+/// Unwraps a payload of one of these lengths, after every check that needs no parsing.
+///
+/// # Panics
+/// If there are no lengths.
 pub fn open<'a>(
     bytes: &'a [u8],
     kind: Kind,
     binding: &[u8; 32],
-    length: usize,
+    lengths: &[usize],
 ) -> Result<(Header, &'a [u8]), DecodeError> {
     let header = Header::read(bytes)?;
-    if header.kind != kind {
-        return Err(DecodeError::Kind { found: header.kind, expected: kind });
-    }
-    if header.binding != *binding {
-        return Err(DecodeError::Binding { kind });
-    }
-    let expected = HEADER + length + CHECKSUM;
-    if bytes.len() != expected || header.length != length as u64 {
+    check_origin(&header, kind, binding)?;
+    let claimed = lengths.iter().find(|&&length| length as u64 == header.length);
+    let expected = framed_bytes(*claimed.unwrap_or(&lengths[0]));
+    if claimed.is_none() || bytes.len() != expected {
         return Err(DecodeError::Length { found: bytes.len(), expected });
     }
-    let (content, checksum) = bytes.split_at(HEADER + length);
-    if blake3::hash(content)
-        != *<&[u8; 32]>::try_from(checksum).map_err(|_| DecodeError::Checksum)?
-    {
+    let (content, checksum) = bytes.split_at(expected - CHECKSUM);
+    if blake3::hash(content).as_bytes() != checksum {
         return Err(DecodeError::Checksum);
     }
     Ok((header, &content[HEADER..]))
@@ -301,6 +326,11 @@ impl<'a> Reader<'a> {
     /// The next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
+    }
+
+    /// What has not been read.
+    pub fn rest(&self) -> &'a [u8] {
+        self.0
     }
 
     /// On which samples a teacher voted, as [`write_presence`] wrote it.
@@ -330,25 +360,31 @@ pub fn check_key(kind: Kind, found: KeyId, expected: KeyId) -> Result<(), Decode
     if found == expected { Ok(()) } else { Err(DecodeError::Key { kind, found, expected }) }
 }
 
-/// Names what is wrong before anything is read: kind, election, keys, batch.
+fn check_origin(header: &Header, kind: Kind, binding: &[u8; 32]) -> Result<(), DecodeError> {
+    if header.kind != kind {
+        Err(DecodeError::Kind { found: header.kind, expected: kind })
+    } else if header.binding != *binding {
+        Err(DecodeError::Binding { kind })
+    } else {
+        Ok(())
+    }
+}
+
+/// Names what is wrong before anything is read: kind, election, keys, batch. Any keys will do where
+/// none are given.
 pub fn check_place(
-    kind: Kind,
     bytes: &[u8],
+    kind: Kind,
     binding: &[u8; 32],
     batch: usize,
-    key: KeyId,
-) -> Result<(), DecodeError> {
+    key: Option<KeyId>,
+) -> Result<MadeFor, DecodeError> {
     let header = Header::read(bytes)?;
-    if header.kind != kind {
-        return Err(DecodeError::Kind { found: header.kind, expected: kind });
-    }
-    if header.binding != *binding {
-        return Err(DecodeError::Binding { kind });
-    }
-    check_key(kind, header.key, key)?;
+    check_origin(&header, kind, binding)?;
+    check_key(kind, header.key, key.unwrap_or(header.key))?;
     let expected = batch as u64;
     if header.batch == expected {
-        Ok(())
+        Ok(MadeFor { batch, key: header.key })
     } else {
         Err(DecodeError::Batch { kind, found: header.batch, expected })
     }

@@ -14,7 +14,7 @@
 //! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
 //! | [`polya`], [`skellam`], [`shares`] | noise in shares, for SPEED's noisy argmax: Laplace, Skellam, and how shares are drawn |
-//! | [`framing`] | keys, ballots and releases as bytes: the frame that the engines share |
+//! | [`presence`], [`framing`] | on which samples a teacher voted; keys, ballots and releases as bytes |
 //! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
 
 pub mod accuracy;
@@ -25,11 +25,11 @@ pub mod election;
 pub mod files;
 pub mod framing;
 pub mod histogram;
-
 pub mod operator;
 pub mod parameters;
 pub mod polya;
 pub mod polynomial;
+pub mod presence;
 pub mod privacy;
 pub mod seed;
 pub mod setting;

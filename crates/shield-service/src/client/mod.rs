@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
 use serde_json::json;
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
 
 pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
 
 use super::ballot_folder::BallotFolder;
 use super::freeze::{self, Frozen, settle};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rand::{CryptoRng, RngCore};
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
 use shield::votes::Vote;
 use shield_bfv::KeyId;
 

@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use shield::backend::{Backend, BallotBox, BallotBoxError, Presence};
+use shield::backend::{Backend, BackendBytes, BallotBox, BallotBoxError, Presence};
 use shield_bfv::{BfvBackend, BfvBallot, KeyId};
 
 use super::freeze::RECORD;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
 use shield_bfv::KeyId;
 
 use super::FileProtocolError;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
 use shield::{Label, Labels};
 use zeroize::Zeroizing;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngCore, SeedableRng};
-use shield::backend::{Backend, ClearBackend, MemoryBallotBox, NoKey};
+use shield::backend::{Backend, BackendBytes, ClearBackend, ClearKey, MemoryBallotBox};
 use shield::{Class, Label, Vote};
 use tempfile::TempDir;
 
@@ -84,12 +84,12 @@ impl Held {
             let samples = backend.batch(batch);
             let ballot = |teacher: usize| {
                 let own = &self.votes[teacher][samples.clone()];
-                let cast = backend.encrypt(&NoKey, batch, own, &mut rng(0)).unwrap();
+                let cast = backend.encrypt(&ClearKey::default(), batch, own, &mut rng(0)).unwrap();
                 voters.contains(&teacher).then_some(cast)
             };
             let ballots = MemoryBallotBox::new(samples.len(), (0..5).map(ballot).collect());
-            let release = backend.aggregate(&NoKey, batch, &ballots, &seed).unwrap();
-            labels.extend(backend.decrypt(&NoKey, batch, &release).unwrap());
+            let release = backend.aggregate(&ClearKey::default(), batch, &ballots, &seed).unwrap();
+            labels.extend(backend.decrypt(&ClearKey::default(), batch, &release).unwrap());
         }
         labels
     }

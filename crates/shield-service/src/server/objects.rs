@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use shield::backend::{Backend, Ballot};
+use shield::backend::{Backend, BackendBytes, Ballot};
 use shield_bfv::KeyId;
 use tracing::Instrument;
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::backend::{Backend, ClearBackend, KeysOf, MemoryBallotBox};
+use shield::backend::{Backend, BackendBytes, ClearBackend, KeysOf, MemoryBallotBox};
 use shield::{Class, Label, Seed, Vote};
 use shield_bfv::BfvBackend;
 use shield_service::ElectionFile;

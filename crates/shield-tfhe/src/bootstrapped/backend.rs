@@ -2,14 +2,14 @@
 
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
-use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, urns};
-use shield::framing::KeyId;
+use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, open_ballot, urns};
+use shield::framing::{KeyId, MadeFor};
 use shield::votes::Vote;
 use shield::{Class, Draws, Election, Label, Seed, Urn};
 
 use super::ballot::{BootstrappedBallot, BootstrappedRelease};
 use super::circuit::{Tables, digits};
-use super::codec::Format;
+use super::codec::{Attendance, Format};
 use super::error::BootstrappedError;
 use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
 use super::parameters::{RING, torus};
@@ -22,7 +22,7 @@ pub struct BootstrappedBackend {
     election: Election,
     plan: Plan,
     tables: Tables,
-    binding: [u8; 32],
+    pub(super) binding: [u8; 32],
 }
 
 impl std::fmt::Debug for BootstrappedBackend {
@@ -47,25 +47,9 @@ impl BootstrappedBackend {
         &self.plan
     }
 
-    /// A digest of the election and the plan: every key, ballot and release carries it.
-    pub fn binding(&self) -> &[u8; 32] {
-        &self.binding
-    }
-
-    pub(crate) fn format(&self) -> Format<'_> {
+    pub(super) fn format(&self) -> Format {
         let digits = self.plan.digits();
-        Format {
-            binding: &self.binding,
-            ballot_bits: BALLOT_BITS,
-            all_present: false,
-            numbers: digits,
-            digits,
-        }
-    }
-
-    fn check_batch(&self, batch: usize) -> Result<(), BootstrappedError> {
-        let batches = self.batches();
-        if batch < batches { Ok(()) } else { Err(BootstrappedError::Batch { batch, batches }) }
+        Format { ballot_bits: BALLOT_BITS, attendance: Attendance::Any, numbers: digits, digits }
     }
 
     /// The label of one sample of a batch from the votes that are drawn for it, washed.
@@ -113,17 +97,8 @@ impl BootstrappedBackend {
         teachers.dedup();
         let numbers = self.batch(batch).len() * self.plan.digits();
         let open = |teacher: u32| {
-            let ballot = ballots.open(teacher)?;
-            let foreign = |of| Err(BootstrappedError::ForeignBallot { teacher, of });
-            if ballot.key != key {
-                return foreign("set of keys");
-            }
-            if ballot.batch != batch {
-                return foreign("batch");
-            }
-            if ballot.packed.bodies.len() != numbers {
-                return foreign("election");
-            }
+            let fits = |ballot: &BootstrappedBallot| ballot.packed.bodies.len() == numbers;
+            let ballot = open_ballot(ballots, teacher, MadeFor { batch, key }, fits)?;
             let first = sample * self.plan.digits();
             let vote = (first..first + self.plan.digits()).map(|i| ballot.packed.number(i));
             Ok((teacher, vote.collect()))
@@ -140,24 +115,6 @@ fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
         hasher.update(&(number as u64).to_le_bytes());
     }
     *hasher.finalize().as_bytes()
-}
-
-/// Refuses votes that are not one a sample, each for a class.
-pub(crate) fn check_votes(
-    election: &Election,
-    samples: usize,
-    votes: &[Vote],
-) -> Result<(), BootstrappedError> {
-    if votes.len() != samples {
-        return Err(BootstrappedError::VoteCount { votes: votes.len(), samples });
-    }
-    let classes = election.classes();
-    for (sample, vote) in votes.iter().enumerate() {
-        if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-            return Err(BootstrappedError::NotAClass { sample, class, classes: classes.count() });
-        }
-    }
-    Ok(())
 }
 
 impl Backend for BootstrappedBackend {
@@ -195,8 +152,7 @@ impl Backend for BootstrappedBackend {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<BootstrappedBallot, BootstrappedError> {
-        self.check_batch(batch)?;
-        check_votes(&self.election, self.batch(batch).len(), votes)?;
+        self.check_votes(batch, votes)?;
         let base = self.plan.base();
         // Who abstains encrypts class 0: nobody draws it, and the ballot looks like any other.
         let numbers: Vec<u64> = votes
@@ -206,7 +162,7 @@ impl Backend for BootstrappedBackend {
             .collect();
         let packed = key.encrypt(&numbers, BALLOT_BITS, rng);
         let presence = Presence::new(votes.iter().map(Option::is_some));
-        Ok(BootstrappedBallot { packed, presence, batch, key: key.id() })
+        Ok(BootstrappedBallot { packed, presence, made_for: MadeFor { batch, key: key.id() } })
     }
 
     fn aggregate<B: BallotBox<BootstrappedBallot>>(
@@ -229,7 +185,8 @@ impl Backend for BootstrappedBackend {
                 },
             )
             .collect::<Result<_, _>>()?;
-        Ok(BootstrappedRelease { words: words.concat(), batch, key: key.id() })
+        let made_for = MadeFor { batch, key: key.id() };
+        Ok(BootstrappedRelease { words: words.concat(), made_for })
     }
 
     fn decrypt(

@@ -2,44 +2,45 @@
 
 use std::fmt;
 
-use shield::backend::{Ballot, Presence};
-use shield::framing::KeyId;
+use shield::backend::{Ballot, BallotError, Presence};
+use shield::framing::MadeFor;
 
-use super::error::BootstrappedError;
 use super::keys::{Packed, SecretKey};
 use super::parameters::RING;
 
-/// One teacher's votes on one batch, encrypted: one mask, and a word a digit of each vote.
+/// One teacher's votes on one batch, encrypted: one mask, and a word per digit of each vote.
 #[derive(Clone)]
 pub struct BootstrappedBallot {
     pub(crate) packed: Packed,
     pub(crate) presence: Presence,
-    pub(crate) batch: usize,
-    pub(crate) key: KeyId,
+    pub(crate) made_for: MadeFor,
 }
 
 impl Ballot for BootstrappedBallot {
     fn presence(&self) -> &Presence {
         &self.presence
     }
+
+    fn made_for(&self) -> MadeFor {
+        self.made_for
+    }
 }
 
 impl fmt::Debug for BootstrappedBallot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BootstrappedBallot")
-            .field("batch", &self.batch)
-            .field("key", &self.key)
+            .field("batch", &self.made_for.batch)
+            .field("key", &self.made_for.key)
             .finish_non_exhaustive()
     }
 }
 
-/// What the student gets for one batch: a washed ciphertext a digit of each label.
+/// What the student gets for one batch: a flooded ciphertext per digit of each label.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BootstrappedRelease {
     /// N + 1 words of 16 bits for each.
     pub(crate) words: Vec<u16>,
-    pub(crate) batch: usize,
-    pub(crate) key: KeyId,
+    pub(crate) made_for: MadeFor,
 }
 
 impl BootstrappedRelease {
@@ -49,25 +50,17 @@ impl BootstrappedRelease {
         key: &SecretKey,
         batch: usize,
         ciphertexts: usize,
-    ) -> Result<(), BootstrappedError> {
-        let foreign = |of| Err(BootstrappedError::Foreign { what: "release", of });
-        if self.key != key.id() {
-            foreign("set of keys")
-        } else if self.batch != batch {
-            foreign("batch")
-        } else if self.words.len() != ciphertexts * (RING + 1) {
-            foreign("election")
-        } else {
-            Ok(())
-        }
+    ) -> Result<(), BallotError> {
+        let fits = self.words.len() == ciphertexts * (RING + 1);
+        self.made_for.check_release(MadeFor { batch, key: key.id() }, fits)
     }
 }
 
 impl fmt::Debug for BootstrappedRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BootstrappedRelease")
-            .field("batch", &self.batch)
-            .field("key", &self.key)
+            .field("batch", &self.made_for.batch)
+            .field("key", &self.made_for.key)
             .finish_non_exhaustive()
     }
 }

@@ -2,292 +2,265 @@
 //!
 //! | kind | payload |
 //! |---|---|
-//! | secret key | a bit a coefficient |
+//! | secret key | a bit per coefficient |
 //! | public key | two polynomials of 8-byte words |
-//! | evaluation key | the public key, two seeds, and the bodies of the bootstrapping and of the switching key; masks grow from the seeds |
-//! | ballot | presence, then the mask and the bodies, 4 bytes a word (5 for the noisy argmax) |
-//! | release | the words of each washed ciphertext, 2 bytes each |
+//! | evaluation key | the public key, two seeds, and the bodies of bootstrapping and switching key |
+//! | ballot | presence, then mask and bodies, 4 bytes per word (5 for the noisy argmax) |
+//! | release | the words of each flooded ciphertext, 2 bytes each |
+//!
+//! The masks of the evaluation key are expanded from its seeds.
 //!
 //! Every kind has exactly one length under a plan, and every word of that length is a number of the
 //! torus: there is nothing else to check.
 
-use shield::backend::{Backend, Presence};
-use shield::framing::{
-    DecodeError, KeyId, Kind, Reader, check_key, check_place, framed_bytes, open, presence_bytes,
-    seal, write_presence,
-};
+use shield::backend::Presence;
+use shield::framing::{KeyId, Kind, MadeFor, Reader};
 use zeroize::Zeroizing;
 
 use super::backend::BootstrappedBackend;
 use super::ballot::{BootstrappedBallot, BootstrappedRelease};
-use super::keys::{BOOTSTRAP_WORDS, EvaluationKey, Packed, PublicKey, SWITCH_WORDS, SecretKey};
+use super::keys::{
+    BOOTSTRAP_WORDS, EvaluationKey, Packed, PublicKey, SWITCH_WORDS, SecretKey, write_words,
+};
 use super::parameters::RING;
-use crate::noisy_argmax::NoisyArgmaxBackend;
 
 const SECRET_PAYLOAD: usize = RING / 8;
 const PUBLIC_PAYLOAD: usize = 2 * RING * 8;
 const EVALUATION_PAYLOAD: usize = PUBLIC_PAYLOAD + 2 * 16 + 8 * (BOOTSTRAP_WORDS + SWITCH_WORDS);
 
+/// Whose votes a ballot must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attendance {
+    /// A teacher may leave samples out.
+    Any,
+    /// A ballot covers every sample: who abstains sends a vote for nobody.
+    EverySample,
+}
+
 /// What the engines' formats differ in.
-pub(crate) struct Format<'a> {
-    pub(crate) binding: &'a [u8; 32],
+pub(crate) struct Format {
     /// Bits of a ballot's words: whole bytes.
     pub(crate) ballot_bits: u32,
-    /// Whether a ballot speaks of every sample: who abstains sends a vote for nobody.
-    pub(crate) all_present: bool,
-    /// Numbers a vote is encrypted in.
+    pub(crate) attendance: Attendance,
+    /// Numbers that a vote is encrypted in.
     pub(crate) numbers: usize,
-    /// Ciphertexts a label is released in.
+    /// Ciphertexts that a label is released in.
     pub(crate) digits: usize,
 }
 
-fn write_words(out: &mut Vec<u8>, words: &[u64]) {
-    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+fn read_words(payload: &mut Reader, count: usize) -> Option<Vec<u64>> {
+    (0..count).map(|_| Some(u64::from_le_bytes(payload.array()?))).collect()
 }
 
-fn read_words(reader: &mut Reader, count: usize) -> Option<Vec<u64>> {
-    (0..count).map(|_| Some(u64::from_le_bytes(reader.array()?))).collect()
+pub(crate) fn write_secret_key(out: &mut Vec<u8>, key: &SecretKey) {
+    let byte =
+        |bits: &[u64]| bits.iter().rev().fold(0_u8, |byte, &bit| byte << 1 | u8::from(bit == 1));
+    out.extend(key.bits.chunks_exact(8).map(byte));
 }
 
-impl Format<'_> {
+pub(crate) fn read_secret_key(payload: &mut Reader, id: KeyId) -> Option<SecretKey> {
+    // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
+    let mut bits = Zeroizing::new(Vec::with_capacity(RING));
+    let bytes = payload.take(SECRET_PAYLOAD)?;
+    bits.extend(bytes.iter().flat_map(|byte| (0..8).map(move |i| u64::from(byte >> i & 1))));
+    Some(SecretKey { bits, id })
+}
+
+pub(crate) fn write_evaluation_key(out: &mut Vec<u8>, key: &EvaluationKey) {
+    write_words(out, &key.public.words);
+    out.extend(key.seeds.iter().flat_map(|seed| seed.to_le_bytes()));
+    write_words(out, &key.bootstrap_bodies);
+    write_words(out, &key.switch_bodies);
+}
+
+pub(crate) fn read_public_key(payload: &mut Reader, id: KeyId) -> Option<PublicKey> {
+    Some(PublicKey { words: read_words(payload, 2 * RING)?, id })
+}
+
+pub(crate) fn read_evaluation_key(payload: &mut Reader, id: KeyId) -> Option<EvaluationKey> {
+    let public = read_public_key(payload, id)?;
+    let seeds = [u128::from_le_bytes(payload.array()?), u128::from_le_bytes(payload.array()?)];
+    let bootstrap = read_words(payload, BOOTSTRAP_WORDS)?;
+    let switch = read_words(payload, SWITCH_WORDS)?;
+    Some(EvaluationKey::expand(public, seeds, bootstrap, switch))
+}
+
+impl Format {
     fn word_bytes(&self) -> usize {
         self.ballot_bits as usize / 8
     }
 
-    fn ballot_payload(&self, samples: usize) -> usize {
-        presence_bytes(samples) + self.word_bytes() * (RING + samples * self.numbers)
+    pub(crate) fn payload_bytes(&self, kind: Kind, samples: usize) -> usize {
+        match kind {
+            Kind::SecretKey => SECRET_PAYLOAD,
+            Kind::PublicKey => PUBLIC_PAYLOAD,
+            Kind::EvaluationKey => EVALUATION_PAYLOAD,
+            Kind::Ballot => self.word_bytes() * (RING + samples * self.numbers),
+            Kind::Release => 2 * samples * self.digits * (RING + 1),
+        }
     }
 
-    fn release_payload(&self, samples: usize) -> usize {
-        2 * samples * self.digits * (RING + 1)
-    }
-
-    fn encode_secret_key(&self, key: &SecretKey) -> Zeroizing<Vec<u8>> {
-        let byte = |bits: &[u64]| {
-            bits.iter().rev().fold(0_u8, |byte, &bit| byte << 1 | u8::from(bit == 1))
-        };
-        let payload = Zeroizing::new(key.bits.chunks_exact(8).map(byte).collect::<Vec<u8>>());
-        Zeroizing::new(seal(Kind::SecretKey, self.binding, key.id, 0, &payload))
-    }
-
-    fn decode_secret_key(&self, bytes: &[u8]) -> Result<SecretKey, DecodeError> {
-        let (header, payload) = open(bytes, Kind::SecretKey, self.binding, SECRET_PAYLOAD)?;
-        // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
-        let mut bits = Zeroizing::new(Vec::with_capacity(RING));
-        bits.extend(payload.iter().flat_map(|byte| (0..8).map(move |i| u64::from(byte >> i & 1))));
-        Ok(SecretKey { bits, id: header.key })
-    }
-
-    fn encode_public_key(&self, key: &PublicKey) -> Vec<u8> {
-        let mut payload = Vec::with_capacity(PUBLIC_PAYLOAD);
-        write_words(&mut payload, &key.words);
-        seal(Kind::PublicKey, self.binding, key.id, 0, &payload)
-    }
-
-    fn decode_public_key(&self, bytes: &[u8]) -> Result<PublicKey, DecodeError> {
-        let kind = Kind::PublicKey;
-        let (header, payload) = open(bytes, kind, self.binding, PUBLIC_PAYLOAD)?;
-        let words = read_words(&mut Reader::new(payload), 2 * RING);
-        let key = PublicKey::new(words.ok_or(DecodeError::Range { kind })?);
-        check_key(kind, header.key, key.id)?;
-        Ok(key)
-    }
-
-    fn encode_evaluation_key(&self, key: &EvaluationKey) -> Vec<u8> {
-        let mut payload = Vec::with_capacity(EVALUATION_PAYLOAD);
-        write_words(&mut payload, &key.public.words);
-        payload.extend(key.seeds.iter().flat_map(|seed| seed.to_le_bytes()));
-        write_words(&mut payload, &key.bootstrap_bodies);
-        write_words(&mut payload, &key.switch_bodies);
-        seal(Kind::EvaluationKey, self.binding, key.id(), 0, &payload)
-    }
-
-    fn decode_evaluation_key(&self, bytes: &[u8]) -> Result<EvaluationKey, DecodeError> {
-        let kind = Kind::EvaluationKey;
-        let (header, payload) = open(bytes, kind, self.binding, EVALUATION_PAYLOAD)?;
-        let mut reader = Reader::new(payload);
-        let mut read = || {
-            let public = PublicKey::new(read_words(&mut reader, 2 * RING)?);
-            let seeds =
-                [u128::from_le_bytes(reader.array()?), u128::from_le_bytes(reader.array()?)];
-            let bootstrap = read_words(&mut reader, BOOTSTRAP_WORDS)?;
-            let switch = read_words(&mut reader, SWITCH_WORDS)?;
-            Some((public, seeds, bootstrap, switch))
-        };
-        let (public, seeds, bootstrap, switch) = read().ok_or(DecodeError::Range { kind })?;
-        // Before the masks are grown: that takes time and memory.
-        check_key(kind, header.key, public.id)?;
-        Ok(EvaluationKey::expand(public, seeds, bootstrap, switch))
-    }
-
-    fn encode_ballot(&self, ballot: &BootstrappedBallot) -> Vec<u8> {
-        let samples = ballot.presence.len();
-        let mut payload = Vec::with_capacity(self.ballot_payload(samples));
-        write_presence(&mut payload, &ballot.presence);
+    pub(crate) fn write_votes(&self, out: &mut Vec<u8>, ballot: &BootstrappedBallot) {
         for word in ballot.packed.mask.iter().chain(&ballot.packed.bodies) {
-            payload.extend(&word.to_le_bytes()[8 - self.word_bytes()..]);
+            out.extend(&word.to_le_bytes()[8 - self.word_bytes()..]);
         }
-        seal(Kind::Ballot, self.binding, ballot.key, ballot.batch, &payload)
     }
 
-    fn presence(&self, reader: &mut Reader, samples: usize) -> Option<Presence> {
-        let presence = reader.presence(samples)?;
-        let whole = (0..samples).all(|sample| presence.contains(sample));
-        (whole || !self.all_present).then_some(presence)
-    }
-
-    fn decode_ballot(
+    pub(crate) fn read_votes(
         &self,
-        bytes: &[u8],
-        samples: usize,
-        batch: usize,
-        key: KeyId,
-    ) -> Result<BootstrappedBallot, DecodeError> {
-        let kind = Kind::Ballot;
-        check_place(kind, bytes, self.binding, batch, key)?;
-        let (_, payload) = open(bytes, kind, self.binding, self.ballot_payload(samples))?;
-        let mut reader = Reader::new(payload);
-        let mut read = || {
-            let presence = self.presence(&mut reader, samples)?;
-            let mut words = |count: usize| -> Option<Vec<u64>> {
-                let word = |_| {
-                    let mut word = [0; 8];
-                    word[8 - self.word_bytes()..].copy_from_slice(reader.take(self.word_bytes())?);
-                    Some(u64::from_le_bytes(word))
-                };
-                (0..count).map(word).collect()
+        payload: &mut Reader,
+        presence: Presence,
+        made_for: MadeFor,
+    ) -> Option<BootstrappedBallot> {
+        let mut words = |count: usize| -> Option<Vec<u64>> {
+            let word = |_| {
+                let mut word = [0; 8];
+                word[8 - self.word_bytes()..].copy_from_slice(payload.take(self.word_bytes())?);
+                Some(u64::from_le_bytes(word))
             };
-            let packed = Packed { mask: words(RING)?, bodies: words(samples * self.numbers)? };
-            Some(BootstrappedBallot { packed, presence, batch, key })
+            (0..count).map(word).collect()
         };
-        read().ok_or(DecodeError::Range { kind })
+        let packed = Packed { mask: words(RING)?, bodies: words(presence.len() * self.numbers)? };
+        Some(BootstrappedBallot { packed, presence, made_for })
     }
 
-    /// The presence of a ballot all of which is sound: a damaged one would leave a teacher out in
-    /// silence.
-    fn peek_presence(
+    pub(crate) fn read_release(
         &self,
-        bytes: &[u8],
+        payload: &mut Reader,
         samples: usize,
-        batch: usize,
-    ) -> Result<Presence, DecodeError> {
-        let kind = Kind::Ballot;
-        let header = shield::framing::Header::read(bytes)?;
-        check_place(kind, bytes, self.binding, batch, header.key)?;
-        let (_, payload) = open(bytes, kind, self.binding, self.ballot_payload(samples))?;
-        self.presence(&mut Reader::new(payload), samples).ok_or(DecodeError::Range { kind })
-    }
-
-    fn encode_release(&self, release: &BootstrappedRelease) -> Vec<u8> {
-        let payload: Vec<u8> = release.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        seal(Kind::Release, self.binding, release.key, release.batch, &payload)
-    }
-
-    fn decode_release(
-        &self,
-        bytes: &[u8],
-        samples: usize,
-        batch: usize,
-        key: KeyId,
-    ) -> Result<BootstrappedRelease, DecodeError> {
-        let kind = Kind::Release;
-        check_place(kind, bytes, self.binding, batch, key)?;
-        let (_, payload) = open(bytes, kind, self.binding, self.release_payload(samples))?;
-        let words = payload.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-        Ok(BootstrappedRelease { words: words.collect(), batch, key })
+        made_for: MadeFor,
+    ) -> Option<BootstrappedRelease> {
+        let bytes = payload.take(self.payload_bytes(Kind::Release, samples))?;
+        let words = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+        Some(BootstrappedRelease { words: words.collect(), made_for })
     }
 }
 
-macro_rules! bytes {
-    ($($engine:ty),*) => {$(
-        /// Writing and reading, each kind by name.
-        impl $engine {
-            /// The student's key as bytes: keep them where only the student reads.
-            pub fn encode_secret_key(&self, key: &SecretKey) -> Zeroizing<Vec<u8>> {
-                self.format().encode_secret_key(key)
+macro_rules! payloads {
+    ($engine:ty) => {
+        impl ::shield::backend::Payloads for $engine {
+            const KEY_NAME: &'static str = $crate::bootstrapped::keys::KEY_NAME;
+
+            fn binding(&self) -> &[u8; 32] {
+                &self.binding
             }
 
-            /// The student's key from bytes.
-            pub fn decode_secret_key(&self, bytes: &[u8]) -> Result<SecretKey, DecodeError> {
-                self.format().decode_secret_key(bytes)
-            }
-
-            /// The teachers' key as bytes.
-            pub fn encode_public_key(&self, key: &PublicKey) -> Vec<u8> {
-                self.format().encode_public_key(key)
-            }
-
-            /// The teachers' key from bytes.
-            pub fn decode_public_key(&self, bytes: &[u8]) -> Result<PublicKey, DecodeError> {
-                self.format().decode_public_key(bytes)
-            }
-
-            /// The server's key as bytes.
-            pub fn encode_evaluation_key(&self, key: &EvaluationKey) -> Vec<u8> {
-                self.format().encode_evaluation_key(key)
-            }
-
-            /// The server's key from bytes.
-            pub fn decode_evaluation_key(&self, bytes: &[u8]) -> Result<EvaluationKey, DecodeError> {
-                self.format().decode_evaluation_key(bytes)
-            }
-
-            /// A ballot as bytes.
-            pub fn encode_ballot(&self, ballot: &BootstrappedBallot) -> Vec<u8> {
-                self.format().encode_ballot(ballot)
-            }
-
-            /// A ballot for a batch, under some keys, from bytes.
-            pub fn decode_ballot(
+            fn secret_key_id(
                 &self,
-                bytes: &[u8],
-                batch: usize,
-                key: KeyId,
-            ) -> Result<BootstrappedBallot, DecodeError> {
-                self.format().decode_ballot(bytes, self.batch(batch).len(), batch, key)
+                key: &$crate::bootstrapped::SecretKey,
+            ) -> ::shield::framing::KeyId {
+                key.id
             }
 
-            /// On which samples the teacher of an encoded ballot voted. The whole ballot must be
-            /// sound.
-            pub fn peek_presence(&self, bytes: &[u8], batch: usize) -> Result<Presence, DecodeError> {
-                self.format().peek_presence(bytes, self.batch(batch).len(), batch)
-            }
-
-            /// A release as bytes.
-            pub fn encode_release(&self, release: &BootstrappedRelease) -> Vec<u8> {
-                self.format().encode_release(release)
-            }
-
-            /// A release for a batch, under some keys, from bytes.
-            pub fn decode_release(
+            fn public_key_id(
                 &self,
-                bytes: &[u8],
-                batch: usize,
-                key: KeyId,
-            ) -> Result<BootstrappedRelease, DecodeError> {
-                self.format().decode_release(bytes, self.batch(batch).len(), batch, key)
+                key: &$crate::bootstrapped::PublicKey,
+            ) -> ::shield::framing::KeyId {
+                key.id
             }
 
-            /// Bytes of the ballot of a full batch.
-            pub fn ballot_bytes(&self) -> usize {
-                framed_bytes(self.format().ballot_payload(self.batch(0).len()))
+            fn evaluation_key_id(
+                &self,
+                key: &$crate::bootstrapped::EvaluationKey,
+            ) -> ::shield::framing::KeyId {
+                key.id()
             }
 
-            /// Bytes of the release of a full batch.
-            pub fn release_bytes(&self) -> usize {
-                framed_bytes(self.format().release_payload(self.batch(0).len()))
+            fn release_made_for(
+                &self,
+                release: &$crate::bootstrapped::BootstrappedRelease,
+            ) -> ::shield::framing::MadeFor {
+                release.made_for
             }
 
-            /// Bytes of the public key.
-            pub fn public_key_bytes(&self) -> usize {
-                framed_bytes(PUBLIC_PAYLOAD)
+            fn payload_bytes(&self, kind: ::shield::framing::Kind, samples: usize) -> usize {
+                self.format().payload_bytes(kind, samples)
             }
 
-            /// Bytes of the evaluation key.
-            pub fn evaluation_key_bytes(&self) -> usize {
-                framed_bytes(EVALUATION_PAYLOAD)
+            fn accepts(&self, presence: &::shield::backend::Presence) -> bool {
+                self.format().attendance == $crate::bootstrapped::codec::Attendance::Any
+                    || presence.is_complete()
+            }
+
+            fn write_secret_key(&self, out: &mut Vec<u8>, key: &$crate::bootstrapped::SecretKey) {
+                $crate::bootstrapped::codec::write_secret_key(out, key);
+            }
+
+            fn write_public_key(&self, out: &mut Vec<u8>, key: &$crate::bootstrapped::PublicKey) {
+                $crate::bootstrapped::keys::write_words(out, &key.words);
+            }
+
+            fn write_evaluation_key(
+                &self,
+                out: &mut Vec<u8>,
+                key: &$crate::bootstrapped::EvaluationKey,
+            ) {
+                $crate::bootstrapped::codec::write_evaluation_key(out, key);
+            }
+
+            fn write_votes(
+                &self,
+                out: &mut Vec<u8>,
+                ballot: &$crate::bootstrapped::BootstrappedBallot,
+            ) {
+                self.format().write_votes(out, ballot);
+            }
+
+            fn write_release(
+                &self,
+                out: &mut Vec<u8>,
+                release: &$crate::bootstrapped::BootstrappedRelease,
+            ) {
+                out.extend(release.words.iter().flat_map(|word| word.to_le_bytes()));
+            }
+
+            fn read_secret_key(
+                &self,
+                payload: &mut ::shield::framing::Reader,
+                id: ::shield::framing::KeyId,
+            ) -> Option<$crate::bootstrapped::SecretKey> {
+                $crate::bootstrapped::codec::read_secret_key(payload, id)
+            }
+
+            fn read_public_key(
+                &self,
+                payload: &mut ::shield::framing::Reader,
+                id: ::shield::framing::KeyId,
+            ) -> Option<$crate::bootstrapped::PublicKey> {
+                $crate::bootstrapped::codec::read_public_key(payload, id)
+            }
+
+            fn read_evaluation_key(
+                &self,
+                payload: &mut ::shield::framing::Reader,
+                id: ::shield::framing::KeyId,
+            ) -> Option<$crate::bootstrapped::EvaluationKey> {
+                $crate::bootstrapped::codec::read_evaluation_key(payload, id)
+            }
+
+            fn read_votes(
+                &self,
+                payload: &mut ::shield::framing::Reader,
+                presence: ::shield::backend::Presence,
+                made_for: ::shield::framing::MadeFor,
+            ) -> Option<$crate::bootstrapped::BootstrappedBallot> {
+                self.format().read_votes(payload, presence, made_for)
+            }
+
+            fn read_release(
+                &self,
+                payload: &mut ::shield::framing::Reader,
+                made_for: ::shield::framing::MadeFor,
+            ) -> Option<$crate::bootstrapped::BootstrappedRelease> {
+                self.format().read_release(
+                    payload,
+                    ::shield::backend::Backend::batch(self, made_for.batch).len(),
+                    made_for,
+                )
             }
         }
-    )*};
+    };
 }
-bytes!(BootstrappedBackend, NoisyArgmaxBackend);
+pub(crate) use payloads;
+
+payloads!(BootstrappedBackend);

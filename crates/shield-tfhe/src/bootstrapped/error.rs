@@ -1,13 +1,13 @@
 //! What can go wrong in the engines that bootstrap.
 
-use shield::Class;
-use shield::backend::BallotBoxError;
 use shield::backend::noisy_argmax::TooFewShares;
+use shield::backend::{BallotBoxError, BallotError};
 use shield::framing::DecodeError;
 use thiserror::Error;
 
 /// What can go wrong in the engines that bootstrap.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BootstrappedError {
     /// The parameters cannot run the election with little enough probability of a wrong label.
     #[error(
@@ -45,50 +45,20 @@ pub enum BootstrappedError {
         /// The scale of the noise.
         noise: f64,
     },
-    /// There is no such batch.
-    #[error("there is no batch {batch}; the election has {batches}, counted from 0")]
-    Batch {
-        /// The batch asked for.
-        batch: usize,
-        /// How many there are.
-        batches: usize,
-    },
-    /// Another number of votes than samples in the batch.
-    #[error("the batch has {samples} samples, the ballot {votes} votes; vote or abstain on each")]
-    VoteCount {
-        /// How many votes there are.
-        votes: usize,
-        /// How many samples the batch has.
-        samples: usize,
-    },
-    /// A vote for something else.
-    #[error("sample {sample} of the batch: {class} is not one of the {classes} classes")]
-    NotAClass {
-        /// The sample, from 0, within the batch.
-        sample: usize,
-        /// The vote.
-        class: Class,
-        /// How many classes there are.
-        classes: usize,
-    },
-    /// Keys, ballots or releases that do not belong together.
-    #[error("the {what} belongs to another {of}; use the one that was made for this {of}")]
-    Foreign {
-        /// What does not belong.
-        what: &'static str,
-        /// Where it should belong.
-        of: &'static str,
-    },
-    /// A ballot that does not belong to the election, the key or the batch.
+    /// The noise was shared out among another number of teachers.
     #[error(
-        "the ballot of teacher {teacher} was made for another {of}; ask the teacher to vote again"
+        "the noise is shared among {shares} teachers and the election has {teachers}; share it \
+         among the teachers of the election"
     )]
-    ForeignBallot {
-        /// Whose ballot it is.
-        teacher: u32,
-        /// What it was made for.
-        of: &'static str,
+    OtherTeachers {
+        /// How many teachers share the noise.
+        shares: u32,
+        /// How many the election has.
+        teachers: u32,
     },
+    /// Something is wrong with the votes, or with a key, ballot or release.
+    #[error(transparent)]
+    Ballot(#[from] BallotError),
     /// More teachers are missing than the noise was shared out for.
     #[error(transparent)]
     Shares(#[from] TooFewShares),
@@ -100,10 +70,13 @@ pub enum BootstrappedError {
         /// The sample, from 0, within the batch.
         sample: usize,
     },
-    /// A ballot could not be had.
-    #[error(transparent)]
-    Ballot(#[from] BallotBoxError),
     /// Bytes that are not what they should be.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+}
+
+impl From<BallotBoxError> for BootstrappedError {
+    fn from(error: BallotBoxError) -> Self {
+        Self::Ballot(error.into())
+    }
 }

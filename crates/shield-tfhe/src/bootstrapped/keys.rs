@@ -119,13 +119,19 @@ impl SecretKey {
     }
 }
 
+/// Purpose of the digest that names a set of keys.
+pub(crate) const KEY_NAME: &str = "shield 2026 tfhe key name v1";
+
+/// Appends words.
+pub(crate) fn write_words(out: &mut Vec<u8>, words: &[u64]) {
+    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+}
+
 impl PublicKey {
     pub(crate) fn new(words: Vec<u64>) -> Self {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        Self {
-            id: KeyId::from_bytes(blake3::derive_key("shield 2026 tfhe key name v1", &bytes)),
-            words,
-        }
+        let mut payload = Vec::new();
+        write_words(&mut payload, &words);
+        Self { id: KeyId::of_public_key(KEY_NAME, &payload), words }
     }
 
     /// The name of the set of keys that this one belongs to.

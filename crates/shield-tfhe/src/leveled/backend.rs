@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, urns};
+use shield::backend::{
+    Backend, BallotBox, Keys, KeysOf, Presence, check_key_fits, open_ballot, urns,
+};
 use shield::draws::Draws;
+use shield::framing::{Kind, MadeFor};
 use shield::votes::Vote;
 use shield::{Election, Label, Seed};
 
@@ -23,7 +26,7 @@ use super::rounds::{self, Circuit, Round};
 pub struct LeveledBackend {
     election: Election,
     plan: Plan,
-    binding: [u8; 32],
+    pub(super) binding: [u8; 32],
 }
 
 impl LeveledBackend {
@@ -37,16 +40,6 @@ impl LeveledBackend {
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
-    }
-
-    /// A digest of the election and the plan: every key, ballot and release carries it.
-    pub fn binding(&self) -> &[u8; 32] {
-        &self.binding
-    }
-
-    fn check_batch(&self, batch: usize) -> Result<(), LeveledError> {
-        let batches = self.batches();
-        if batch < batches { Ok(()) } else { Err(LeveledError::Batch { batch, batches }) }
     }
 
     /// The encrypted label of a sample before it is flooded.
@@ -86,13 +79,9 @@ impl LeveledBackend {
         Ok(out.unwrap_or_else(|| rounds::no_label(bits)))
     }
 
-    /// Refuses a key with other expansion keys than the plan needs.
-    fn check_key(&self, key: &EvaluationKey) -> Result<(), LeveledError> {
-        if key.expansion.as_ref().map(|key| key.steps.len()) == self.plan.separation_steps() {
-            Ok(())
-        } else {
-            Err(LeveledError::Foreign { what: "evaluation key", of: "election" })
-        }
+    /// Whether a key has the expansion keys that the plan needs.
+    fn fits(&self, key: &EvaluationKey) -> bool {
+        key.expansion.as_ref().map(|key| key.steps.len()) == self.plan.separation_steps()
     }
 
     fn open<'a, B: BallotBox<LeveledBallot>>(
@@ -102,18 +91,9 @@ impl LeveledBackend {
         ballots: &'a B,
         teacher: u32,
     ) -> Result<Cow<'a, LeveledBallot>, LeveledError> {
-        let ballot = ballots.open(teacher)?;
-        let foreign = |of| Err(LeveledError::ForeignBallot { teacher, of });
-        if ballot.key != key.id {
-            return foreign("set of keys");
-        }
-        if ballot.batch != batch {
-            return foreign("batch");
-        }
-        if ballot.words.len() != self.plan.words() {
-            return foreign("election");
-        }
-        Ok(ballot)
+        let made_for = MadeFor { batch, key: key.id };
+        let fits = |ballot: &LeveledBallot| ballot.words.len() == self.plan.words();
+        Ok(open_ballot(ballots, teacher, made_for, fits)?)
     }
 }
 
@@ -166,26 +146,19 @@ impl Backend for LeveledBackend {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<LeveledBallot, LeveledError> {
-        self.check_batch(batch)?;
-        let samples = self.batch(batch).len();
-        let &[vote] = votes else {
-            return Err(LeveledError::VoteCount { votes: votes.len(), samples });
-        };
-        let classes = self.election.classes();
-        if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-            return Err(LeveledError::NotAClass { sample: 0, class, classes: classes.count() });
-        }
+        self.check_votes(batch, votes)?;
+        let vote = votes[0];
         let mut ring = Ring::new();
         let words = vote.map_or_else(Vec::new, |class| match self.plan.upload() {
             Upload::Plain => ballot::encrypt(&self.plan, &key.zero, class, &mut ring, rng),
             Upload::Compact => compact::encrypt(&self.plan, &key.zero, class, &mut ring, rng),
         });
         let presence = Presence::new([vote.is_some()].into_iter());
-        Ok(LeveledBallot::new(words, presence, batch, key.id))
+        Ok(LeveledBallot::new(words, presence, MadeFor { batch, key: key.id }))
     }
 
     fn receive(&self, key: &EvaluationKey, ballot: &LeveledBallot) {
-        if ballot.words.len() == self.plan.words() && self.check_key(key).is_ok() {
+        if ballot.words.len() == self.plan.words() && self.fits(key) {
             ballot.ready(&self.plan, key, &mut Ring::new());
         }
     }
@@ -198,7 +171,7 @@ impl Backend for LeveledBackend {
         seed: &Seed,
     ) -> Result<Release, LeveledError> {
         self.check_batch(batch)?;
-        self.check_key(key)?;
+        check_key_fits(Kind::EvaluationKey, self.fits(key))?;
         let sample = self.batch(batch).start as u64;
         let mut ring = Ring::new();
         let urns = urns(&self.election, 1, ballots)?;
@@ -214,16 +187,8 @@ impl Backend for LeveledBackend {
         release: &Release,
     ) -> Result<Vec<Label>, LeveledError> {
         self.check_batch(batch)?;
-        let foreign = |of| Err(LeveledError::Foreign { what: "release", of });
-        if release.key != key.id {
-            return foreign("set of keys");
-        }
-        if release.batch != batch {
-            return foreign("batch");
-        }
-        if release.words.len() != DEGREE + self.plan.released() {
-            return foreign("election");
-        }
+        let fits = release.words.len() == DEGREE + self.plan.released();
+        release.made_for.check_release(MadeFor { batch, key: key.id }, fits)?;
         let label = release::label(&self.plan, self.election.classes(), &release.phases(key));
         Ok(vec![label.ok_or(LeveledError::NotALabel)?])
     }

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 use rand::{CryptoRng, RngCore};
 use shield::Class;
 use shield::backend::{Ballot, Presence};
-use shield::framing::KeyId;
+use shield::framing::MadeFor;
 
 use super::keys::{EvaluationKey, ZeroKey};
 use super::plan::Plan;
@@ -38,8 +38,7 @@ pub struct LeveledBallot {
     /// of an abstention.
     pub(crate) words: Vec<u64>,
     pub(crate) presence: Presence,
-    pub(crate) batch: usize,
-    pub(crate) key: KeyId,
+    pub(crate) made_for: MadeFor,
     ready: OnceLock<Ready>,
 }
 
@@ -56,20 +55,24 @@ impl Ballot for LeveledBallot {
     fn presence(&self) -> &Presence {
         &self.presence
     }
+
+    fn made_for(&self) -> MadeFor {
+        self.made_for
+    }
 }
 
 impl fmt::Debug for LeveledBallot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeveledBallot")
-            .field("batch", &self.batch)
-            .field("key", &self.key)
+            .field("batch", &self.made_for.batch)
+            .field("key", &self.made_for.key)
             .finish_non_exhaustive()
     }
 }
 
 impl LeveledBallot {
-    pub(crate) fn new(words: Vec<u64>, presence: Presence, batch: usize, key: KeyId) -> Self {
-        Self { words, presence, batch, key, ready: OnceLock::new() }
+    pub(crate) fn new(words: Vec<u64>, presence: Presence, made_for: MadeFor) -> Self {
+        Self { words, presence, made_for, ready: OnceLock::new() }
     }
 
     /// The vote as the server computes with it: expanded and transformed now, or when it was first

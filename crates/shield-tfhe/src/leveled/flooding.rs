@@ -65,6 +65,7 @@
 
 use rand::{CryptoRng, RngCore};
 use shield::Seed;
+use shield::framing::MadeFor;
 
 use super::keys::{EvaluationKey, MOST_ONES};
 use super::release::{self, Release};
@@ -115,7 +116,7 @@ pub(crate) fn sanitise(
     for word in &mut body[..coefficients] {
         *word = word.wrapping_add(flood(&mut rng));
     }
-    Release::rounded(mask, &body[..coefficients], batch, key.id)
+    Release::rounded(mask, &body[..coefficients], MadeFor { batch, key: key.id })
 }
 
 /// The difference of two uniform integers.

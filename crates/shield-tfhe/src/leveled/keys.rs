@@ -27,6 +27,9 @@ use super::sampling;
 /// of security. Likewise [`MOST_ERROR`].
 pub(crate) const MOST_ONES: usize = DEGREE / 2 + DEGREE / 40;
 
+/// Purpose of the digest that names a set of keys.
+pub(crate) const KEY_NAME: &str = "shield 2026 tfhe key name v1";
+
 /// Most that the squares of the public key's errors add up to, relative to what they do in the
 /// mean.
 pub(crate) const MOST_ERROR: f64 = 1.05;
@@ -88,14 +91,17 @@ impl ZeroKey {
         Self { seed, body, a, b }
     }
 
+    /// Appends the seed of the mask, and the body.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.seed);
+        out.extend(self.body.iter().flat_map(|word| word.to_le_bytes()));
+    }
+
     /// The name of the keys it belongs to.
-    pub(crate) fn id(&self) -> KeyId {
-        let mut hasher = blake3::Hasher::new_derive_key("shield 2026 tfhe key name v1");
-        hasher.update(&self.seed);
-        for word in &self.body {
-            hasher.update(&word.to_le_bytes());
-        }
-        KeyId::from_bytes(*hasher.finalize().as_bytes())
+    fn id(&self) -> KeyId {
+        let mut payload = Vec::new();
+        self.write(&mut payload);
+        KeyId::of_public_key(KEY_NAME, &payload)
     }
 
     /// A fresh encryption of zero: `(a u + e1, b u + e2)`, of phase `e u + e2 - e1 s`.

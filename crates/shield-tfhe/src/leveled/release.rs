@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shield::framing::KeyId;
+use shield::framing::MadeFor;
 use shield::{Class, Classes, Label};
 
 use super::keys::SecretKey;
@@ -17,28 +17,27 @@ pub struct Release {
     /// The mask's coefficients, then those of the body that hold the label: the upper 20 bits of
     /// each.
     pub(crate) words: Vec<u32>,
-    pub(crate) batch: usize,
-    pub(crate) key: KeyId,
+    pub(crate) made_for: MadeFor,
 }
 
 impl fmt::Debug for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Release")
-            .field("batch", &self.batch)
-            .field("key", &self.key)
+            .field("batch", &self.made_for.batch)
+            .field("key", &self.made_for.key)
             .finish_non_exhaustive()
     }
 }
 
 impl Release {
     /// Keeps the upper bits, rounded.
-    pub(crate) fn rounded(mask: &[u64], body: &[u64], batch: usize, key: KeyId) -> Self {
+    pub(crate) fn rounded(mask: &[u64], body: &[u64], made_for: MadeFor) -> Self {
         let shift = 64 - BITS;
         let rounded = |word: &u64| {
             let upper = word.wrapping_add(1 << (shift - 1)) >> shift;
             u32::try_from(upper).expect("20 bits")
         };
-        Self { words: mask.iter().chain(body).map(rounded).collect(), batch, key }
+        Self { words: mask.iter().chain(body).map(rounded).collect(), made_for }
     }
 
     /// The phases of the label's coefficients.

@@ -3,17 +3,18 @@
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
 use shield::backend::noisy_argmax::{contributors, noisy_one_hot};
-use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence};
+use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, open_ballot};
+use shield::framing::MadeFor;
 use shield::polya::SharedNoise;
-use shield::shares::Shares;
+use shield::shares::{NoiseFamily, Shares};
 use shield::votes::Vote;
 use shield::{Class, Election, Label, Seed};
 
 use super::digits::{CENTRE, digit};
 use super::plan::{ArgmaxPlan, BALLOT_BITS};
 use super::tournament::Tournament;
-use crate::bootstrapped::backend::{check_votes, read_code, release_words};
-use crate::bootstrapped::codec::Format;
+use crate::bootstrapped::backend::{read_code, release_words};
+use crate::bootstrapped::codec::{Attendance, Format, payloads};
 use crate::bootstrapped::keys::{self, Packed};
 use crate::bootstrapped::parameters::{RING, torus};
 use crate::bootstrapped::torus::{Lookup, Lwe, Table};
@@ -43,11 +44,12 @@ impl std::fmt::Debug for NoisyArgmaxBackend {
 }
 
 impl NoisyArgmaxBackend {
-    /// For an election of as many teachers as share the noise. Its mechanism, which is SHIELD's, is
+    /// For an election of as many teachers as share the noise. Its setting, which is SHIELD's, is
     /// not used.
     pub fn new(election: Election, noise: SharedNoise) -> Result<Self, BootstrappedError> {
         if election.teachers() != noise.teachers() {
-            return Err(BootstrappedError::Foreign { what: "noise", of: "election" });
+            let (shares, teachers) = (noise.teachers(), election.teachers());
+            return Err(BootstrappedError::OtherTeachers { shares, teachers });
         }
         let plan = ArgmaxPlan::new(&election, &noise)?;
         let steps = 2.0 * plan.code_base() as f64;
@@ -67,24 +69,13 @@ impl NoisyArgmaxBackend {
         &self.plan
     }
 
-    /// A digest of the election, the noise and the plan: every key, ballot and release carries it.
-    pub fn binding(&self) -> &[u8; 32] {
-        &self.binding
-    }
-
-    pub(crate) fn format(&self) -> Format<'_> {
+    fn format(&self) -> Format {
         Format {
-            binding: &self.binding,
             ballot_bits: BALLOT_BITS,
-            all_present: true,
+            attendance: Attendance::EverySample,
             numbers: self.election.classes().count(),
             digits: self.plan.names(),
         }
-    }
-
-    fn check_batch(&self, batch: usize) -> Result<(), BootstrappedError> {
-        let batches = self.batches();
-        if batch < batches { Ok(()) } else { Err(BootstrappedError::Batch { batch, batches }) }
     }
 
     /// A number of votes, in turns.
@@ -103,7 +94,7 @@ impl NoisyArgmaxBackend {
         let numbers: Vec<u64> = numbers.iter().map(|&number| self.encode(number)).collect();
         let packed = key.encrypt(&numbers, BALLOT_BITS, rng);
         let presence = Presence::new((0..self.batch(batch).len()).map(|_| true));
-        BootstrappedBallot { packed, presence, batch, key: key.id() }
+        BootstrappedBallot { packed, presence, made_for: MadeFor { batch, key: key.id() } }
     }
 
     /// All ballots of a batch, added up.
@@ -115,18 +106,10 @@ impl NoisyArgmaxBackend {
     ) -> Result<Packed, BootstrappedError> {
         let numbers = self.batch(batch).len() * self.election.classes().count();
         let mut sum = Packed { mask: vec![0; RING], bodies: vec![0; numbers] };
+        let made_for = MadeFor { batch, key: key.id() };
         for teacher in contributors(&self.noise, ballots)?? {
-            let ballot = ballots.open(teacher)?;
-            let foreign = |of| Err(BootstrappedError::ForeignBallot { teacher, of });
-            if ballot.key != key.id() {
-                return foreign("set of keys");
-            }
-            if ballot.batch != batch {
-                return foreign("batch");
-            }
-            if ballot.packed.bodies.len() != numbers {
-                return foreign("election");
-            }
+            let fits = |ballot: &BootstrappedBallot| ballot.packed.bodies.len() == numbers;
+            let ballot = open_ballot(ballots, teacher, made_for, fits)?;
             let words = ballot.packed.mask.iter().chain(&ballot.packed.bodies);
             for (sum, word) in sum.mask.iter_mut().chain(&mut sum.bodies).zip(words) {
                 *sum = sum.wrapping_add(*word);
@@ -169,11 +152,16 @@ fn binding(election: &Election, noise: &SharedNoise, plan: &ArgmaxPlan) -> [u8; 
     hasher.update(&election.fingerprint());
     hasher.update(&noise.scale().get().to_le_bytes());
     hasher.update(&noise.shares().to_le_bytes());
+    if noise.family() == NoiseFamily::Skellam {
+        hasher.update(noise.family().name().as_bytes());
+    }
     for number in [plan.digits(), plan.names(), RING] {
         hasher.update(&(number as u64).to_le_bytes());
     }
     *hasher.finalize().as_bytes()
 }
+
+payloads!(NoisyArgmaxBackend);
 
 impl Backend for NoisyArgmaxBackend {
     type SecretKey = SecretKey;
@@ -210,8 +198,7 @@ impl Backend for NoisyArgmaxBackend {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<BootstrappedBallot, BootstrappedError> {
-        self.check_batch(batch)?;
-        check_votes(&self.election, self.batch(batch).len(), votes)?;
+        self.check_votes(batch, votes)?;
         let numbers = noisy_one_hot(self.election.classes(), votes, &self.shares, rng);
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
     }
@@ -235,7 +222,8 @@ impl Backend for NoisyArgmaxBackend {
                 },
             )
             .collect();
-        Ok(BootstrappedRelease { words: words.concat(), batch, key: key.id() })
+        let made_for = MadeFor { batch, key: key.id() };
+        Ok(BootstrappedRelease { words: words.concat(), made_for })
     }
 
     fn decrypt(

@@ -1,13 +1,15 @@
-//! Where the server finds the ballots of a batch: in memory, in files, behind a data base.
+//! Where the server finds the ballots of a batch: in memory, in files, behind a database.
 
 use std::borrow::Cow;
 use std::error::Error;
 
 use thiserror::Error;
 
-use super::Presence;
+use super::BallotError;
 use crate::draws::Urn;
 use crate::election::Election;
+use crate::framing::MadeFor;
+use crate::presence::Presence;
 
 /// A ballot that could not be had.
 #[derive(Debug, Error)]
@@ -23,9 +25,12 @@ pub struct BallotBoxError {
 pub trait Ballot: Clone + Send + Sync {
     /// On which samples of the batch the teacher voted.
     fn presence(&self) -> &Presence;
+
+    /// The batch and the keys it was made for.
+    fn made_for(&self) -> MadeFor;
 }
 
-/// The ballots of one batch, one a teacher of the election, in the teachers' order.
+/// The ballots of one batch, one per teacher of the election, in the teachers' order.
 ///
 /// A box need not hold its ballots in memory: an engine opens them one by one, and keeps none.
 pub trait BallotBox<B: Ballot>: Sync {
@@ -34,6 +39,18 @@ pub trait BallotBox<B: Ballot>: Sync {
 
     /// The teacher's ballot. Only asked for teachers who voted on some sample.
     fn open(&self, teacher: u32) -> Result<Cow<'_, B>, BallotBoxError>;
+}
+
+/// The ballot of a teacher, if it was made for this batch and these keys, and `fits` the election.
+pub fn open_ballot<B: Ballot>(
+    ballots: &impl BallotBox<B>,
+    teacher: u32,
+    made_for: MadeFor,
+    fits: impl FnOnce(&B) -> bool,
+) -> Result<Cow<'_, B>, BallotError> {
+    let ballot = ballots.open(teacher)?;
+    ballot.made_for().check_ballot(teacher, made_for, fits(&ballot))?;
+    Ok(ballot)
 }
 
 /// The urn of each sample of a batch.

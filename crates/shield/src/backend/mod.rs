@@ -1,4 +1,4 @@
-//! The trait that every engine implements: one method a role of SPEED.
+//! The trait that every engine implements: one method per role of SPEED.
 //!
 //! | role | method | holds |
 //! |---|---|---|
@@ -11,9 +11,9 @@
 //! the labels of the [`ClearBackend`]: the suite in `backend::suite` holds them to that.
 
 mod ballot_box;
+mod bytes;
 mod clear;
-pub mod noisy_argmax;
-mod presence;
+mod error;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
@@ -22,9 +22,13 @@ use std::ops::Range;
 
 use rand::{CryptoRng, RngCore};
 
-pub use ballot_box::{Ballot, BallotBox, BallotBoxError, MemoryBallotBox, urns};
-pub use clear::{ClearBackend, ClearBallot, ClearError, ClearRelease, NoKey};
-pub use presence::Presence;
+pub use ballot_box::{Ballot, BallotBox, BallotBoxError, MemoryBallotBox, open_ballot, urns};
+pub use bytes::{BackendBytes, Payloads};
+pub use clear::noisy_argmax;
+pub use clear::{ClearBackend, ClearBallot, ClearKey, ClearRelease};
+pub use error::{BallotError, Scope, check_key_fits};
+
+pub use crate::presence::Presence;
 
 use crate::election::Election;
 use crate::seed::Seed;
@@ -58,7 +62,7 @@ pub trait Backend: Sync {
     /// What the server hands to the student for one batch.
     type Release: Send;
     /// What can go wrong.
-    type Error: Error + Send + Sync + From<BallotBoxError> + 'static;
+    type Error: Error + Send + Sync + From<BallotError> + 'static;
 
     /// The engine's name, as in `--backend`.
     fn name(&self) -> &'static str;
@@ -116,5 +120,17 @@ pub trait Backend: Sync {
         let samples = self.election().samples();
         let start = batch.saturating_mul(self.samples_per_batch()).min(samples);
         start..start.saturating_add(self.samples_per_batch()).min(samples)
+    }
+
+    /// Refuses a batch past the last.
+    fn check_batch(&self, batch: usize) -> Result<(), BallotError> {
+        let batches = self.batches();
+        if batch < batches { Ok(()) } else { Err(BallotError::Batch { batch, batches }) }
+    }
+
+    /// Refuses votes that are not one for each sample of a batch, each for a class.
+    fn check_votes(&self, batch: usize, votes: &[Vote]) -> Result<(), BallotError> {
+        self.check_batch(batch)?;
+        error::check_votes(self.election().classes(), self.batch(batch).len(), votes)
     }
 }

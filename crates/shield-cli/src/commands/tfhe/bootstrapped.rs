@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use shield::Election;
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
+use shield::framing::Kind;
 use shield::polya::SharedNoise;
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, sanitise};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
@@ -93,10 +94,10 @@ macro_rules! work {
             backend: $backend.name(),
             samples_per_batch: $backend.samples_per_batch(),
             batches: $backend.batches(),
-            ballot_bytes: $backend.ballot_bytes(),
-            public_key_bytes: $backend.public_key_bytes(),
-            evaluation_key_bytes: $backend.evaluation_key_bytes(),
-            result_bytes: $backend.release_bytes(),
+            ballot_bytes: $backend.max_bytes(Kind::Ballot),
+            public_key_bytes: $backend.max_bytes(Kind::PublicKey),
+            evaluation_key_bytes: $backend.max_bytes(Kind::EvaluationKey),
+            result_bytes: $backend.max_bytes(Kind::Release),
             bootstrappings: $backend.plan().bootstrappings(),
             sanitising_bootstrappings: $backend.plan().sanitising_bootstrappings(),
             failure_log2: -$backend.plan().failure_bits(),

@@ -6,7 +6,8 @@ use rand::rngs::{OsRng, StdRng};
 use rand::{SeedableRng, TryRngCore};
 use shield::Label;
 use shield::backend::noisy_argmax::ClearNoisyArgmax;
-use shield::backend::{Backend, BallotBox, KeysOf, MemoryBallotBox, NoKey};
+use shield::backend::{Backend, BackendBytes, BallotBox, ClearKey, KeysOf, MemoryBallotBox};
+use shield::framing::Kind;
 use shield::polya::SharedNoise;
 use shield::privacy::noisy_argmax::Noise;
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit};
@@ -46,10 +47,10 @@ pub(super) fn bootstrapped(setting: &Case, circuit: Circuit) -> Result<Row, Fail
         encrypt_seconds_per_vote: encrypt,
         receive_seconds_per_vote: 0.0,
         right: agreeing(&labels, &right),
-        upload_bytes_per_vote: backend.ballot_bytes() as f64 / samples as f64,
-        download_bytes_per_sample: backend.release_bytes() as f64 / samples as f64,
-        public_key_bytes: backend.public_key_bytes(),
-        evaluation_key_bytes: backend.evaluation_key_bytes(),
+        upload_bytes_per_vote: backend.max_bytes(Kind::Ballot) as f64 / samples as f64,
+        download_bytes_per_sample: backend.max_bytes(Kind::Release) as f64 / samples as f64,
+        public_key_bytes: backend.max_bytes(Kind::PublicKey),
+        evaluation_key_bytes: backend.max_bytes(Kind::EvaluationKey),
     })
 }
 
@@ -101,7 +102,7 @@ pub(super) fn noisy_argmax(setting: &Case) -> Result<Row, Failure> {
         let own = votes.teacher(teacher, 0..samples);
         // The same generator draws the same shares.
         let mut own_rng = StdRng::from_rng(&mut rng);
-        let same = clear.encrypt(&NoKey, 0, &own, &mut own_rng.clone());
+        let same = clear.encrypt(&ClearKey::default(), 0, &own, &mut own_rng.clone());
         in_the_clear.push(Some(same.map_err(Failure::failed)?));
         let start = Instant::now();
         let ballot = backend.encrypt(&keys.public, 0, &own, &mut own_rng);
@@ -109,8 +110,9 @@ pub(super) fn noisy_argmax(setting: &Case) -> Result<Row, Failure> {
         ballots.push(Some(ballot.map_err(Failure::failed)?));
     }
     let in_the_clear = MemoryBallotBox::new(samples, in_the_clear);
-    let right =
-        clear.aggregate(&NoKey, 0, &in_the_clear, &setting.seed).map_err(Failure::failed)?;
+    let key = ClearKey::default();
+    let right = clear.aggregate(&key, 0, &in_the_clear, &setting.seed).map_err(Failure::failed)?;
+    let right = clear.decrypt(&key, 0, &right).map_err(Failure::failed)?;
     let ballots = MemoryBallotBox::new(samples, ballots);
     let (labels, seconds) = aggregate(&backend, &keys, &ballots, setting)?;
     Ok(Row {
@@ -121,9 +123,9 @@ pub(super) fn noisy_argmax(setting: &Case) -> Result<Row, Failure> {
         encrypt_seconds_per_vote: encrypt / votes.teachers() as f64,
         receive_seconds_per_vote: 0.0,
         right: agreeing(&labels, &right),
-        upload_bytes_per_vote: backend.ballot_bytes() as f64,
-        download_bytes_per_sample: backend.release_bytes() as f64,
-        public_key_bytes: backend.public_key_bytes(),
-        evaluation_key_bytes: backend.evaluation_key_bytes(),
+        upload_bytes_per_vote: backend.max_bytes(Kind::Ballot) as f64,
+        download_bytes_per_sample: backend.max_bytes(Kind::Release) as f64,
+        public_key_bytes: backend.max_bytes(Kind::PublicKey),
+        evaluation_key_bytes: backend.max_bytes(Kind::EvaluationKey),
     })
 }

@@ -7,14 +7,17 @@
 use rand::{CryptoRng, RngCore};
 use thiserror::Error;
 
-use super::{
-    Backend, Ballot, BallotBox, BallotBoxError, ClearError, Keys, KeysOf, NoKey, Presence,
+use super::codec;
+use super::key::{ClearKey, ClearRelease};
+use crate::backend::{
+    Backend, Ballot, BallotBox, BallotBoxError, BallotError, KeysOf, Presence, open_ballot,
 };
 use crate::election::Election;
+use crate::framing::MadeFor;
 use crate::parameters::{Class, Classes};
 use crate::polya::SharedNoise;
 use crate::seed::Seed;
-use crate::shares::Shares;
+use crate::shares::{NoiseFamily, Shares};
 use crate::votes::{Label, Vote};
 
 /// Too many teachers are missing.
@@ -83,13 +86,15 @@ pub struct ClearNoisyArgmax {
     election: Election,
     noise: SharedNoise,
     shares: Shares,
+    pub(super) binding: [u8; 32],
 }
 
 /// A ballot that anyone can read.
 #[derive(Clone)]
 pub struct NoisyBallot {
-    numbers: Vec<i64>,
-    presence: Presence,
+    pub(super) numbers: Vec<i64>,
+    pub(super) presence: Presence,
+    pub(super) made_for: MadeFor,
 }
 
 impl std::fmt::Debug for NoisyBallot {
@@ -102,42 +107,53 @@ impl Ballot for NoisyBallot {
     fn presence(&self) -> &Presence {
         &self.presence
     }
+
+    fn made_for(&self) -> MadeFor {
+        self.made_for
+    }
 }
 
 /// What can go wrong in the clear.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ClearNoisyError {
-    /// Votes that are not one a sample, each for a class, or no such batch.
+    /// Something is wrong with the votes, or with a key, ballot or release.
     #[error(transparent)]
-    Votes(#[from] ClearError),
+    Ballot(#[from] BallotError),
     /// Too many teachers are missing.
     #[error(transparent)]
     Shares(#[from] TooFewShares),
-    /// A ballot could not be had.
-    #[error(transparent)]
-    Ballot(#[from] BallotBoxError),
 }
 
 impl ClearNoisyArgmax {
     const SAMPLES_PER_BATCH: usize = 512;
 
-    /// For an election of as many teachers as share the noise. Its mechanism, which is SHIELD's, is
+    /// For an election of as many teachers as share the noise. Its setting, which is SHIELD's, is
     /// not used.
     ///
     /// # Panics
     /// If the noise was shared out among another number of teachers.
     pub fn new(election: Election, noise: SharedNoise) -> Self {
         assert_eq!(election.teachers(), noise.teachers(), "noise for another election");
-        Self { election, noise, shares: Shares::new(&noise) }
+        let purpose = "shield 2026 clear noisy argmax binding v1";
+        let mut hasher = blake3::Hasher::new_derive_key(purpose);
+        hasher.update(&codec::binding(purpose, &election, Self::SAMPLES_PER_BATCH));
+        hasher.update(&noise.scale().get().to_le_bytes());
+        hasher.update(&noise.shares().to_le_bytes());
+        if noise.family() == NoiseFamily::Skellam {
+            hasher.update(noise.family().name().as_bytes());
+        }
+        let binding = *hasher.finalize().as_bytes();
+        Self { election, noise, shares: Shares::new(&noise), binding }
     }
 }
 
 impl Backend for ClearNoisyArgmax {
-    type SecretKey = NoKey;
-    type PublicKey = NoKey;
-    type EvaluationKey = NoKey;
+    type SecretKey = ClearKey;
+    type PublicKey = ClearKey;
+    type EvaluationKey = ClearKey;
     type Ballot = NoisyBallot;
-    type Release = Vec<Label>;
+    type Release = ClearRelease;
     type Error = ClearNoisyError;
 
     fn name(&self) -> &'static str {
@@ -154,65 +170,64 @@ impl Backend for ClearNoisyArgmax {
 
     fn generate_keys<R: RngCore + CryptoRng>(
         &self,
-        _: &mut R,
+        rng: &mut R,
     ) -> Result<KeysOf<Self>, ClearNoisyError> {
-        Ok(Keys { secret: NoKey, public: NoKey, evaluation: NoKey })
+        Ok(ClearKey::generate(rng))
     }
 
     fn encrypt<R: RngCore + CryptoRng>(
         &self,
-        _: &NoKey,
+        key: &ClearKey,
         batch: usize,
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<NoisyBallot, ClearNoisyError> {
-        let samples = self.batch(batch).len();
-        if votes.len() != samples {
-            return Err(ClearError::VoteCount { votes: votes.len(), samples }.into());
-        }
-        let classes = self.election.classes();
-        for (sample, vote) in votes.iter().enumerate() {
-            if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
-                let classes = classes.count();
-                return Err(ClearError::NotAClass { sample, class, classes }.into());
-            }
-        }
-        let numbers = noisy_one_hot(classes, votes, &self.shares, rng);
-        Ok(NoisyBallot { numbers, presence: Presence::new(votes.iter().map(|_| true)) })
+        self.check_votes(batch, votes)?;
+        let numbers = noisy_one_hot(self.election.classes(), votes, &self.shares, rng);
+        let presence = Presence::new(votes.iter().map(|_| true));
+        Ok(NoisyBallot { numbers, presence, made_for: MadeFor { batch, key: key.id() } })
     }
 
     fn aggregate<B: BallotBox<NoisyBallot>>(
         &self,
-        _: &NoKey,
+        key: &ClearKey,
         batch: usize,
         ballots: &B,
         _: &Seed,
-    ) -> Result<Vec<Label>, ClearNoisyError> {
+    ) -> Result<ClearRelease, ClearNoisyError> {
+        self.check_batch(batch)?;
         let classes = self.election.classes().count();
+        let made_for = MadeFor { batch, key: key.id() };
         let mut counts = vec![0_i64; self.batch(batch).len() * classes];
-        for teacher in contributors(&self.noise, ballots)?? {
-            let ballot = ballots.open(teacher)?;
+        for teacher in contributors(&self.noise, ballots).map_err(BallotError::from)?? {
+            let fits = |ballot: &NoisyBallot| ballot.numbers.len() == counts.len();
+            let ballot = open_ballot(ballots, teacher, made_for, fits)?;
             for (count, number) in counts.iter_mut().zip(&ballot.numbers) {
-                *count += number;
+                *count = count.wrapping_add(*number);
             }
         }
-        Ok(counts.chunks(classes).map(|counts| Some(argmax(counts))).collect())
+        let labels = counts.chunks(classes).map(|counts| Some(argmax(counts))).collect();
+        Ok(ClearRelease { labels, made_for })
     }
 
     fn decrypt(
         &self,
-        _: &NoKey,
-        _: usize,
-        release: &Vec<Label>,
+        key: &ClearKey,
+        batch: usize,
+        release: &ClearRelease,
     ) -> Result<Vec<Label>, ClearNoisyError> {
-        Ok(release.clone())
+        self.check_batch(batch)?;
+        Ok(release.labels_for(MadeFor { batch, key: key.id() }, self.batch(batch).len())?)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
-    use crate::backend::MemoryBallotBox;
+    use crate::backend::suite::{self, Case, vectors};
+    use crate::backend::{BackendBytes, MemoryBallotBox};
     use crate::privacy::distributed_argmax::DistributedArgmax;
     use crate::privacy::noisy_argmax::Noise;
     use crate::setting::Setting;
@@ -238,6 +253,7 @@ mod tests {
     fn labels_follow_the_law() {
         let (samples, teachers) = (500, 9_u32);
         let backend = backend(3.0, teachers, 3, samples);
+        let key = ClearKey::default();
         let mut seen = [0.0; 3];
         let runs = 20;
         for run in 0..runs {
@@ -246,12 +262,12 @@ mod tests {
                 .map(|teacher| {
                     // Five votes for class 0, three for class 1, and one abstains.
                     let vote = [0, 0, 0, 0, 0, 1, 1, 1].get(teacher as usize).map(|&k| Class(k));
-                    backend.encrypt(&NoKey, 0, &vec![vote; samples], &mut rng).ok()
+                    backend.encrypt(&key, 0, &vec![vote; samples], &mut rng).ok()
                 })
                 .collect();
             let ballots = MemoryBallotBox::new(samples, ballots);
-            let labels = backend.aggregate(&NoKey, 0, &ballots, &Seed::from_number(0)).unwrap();
-            for class in labels.iter().flatten() {
+            let release = backend.aggregate(&key, 0, &ballots, &Seed::from_number(0)).unwrap();
+            for class in release.labels.iter().flatten() {
                 seen[class.index()] += 1.0;
             }
         }
@@ -267,17 +283,69 @@ mod tests {
     #[test]
     fn too_few_shares_are_refused() {
         let backend = backend(3.0, 5, 2, 1);
+        let key = ClearKey::default();
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let mut ballots: Vec<_> =
-            (0..5).map(|_| backend.encrypt(&NoKey, 0, &[Some(Class(1))], &mut rng).ok()).collect();
+            (0..5).map(|_| backend.encrypt(&key, 0, &[Some(Class(1))], &mut rng).ok()).collect();
         let result = |ballots: &[Option<NoisyBallot>]| {
             let ballots = MemoryBallotBox::new(1, ballots.to_vec());
-            backend.aggregate(&NoKey, 0, &ballots, &Seed::from_number(0))
+            backend.aggregate(&key, 0, &ballots, &Seed::from_number(0))
         };
         ballots[0] = None;
         ballots[4] = None;
         assert!(result(&ballots).is_ok());
         ballots[2] = None;
         assert!(matches!(result(&ballots), Err(ClearNoisyError::Shares(_))));
+    }
+
+    /// An election with noise, and the same elsewhere.
+    fn engines(case: &Case) -> [ClearNoisyArgmax; 2] {
+        let teachers = case.election.teachers();
+        let noise = SharedNoise::new(Noise::new(1.0).unwrap(), teachers, 0).unwrap();
+        let elsewhere = case.election.clone().bound_to([7; 32]);
+        [case.election.clone(), elsewhere].map(|election| ClearNoisyArgmax::new(election, noise))
+    }
+
+    #[test]
+    fn only_sound_bytes_are_read() {
+        for case in suite::small_elections() {
+            let [backend, elsewhere] = engines(&case);
+            let mut rng = ChaCha20Rng::seed_from_u64(3);
+            let keys = suite::sent_keys(&backend, &backend.generate_keys(&mut rng).unwrap());
+            suite::bad_votes_are_refused(&backend, &keys, &case, &mut rng);
+            let votes = &case.votes;
+            suite::only_sound_bytes_are_read(&backend, &elsewhere, &keys, votes, &mut rng);
+        }
+    }
+
+    #[test]
+    fn a_ballot_that_leaves_a_sample_out_is_refused() {
+        let [backend, _] = engines(&suite::small_elections()[1]);
+        let key = ClearKey::default();
+        let mut rng = ChaCha20Rng::seed_from_u64(4);
+        let mut ballot = backend.encrypt(&key, 0, &[None; 5], &mut rng).unwrap();
+        assert!(suite::sent_ballot(&backend, &ballot, 0).presence.is_complete());
+        ballot.presence = Presence::new([true, true, false, true, true].into_iter());
+        let bytes = backend.encode_ballot(&ballot);
+        assert!(backend.decode_ballot(&bytes, 0, key.id()).is_err());
+        assert!(backend.peek_presence(&bytes, 0).is_err());
+    }
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/clear_noisy_argmax")
+    }
+
+    #[test]
+    fn frozen_vectors_are_read() {
+        let case = suite::small_elections().swap_remove(3);
+        vectors::check(&folder(), &engines(&case)[0], &case);
+    }
+
+    #[test]
+    #[ignore = "writes the frozen vectors anew"]
+    fn write_frozen_vectors() {
+        let case = suite::small_elections().swap_remove(3);
+        let [backend, elsewhere] = engines(&case);
+        vectors::write(&folder(), &backend, &elsewhere, &case);
     }
 }

@@ -52,6 +52,11 @@ impl Presence {
         sample < self.len && self.words[sample / 64] >> (sample % 64) & 1 == 1
     }
 
+    /// Whether the teacher voted on every sample of the batch.
+    pub fn is_complete(&self) -> bool {
+        (0..self.len).all(|sample| self.contains(sample))
+    }
+
     /// Whether the teacher voted on no sample of the batch.
     pub fn is_nobody(&self) -> bool {
         self.words.iter().all(|&word| word == 0)

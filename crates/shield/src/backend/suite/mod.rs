@@ -1,13 +1,18 @@
 //! The tests that every backend runs, on the same elections and the same draws.
 //!
 //! A backend is right when its labels are, sample by sample, those of [`operator::elect`] on the
-//! draws that the seed gives. Behind the feature `suite`, for the tests of the crates that
-//! implement a backend.
+//! draws that the seed gives. Every key, ballot and release is encoded, decoded and used from
+//! there. Behind the feature `suite`, for the tests of the crates that implement a backend.
+
+mod bytes;
+pub mod vectors;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
-use super::{Backend, KeysOf, MemoryBallotBox};
+pub use bytes::{only_sound_bytes_are_read, sent_ballot, sent_keys, sent_release};
+
+use super::{Backend, BackendBytes, KeysOf, MemoryBallotBox};
 use crate::draws::{Draws, Urn};
 use crate::election::Election;
 use crate::operator;
@@ -125,22 +130,27 @@ pub fn small_elections() -> Vec<Case> {
 ///
 /// # Panics
 /// If the backend is wrong: that is what it is for.
-pub fn run<B: Backend>(cases: &[Case], make: impl Fn(&Election) -> Result<B, B::Error>) {
+pub fn run<B: BackendBytes>(cases: &[Case], make: impl Fn(&Election) -> Result<B, B::Error>) {
     for case in cases {
         let backend = make(&case.election).expect("the backend takes the election");
         let mut rng = ChaCha20Rng::seed_from_u64(99);
         let keys = backend.generate_keys(&mut rng).expect("keys");
+        let keys = sent_keys(&backend, &keys);
         labels_are_those_of_the_operator(&backend, &keys, case, &mut rng);
         a_teacher_may_be_missing(&backend, &keys, case, &mut rng);
         bad_votes_are_refused(&backend, &keys, case, &mut rng);
+        let elsewhere = case.election.clone().bound_to([7; 32]);
+        let elsewhere = make(&elsewhere).expect("the backend takes the election");
+        only_sound_bytes_are_read(&backend, &elsewhere, &keys, &case.votes, &mut rng);
     }
 }
 
-/// The labels that the backend returns: every role, batch by batch.
+/// The labels that the backend returns: every role, batch by batch, with ballots and releases sent
+/// as bytes.
 ///
 /// # Panics
 /// If any role fails.
-pub fn labels<B: Backend>(
+pub fn labels<B: BackendBytes>(
     backend: &B,
     keys: &KeysOf<B>,
     votes: &Votes,
@@ -153,12 +163,14 @@ pub fn labels<B: Backend>(
         let release = backend
             .aggregate(&keys.evaluation, batch, &ballots, seed)
             .expect("the ballots are aggregated");
+        let id = backend.secret_key_id(&keys.secret);
+        let release = sent_release(backend, &release, batch, id);
         labels.extend(backend.decrypt(&keys.secret, batch, &release).expect("the student reads"));
     }
     labels
 }
 
-fn ballots<B: Backend>(
+fn ballots<B: BackendBytes>(
     backend: &B,
     keys: &KeysOf<B>,
     votes: &Votes,
@@ -168,12 +180,13 @@ fn ballots<B: Backend>(
     let samples = backend.batch(batch);
     let ballot = |teacher| {
         let votes = votes.teacher(teacher, samples.clone());
-        Some(backend.encrypt(&keys.public, batch, &votes, rng).expect("a ballot"))
+        let ballot = backend.encrypt(&keys.public, batch, &votes, rng).expect("a ballot");
+        Some(sent_ballot(backend, &ballot, batch))
     };
     MemoryBallotBox::new(samples.len(), (0..votes.teachers()).map(ballot).collect())
 }
 
-fn labels_are_those_of_the_operator<B: Backend>(
+fn labels_are_those_of_the_operator<B: BackendBytes>(
     backend: &B,
     keys: &KeysOf<B>,
     case: &Case,
@@ -186,7 +199,7 @@ fn labels_are_those_of_the_operator<B: Backend>(
 }
 
 /// A teacher who sent no ballot counts like one who abstained everywhere.
-fn a_teacher_may_be_missing<B: Backend>(
+fn a_teacher_may_be_missing<B: BackendBytes>(
     backend: &B,
     keys: &KeysOf<B>,
     case: &Case,

@@ -1,0 +1,137 @@
+//! What can be wrong with votes, ballots, keys and releases: the same for every engine.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::BallotBoxError;
+use crate::framing::{Kind, MadeFor};
+use crate::parameters::{Class, Classes};
+use crate::votes::Vote;
+
+/// What is wrong with votes, or with a key, ballot or release that was handed to an engine.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BallotError {
+    /// There is no such batch.
+    #[error("there is no batch {batch}; the election has {batches}, counted from 0")]
+    Batch {
+        /// The batch asked for.
+        batch: usize,
+        /// How many there are.
+        batches: usize,
+    },
+    /// The number of votes is not the number of samples in the batch.
+    #[error("the batch has {samples} samples, the ballot {votes} votes; vote or abstain on each")]
+    VoteCount {
+        /// How many votes there are.
+        votes: usize,
+        /// How many samples the batch has.
+        samples: usize,
+    },
+    /// A vote for something else.
+    #[error("sample {sample} of the batch: {class} is not one of the {classes} classes")]
+    NotAClass {
+        /// The sample, from 0, within the batch.
+        sample: usize,
+        /// The vote.
+        class: Class,
+        /// How many classes there are.
+        classes: usize,
+    },
+    /// A key or a release that does not belong here.
+    #[error("the {what} belongs to another {of}; use the one that was made for this {of}")]
+    Foreign {
+        /// What does not belong.
+        what: Kind,
+        /// Where it does not belong.
+        of: Scope,
+    },
+    /// A ballot that does not belong to the election, the keys or the batch.
+    #[error(
+        "the ballot of teacher {teacher} was made for another {of}; ask the teacher to vote again"
+    )]
+    ForeignBallot {
+        /// Whose ballot it is.
+        teacher: u32,
+        /// Where it does not belong.
+        of: Scope,
+    },
+    /// A ballot could not be had.
+    #[error(transparent)]
+    Box(#[from] BallotBoxError),
+}
+
+/// What a key, a ballot or a release belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// A set of keys.
+    Keys,
+    /// A batch.
+    Batch,
+    /// An election, with an engine and its plan.
+    Election,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Keys => "set of keys",
+            Self::Batch => "batch",
+            Self::Election => "election",
+        })
+    }
+}
+
+impl MadeFor {
+    /// What is different here, if anything.
+    fn differs_from(self, expected: Self) -> Option<Scope> {
+        if self.key != expected.key {
+            Some(Scope::Keys)
+        } else if self.batch != expected.batch {
+            Some(Scope::Batch)
+        } else {
+            None
+        }
+    }
+
+    /// Refuses a release that was made for something else. Whether it `fits` the election, the
+    /// engine knows.
+    pub fn check_release(self, expected: Self, fits: bool) -> Result<(), BallotError> {
+        match self.differs_from(expected).or((!fits).then_some(Scope::Election)) {
+            None => Ok(()),
+            Some(of) => Err(BallotError::Foreign { what: Kind::Release, of }),
+        }
+    }
+
+    /// Refuses the ballot of a teacher that was made for something else. Whether it `fits` the
+    /// election, the engine knows.
+    pub fn check_ballot(self, teacher: u32, expected: Self, fits: bool) -> Result<(), BallotError> {
+        match self.differs_from(expected).or((!fits).then_some(Scope::Election)) {
+            None => Ok(()),
+            Some(of) => Err(BallotError::ForeignBallot { teacher, of }),
+        }
+    }
+}
+
+/// Refuses a key that does not fit the election.
+pub fn check_key_fits(what: Kind, fits: bool) -> Result<(), BallotError> {
+    if fits { Ok(()) } else { Err(BallotError::Foreign { what, of: Scope::Election }) }
+}
+
+/// Refuses votes that are not one per sample, each for a class.
+pub(super) fn check_votes(
+    classes: Classes,
+    samples: usize,
+    votes: &[Vote],
+) -> Result<(), BallotError> {
+    if votes.len() != samples {
+        return Err(BallotError::VoteCount { votes: votes.len(), samples });
+    }
+    for (sample, vote) in votes.iter().enumerate() {
+        if let Some(class) = vote.filter(|&class| !classes.contains(class)) {
+            return Err(BallotError::NotAClass { sample, class, classes: classes.count() });
+        }
+    }
+    Ok(())
+}
