@@ -131,7 +131,8 @@ impl Aggregation<'_> {
                     sum.add(context, &negated);
                 } else if distances.contains(&distance) {
                     let comparisons = &pairing.evaluations()[i];
-                    let here = |j| comparisons.iter().any(|c| c.slot == j && c.distance == distance);
+                    let here =
+                        |j| comparisons.iter().any(|c| c.slot == j && c.distance == distance);
                     let mut mask = self.slots(|j| u64::from(here(j)));
                     context.encode(&mut mask);
                     let mask = context.multiplier(&mask, context.limbs());
@@ -208,18 +209,13 @@ impl Aggregation<'_> {
         sum
     }
 
-    fn flood(&self, mut released: Ciphertext, fresh: &Seed) -> Ciphertext {
-        match self.safeguards {
+    fn flood(&self, released: Ciphertext, fresh: &Seed) -> Ciphertext {
+        let mut rng = fresh.stream(FLOOD, self.batch as u64);
+        let bits = match self.safeguards {
             #[cfg(test)]
-            Safeguards::WithoutFlooding => {
-                released.drop_to(self.context, 1);
-                released
-            }
-            _ => {
-                let mut rng = fresh.stream(FLOOD, self.batch as u64);
-                let bits = self.plan.flooding_bits();
-                flooding::sanitise(self.context, &self.key.public, released, bits, &mut rng)
-            }
-        }
+            Safeguards::WithoutFlooding => 1,
+            _ => self.plan.flooding_bits(),
+        };
+        flooding::sanitise(self.context, &self.key.public, released, bits, &mut rng)
     }
 }

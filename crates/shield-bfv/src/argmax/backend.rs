@@ -145,8 +145,7 @@ impl ArgmaxBackend {
         for (sample, numbers) in numbers.chunks_exact(classes).enumerate() {
             for (slot, &place) in self.places.of(sample).iter().enumerate() {
                 let number = numbers[pairing.class(slot)];
-                slots[place as usize] =
-                    number.rem_euclid(PLAINTEXT.cast_signed()).cast_unsigned();
+                slots[place as usize] = number.rem_euclid(PLAINTEXT.cast_signed()).cast_unsigned();
             }
         }
         let mut ciphertext = key.key.zero(&self.context, self.context.limbs(), rng);

@@ -68,7 +68,8 @@ fn read_switch(payload: &mut Reader, context: &Context, limbs: usize) -> Option<
 }
 
 fn read_ciphertext(payload: &mut Reader, context: &Context, limbs: usize) -> Option<Ciphertext> {
-    let (first, second) = (read_poly(payload, context, limbs)?, read_poly(payload, context, limbs)?);
+    let (first, second) =
+        (read_poly(payload, context, limbs)?, read_poly(payload, context, limbs)?);
     Some(Ciphertext { parts: [first, second] })
 }
 
@@ -199,11 +200,7 @@ impl Payloads for ArgmaxBackend {
         Some(PublicKey { key: read_public(payload, self.context())?, id })
     }
 
-    fn read_evaluation_key(
-        &self,
-        payload: &mut Reader,
-        id: KeyId,
-    ) -> Option<ArgmaxEvaluationKey> {
+    fn read_evaluation_key(&self, payload: &mut Reader, id: KeyId) -> Option<ArgmaxEvaluationKey> {
         let (context, plan) = (self.context(), self.plan());
         let public = read_public(payload, context)?;
         let relinearisation = read_switch(payload, context, plan.start())?;

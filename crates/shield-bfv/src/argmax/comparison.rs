@@ -165,8 +165,8 @@ impl<A: Arithmetic> Circuit<'_, A> {
         start: usize,
     ) -> usize {
         let limbs = powers.babies.iter().map(|baby| baby.noise.limbs()).min().unwrap_or(1);
-        let leaf = self
-            .combination(powers.babies.iter().map(|baby| self.ring.drop_to(baby.noise, limbs)));
+        let leaf =
+            self.combination(powers.babies.iter().map(|baby| self.ring.drop_to(baby.noise, limbs)));
         let child = nodes.get(start + (1 << (h - 1))).and_then(Option::as_ref);
         let right = child.map_or(leaf, |child| child.noise);
         self.level(powers.giants[h - 1].noise, right)

@@ -42,12 +42,7 @@ impl Pairing {
             .unwrap_or(Self { classes, run, evaluations: Vec::new() })
     }
 
-    fn matching(
-        classes: usize,
-        run: usize,
-        evaluations: usize,
-        furthest: usize,
-    ) -> Option<Self> {
+    fn matching(classes: usize, run: usize, evaluations: usize, furthest: usize) -> Option<Self> {
         let class = |slot: usize| slot % run % classes;
         let mut candidates: Vec<Vec<Comparison>> = vec![Vec::new(); classes * classes];
         for distance in 1..=furthest.min(run - 1) {
@@ -149,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_pair_is_compared_once() {
-        for classes in [2, 3, 5, 8, 10, 12, 15, 16, 17, 31, 32, 64] {
+        for classes in [2_usize, 3, 5, 8, 10, 12, 15, 16, 17, 31, 32, 64] {
             let mut run = classes.next_power_of_two();
             while run <= 512 {
                 let pairing = Pairing::new(classes, run);
@@ -164,7 +159,10 @@ mod tests {
                     }
                 }
                 for a in 0..classes {
-                    assert!((a + 1..classes).all(|b| seen[a * classes + b] == 1), "{classes} {run}");
+                    assert!(
+                        (a + 1..classes).all(|b| seen[a * classes + b] == 1),
+                        "{classes} {run}"
+                    );
                 }
                 run *= 2;
             }

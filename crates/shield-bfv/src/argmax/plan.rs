@@ -109,8 +109,7 @@ impl Rings {
             .flat_map(start)
             .flat_map(|(degree, limbs, dropped)| {
                 let start = limbs - dropped;
-                [2, 4, 8, 16, 32]
-                    .map(|babies| Candidate { degree, limbs, start, babies })
+                [2, 4, 8, 16, 32].map(|babies| Candidate { degree, limbs, start, babies })
             })
             .collect()
     }
