@@ -12,7 +12,7 @@
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
-//! | `published` | the paper's circuit, as a baseline (feature `published`) |
+//! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
 //! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs
@@ -23,6 +23,8 @@ mod aggregation;
 pub mod argmax;
 pub mod backend;
 pub mod ballot;
+#[cfg(feature = "published")]
+pub mod baseline;
 pub mod codec;
 mod composable;
 pub mod error;
@@ -31,8 +33,6 @@ pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod plan;
-#[cfg(feature = "published")]
-pub mod published;
 pub mod release;
 pub mod reveal;
 mod ring;

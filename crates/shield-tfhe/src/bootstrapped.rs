@@ -9,7 +9,7 @@
 //! | `keys`, `ballot` | what the student makes, what a teacher sends, what the student gets |
 //! | `torus` | encryptions of one number: linear combinations and table lookups |
 //! | `circuit` | draws to label, in two ways |
-//! | [`sanitise`] | that the release shows the label alone |
+//! | [`flooding`] | that the release shows the label alone |
 //! | [`codec`] | everything as bytes |
 //! | `backend` | all of it behind the trait that the engines share |
 
@@ -18,10 +18,10 @@ mod ballot;
 mod circuit;
 pub mod codec;
 pub mod error;
+pub mod flooding;
 pub(crate) mod keys;
 pub(crate) mod parameters;
 pub mod plan;
-pub mod sanitise;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod torus;

@@ -13,7 +13,7 @@
 //! | [`plan`] | how many digits, how many bootstrappings, how sure a label is |
 //! | `backend` | all of it behind the trait that the engines share |
 //!
-//! Keys, encryption and sanitising are those of [`crate::bootstrapped`]. The clear reference is
+//! Keys, encryption and flooding are those of [`crate::bootstrapped`]. The clear reference is
 //! [`shield::backend::noisy_argmax::ClearNoisyArgmax`]; privacy is accounted for in
 //! [`shield::privacy::distributed_argmax`].
 

@@ -3,7 +3,7 @@
 
 use rand::SeedableRng;
 use shield::Seed;
-use shield::backend::Backend;
+use shield::backend::{Backend, BackendBytes};
 
 use super::{Fixture, shape};
 use crate::ReleaseMode;

@@ -11,10 +11,10 @@ use super::ballot::{BootstrappedBallot, BootstrappedRelease};
 use super::circuit::{Tables, digits};
 use super::codec::{Attendance, Format};
 use super::error::BootstrappedError;
+use super::flooding::Flooding;
 use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
 use super::parameters::{RING, torus};
 use super::plan::{BALLOT_BITS, Circuit, Plan, RELEASE_BITS};
-use super::sanitise::Washing;
 use super::torus::{Lookup, Lwe};
 
 /// The engine, set up for one election.
@@ -52,7 +52,7 @@ impl BootstrappedBackend {
         Format { ballot_bits: BALLOT_BITS, attendance: Attendance::Any, numbers: digits, digits }
     }
 
-    /// The label of one sample of a batch from the votes that are drawn for it, washed.
+    /// The label of one sample of a batch from the votes that are drawn for it, flooded.
     #[expect(clippy::too_many_arguments, reason = "what a label is a function of")]
     pub(crate) fn aggregate_sample<B: BallotBox<BootstrappedBallot>>(
         &self,
@@ -73,7 +73,7 @@ impl BootstrappedBackend {
         };
         let label = self.tables.label(lookup, &draws, vote_of);
         let place = number * self.plan.digits() as u64;
-        Ok(release_words(self.plan.washing(), lookup, &key.public, label, seed, place))
+        Ok(release_words(self.plan.flooding(), lookup, &key.public, label, seed, place))
     }
 
     /// Opens the ballots of those who were drawn, each once: memory does not grow with the number
@@ -216,10 +216,10 @@ impl Backend for BootstrappedBackend {
     }
 }
 
-/// Washes the digits of a label and keeps the bits that are released. Places are counted over all
+/// Floods the digits of a label and keeps the bits that are released. Places are counted over all
 /// digits of the election.
 pub(crate) fn release_words(
-    washing: &Washing,
+    flooding: &Flooding,
     lookup: &mut Lookup,
     public: &PublicKey,
     label: Vec<Lwe>,
@@ -227,8 +227,8 @@ pub(crate) fn release_words(
     place: u64,
 ) -> Vec<u16> {
     let words = (place..).zip(label).flat_map(|(place, digit)| {
-        let washed = washing.wash(lookup, public, digit, seed, place);
-        washed.0.into_iter().map(|word| {
+        let flooded = flooding.flood(lookup, public, digit, seed, place);
+        flooded.0.into_iter().map(|word| {
             u16::try_from(word >> (u64::BITS - RELEASE_BITS)).expect("the highest 16 bits")
         })
     });

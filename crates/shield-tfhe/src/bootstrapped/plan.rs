@@ -3,16 +3,16 @@
 //!
 //! A class is written in digits to a base beta, as few as the noise allows. [`Plan::new`] adds up,
 //! over all lookups of a sample, the probability that the noise is larger than the lookup's margin
-//! (the margins are derived in `circuit` and `sanitise`), and takes the fewest digits for which
+//! (the margins are derived in `circuit` and `flooding`), and takes the fewest digits for which
 //! that is at most 2^-64.
 
 use shield::{Election, Polynomial};
 
 use super::error::BootstrappedError;
+use super::flooding::Flooding;
 use super::parameters::{
     RING, bootstrap_variance, encryption_variance, lookup_failure, packing_variance,
 };
-use super::sanitise::Washing;
 
 /// How the rounds become lookups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Plan {
     samples_per_batch: usize,
     lookups: usize,
     failure_bits: f64,
-    washing: Washing,
+    flooding: Flooding,
 }
 
 impl Plan {
@@ -91,7 +91,7 @@ impl Plan {
         let own = bootstrap_variance();
         let vote = encryption_variance() + packing_variance(BALLOT_BITS);
         let out = own * rounds as f64 + vote * 4.0 * (rounds * rounds) as f64;
-        let washing = Washing::new(base, out, released)?;
+        let flooding = Flooding::new(base, out, released)?;
         let tests: usize = decisive(polynomial).map(|p| (p as usize - 1) * digits).sum();
         let failed_rounds = decisive(polynomial).filter(|&p| p > 1).count();
         let flags = own * failed_rounds as f64;
@@ -120,15 +120,15 @@ impl Plan {
                 (tests + joins + selects, failure)
             }
         };
-        let failure = failure + digits as f64 * washing.failure();
+        let failure = failure + digits as f64 * flooding.failure();
         Some(Self {
             circuit,
             base,
             digits,
             samples_per_batch,
-            lookups: lookups + digits * washing.cycles(),
+            lookups: lookups + digits * flooding.cycles(),
             failure_bits: -failure.max(f64::MIN_POSITIVE).log2(),
-            washing,
+            flooding,
         })
     }
 
@@ -153,14 +153,14 @@ impl Plan {
         self.samples_per_batch
     }
 
-    /// Bootstrappings of a sample all of whose rounds draw something, sanitising included.
+    /// Bootstrappings of a sample all of whose rounds draw something, flooding included.
     pub fn bootstrappings(&self) -> usize {
         self.lookups
     }
 
-    /// Those of them that sanitise.
-    pub fn sanitising_bootstrappings(&self) -> usize {
-        self.digits * self.washing.cycles()
+    /// Those of them that belong to the flooding.
+    pub fn flooding_bootstrappings(&self) -> usize {
+        self.digits * self.flooding.cycles()
     }
 
     /// -log2 of the probability that a sample's label is wrong.
@@ -168,8 +168,8 @@ impl Plan {
         self.failure_bits
     }
 
-    pub(crate) fn washing(&self) -> &Washing {
-        &self.washing
+    pub(crate) fn flooding(&self) -> &Flooding {
+        &self.flooding
     }
 }
 

@@ -6,21 +6,22 @@
     reason = "small whole numbers, and the highest bits of words"
 )]
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::suite::{self, Case, Shape};
-use shield::backend::{Backend, BallotBox, KeysOf, MemoryBallotBox};
-use shield::framing::DecodeError;
+use shield::backend::suite::{self, Case, Shape, vectors};
+use shield::backend::{Backend, BackendBytes, BallotBox, KeysOf, MemoryBallotBox};
+use shield::framing::{DecodeError, Kind};
 use shield::{Sampling, Seed};
 
+use super::flooding::Flooding;
 use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
 use super::parameters::{
     RING, bootstrap_variance, encryption_variance, lookup_variance, packing_variance, torus, turns,
 };
 use super::plan::FAILURE_BITS;
-use super::sanitise::Washing;
 use super::torus::{Lookup, Lwe, Table};
 use super::{BootstrappedBackend, BootstrappedBallot, Circuit};
 
@@ -117,7 +118,7 @@ fn the_counts_of_lookups() {
         let case = Case::new(shape(250, classes, 1, polynomial), 1);
         let plan = super::Plan::new(&case.election, circuit).expect("a plan");
         assert!(plan.failure_bits() >= FAILURE_BITS);
-        (plan.digits(), plan.bootstrappings() - plan.sanitising_bootstrappings())
+        (plan.digits(), plan.bootstrappings() - plan.flooding_bootstrappings())
     };
     let large = "8X^4+6X^3+4X^2+X";
     assert_eq!(count(10, large, Circuit::Plain), (1, 77));
@@ -230,28 +231,28 @@ fn noise_within(lookups: usize, factor: std::ops::Range<f64>) {
 }
 
 #[test]
-fn washing_keeps_every_code_and_changes_everything_else() {
+fn flooding_keeps_every_code_and_changes_everything_else() {
     let (secret, public, evaluation) = shared_keys();
     let base = 4;
-    let washing = Washing::new(base, bootstrap_variance(), 1).expect("room");
+    let flooding = Flooding::new(base, bootstrap_variance(), 1).expect("room");
     let mut lookup = Lookup::new(evaluation);
     let seed = Seed::from_number(1);
     for code in 0..=base {
         let start = Lwe::known(torus(code as f64 / (2 * base) as f64));
-        let washed = washing.wash(&mut lookup, public, start.clone(), &seed, 0);
-        let words: Vec<u16> = washed.0.iter().map(|word| (word >> 48) as u16).collect();
+        let flooded = flooding.flood(&mut lookup, public, start.clone(), &seed, 0);
+        let words: Vec<u16> = flooded.0.iter().map(|word| (word >> 48) as u16).collect();
         assert_eq!(super::backend::read_code(secret, &words, base), code);
         if code == 1 {
-            let again = washing.wash(&mut lookup, public, start.clone(), &seed, 0);
-            assert!(again == washed, "the same randomness");
+            let again = flooding.flood(&mut lookup, public, start.clone(), &seed, 0);
+            assert!(again == flooded, "the same randomness");
             // One bit of the input or another place: other randomness.
             let mut other = start.clone();
             other.shift(1);
             for other in [
-                washing.wash(&mut lookup, public, other, &seed, 0),
-                washing.wash(&mut lookup, public, start, &seed, 1),
+                flooding.flood(&mut lookup, public, other, &seed, 0),
+                flooding.flood(&mut lookup, public, start, &seed, 1),
             ] {
-                let same = other.0.iter().zip(&washed.0).filter(|(a, b)| a == b).count();
+                let same = other.0.iter().zip(&flooded.0).filter(|(a, b)| a == b).count();
                 assert!(same < 10, "{same} of {RING} words are the same");
             }
         }
@@ -262,14 +263,14 @@ fn washing_keeps_every_code_and_changes_everything_else() {
 /// a chance that the theorem states.
 #[test]
 fn the_flood_is_uniform_and_as_wide_as_planned() {
-    let washing = Washing::new(10, bootstrap_variance(), 1).expect("room");
-    let (flood, last) = washing.floods();
+    let flooding = Flooding::new(10, bootstrap_variance(), 1).expect("room");
+    let (flood, last) = flooding.floods();
     let (secret, public, _) = shared_keys();
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     let mut cells = [0.0; 16];
     for _ in 0..800 {
         let mut ciphertext = Lwe::known(0);
-        super::sanitise::rerandomise(public, &mut ciphertext, flood, &mut rng);
+        super::flooding::rerandomise(public, &mut ciphertext, flood, &mut rng);
         let place = (turns(secret.phase(&ciphertext)) / flood + 1.0) * 8.0;
         assert!((0.0..16.0).contains(&place), "outside of the flood");
         cells[place as usize] += 1.0;
@@ -328,10 +329,10 @@ fn everything_round_trips_and_repeats() {
     assert_eq!(backend.encode_public_key(&public), files().public);
     assert_eq!(backend.encode_secret_key(&secret).to_vec(), files().secret);
     assert!(backend.encode_evaluation_key(&evaluation) == files().evaluation);
-    assert_eq!(files().evaluation.len(), backend.evaluation_key_bytes());
-    assert_eq!(files().public.len(), backend.public_key_bytes());
-    assert_eq!(files().ballot.len(), backend.ballot_bytes());
-    assert_eq!(files().release.len(), backend.release_bytes());
+    assert_eq!(files().evaluation.len(), backend.max_bytes(Kind::EvaluationKey));
+    assert_eq!(files().public.len(), backend.max_bytes(Kind::PublicKey));
+    assert_eq!(files().ballot.len(), backend.max_bytes(Kind::Ballot));
+    assert_eq!(files().release.len(), backend.max_bytes(Kind::Release));
     let ballot = backend.decode_ballot(&files().ballot, 0, id).expect("a ballot");
     assert_eq!(backend.encode_ballot(&ballot), files().ballot);
     let presence = backend.peek_presence(&files().ballot, 0).expect("a presence");
@@ -373,7 +374,7 @@ fn what_does_not_belong_is_refused() {
     assert!(backend.decrypt(&other, 0, &decoded).is_err());
     assert!(backend.decrypt(secret, 1, &decoded).is_err());
     let mut foreign = ballots.open(1).expect("a ballot").into_owned();
-    foreign.key = stranger.id();
+    foreign.made_for.key = stranger.id();
     let foreign = MemoryBallotBox::new(2, vec![Some(foreign), None, None, None]);
     // Both samples draw the only voter with a probability of all but one in a few; this seed does.
     assert!(backend.aggregate(evaluation, 0, &foreign, &seed).is_err());
@@ -385,4 +386,30 @@ fn secrets_do_not_show() {
     let shown = format!("{secret:?} {:?} {:?}", files().ballots, files().backend);
     assert!(!shown.contains("words") && !shown.contains("bodies"), "{shown}");
     assert_eq!(format!("{secret:?}").matches(':').count(), 1, "the name alone");
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/bootstrapped")
+}
+
+/// The engine of the frozen vectors, and the same for another election.
+fn frozen() -> (Case, [BootstrappedBackend; 2]) {
+    let case = Case::new(shape(2, 3, 1, "X"), 5);
+    let elsewhere = case.election.clone().bound_to([7; 32]);
+    let engine = |election| BootstrappedBackend::new(election, Circuit::Folded).expect("a plan");
+    let engines = [case.election.clone(), elsewhere].map(engine);
+    (case, engines)
+}
+
+#[test]
+fn frozen_vectors_are_read() {
+    let (case, [backend, _]) = frozen();
+    vectors::check(&folder(), &backend, &case);
+}
+
+#[test]
+#[ignore = "writes the frozen vectors anew"]
+fn write_frozen_vectors() {
+    let (case, [backend, elsewhere]) = frozen();
+    vectors::write(&folder(), &backend, &elsewhere, &case);
 }

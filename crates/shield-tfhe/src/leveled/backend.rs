@@ -177,7 +177,7 @@ impl Backend for LeveledBackend {
         let urns = urns(&self.election, 1, ballots)?;
         let draws = Draws::seeded(self.election.setting(), &urns[0], seed, sample);
         let result = self.elect(key, batch, ballots, &draws, &mut ring)?;
-        Ok(flooding::sanitise(&mut ring, key, result, self.plan.released(), batch, seed))
+        Ok(flooding::release(&mut ring, key, result, self.plan.released(), batch, seed))
     }
 
     fn decrypt(

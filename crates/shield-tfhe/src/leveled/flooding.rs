@@ -94,7 +94,7 @@ pub(crate) fn room() -> f64 {
 ///
 /// The randomness follows from the seed and from the result: a seed that met a second set of
 /// ballots would flood them differently.
-pub(crate) fn sanitise(
+pub(crate) fn release(
     ring: &mut Ring,
     key: &EvaluationKey,
     mut result: Glwe,
@@ -156,7 +156,7 @@ mod tests {
         let mut near = result.clone();
         near.as_mut()[2 * DEGREE - 1] ^= 1;
         let mut release = |result: &Glwe, seed| {
-            sanitise(&mut ring, key, result.clone(), 4, 0, &Seed::from_number(seed)).words
+            super::release(&mut ring, key, result.clone(), 4, 0, &Seed::from_number(seed)).words
         };
         let first = release(&result, 1);
         assert!(first == release(&result, 1));

@@ -143,7 +143,7 @@ impl NoisyArgmaxBackend {
         });
         let codes: Vec<Lwe> = codes.collect();
         let place = (first + sample) as u64 * names as u64;
-        release_words(self.plan.washing(), lookup, &key.public, codes, seed, place)
+        release_words(self.plan.flooding(), lookup, &key.public, codes, seed, place)
     }
 }
 

@@ -6,10 +6,10 @@ use shield::polya::SharedNoise;
 use super::digits::{BASE, STEP};
 use super::tournament::DOUBLINGS;
 use crate::bootstrapped::error::BootstrappedError;
+use crate::bootstrapped::flooding::Flooding;
 use crate::bootstrapped::parameters::{
     RING, bootstrap_variance, lookup_failure, packing_variance, sum_variance,
 };
-use crate::bootstrapped::sanitise::Washing;
 
 /// Bits that are kept of each word of a ballot: counts of a thousand teachers must not see the
 /// rest.
@@ -26,7 +26,7 @@ pub struct ArgmaxPlan {
     reach: i64,
     lookups: usize,
     failure_bits: f64,
-    washing: Washing,
+    flooding: Flooding,
 }
 
 /// Bootstrappings of a sample, by what they do.
@@ -113,16 +113,17 @@ impl ArgmaxPlan {
         let names = (1..=8).find(|&names| classes <= 1 << (4 * names)).expect("few classes");
         let code_base = classes.min(BASE);
         let released = (RING / classes).min(election.samples()) * names;
-        let washing = Washing::new(code_base, bootstrap_variance(), released)
+        let flooding = Flooding::new(code_base, bootstrap_variance(), released)
             .expect("sixteen codes leave room for a flood: a test runs them");
         let lookups = Lookups::new(classes, digits, names);
-        let failure = lookups.failure(teachers, digits) + names as f64 * washing.failure() + beyond;
+        let failure =
+            lookups.failure(teachers, digits) + names as f64 * flooding.failure() + beyond;
         let failure_bits = -failure.log2();
         if failure_bits < crate::bootstrapped::plan::FAILURE_BITS {
             return Err(BootstrappedError::TooUnsure { bits: failure_bits });
         }
-        let lookups = lookups.count() + names * washing.cycles();
-        Ok(Self { digits, names, code_base, reach, lookups, failure_bits, washing })
+        let lookups = lookups.count() + names * flooding.cycles();
+        Ok(Self { digits, names, code_base, reach, lookups, failure_bits, flooding })
     }
 
     /// Digits, of four bits, of a count with its noise.
@@ -146,14 +147,14 @@ impl ArgmaxPlan {
         self.reach
     }
 
-    /// Bootstrappings of a sample, sanitising included.
+    /// Bootstrappings of a sample, flooding included.
     pub fn bootstrappings(&self) -> usize {
         self.lookups
     }
 
-    /// Those of them that sanitise.
-    pub fn sanitising_bootstrappings(&self) -> usize {
-        self.names * self.washing.cycles()
+    /// Those of them that belong to the flooding.
+    pub fn flooding_bootstrappings(&self) -> usize {
+        self.names * self.flooding.cycles()
     }
 
     /// -log2 of the probability that a sample's label is not the noisy argmax.
@@ -161,7 +162,7 @@ impl ArgmaxPlan {
         self.failure_bits
     }
 
-    pub(crate) fn washing(&self) -> &Washing {
-        &self.washing
+    pub(crate) fn flooding(&self) -> &Flooding {
+        &self.flooding
     }
 }

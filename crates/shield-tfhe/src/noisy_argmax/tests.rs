@@ -1,9 +1,13 @@
 //! The encrypted argmax against the clear one.
 
+use std::path::{Path, PathBuf};
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
-use shield::backend::{Backend, Keys, KeysOf, MemoryBallotBox, Presence};
+use shield::backend::suite::{self, Case, vectors};
+use shield::backend::{Backend, BackendBytes, Keys, KeysOf, MemoryBallotBox, Presence};
+use shield::framing::Kind;
 use shield::polya::SharedNoise;
 use shield::privacy::noisy_argmax::Noise;
 use shield::shares::Shares;
@@ -126,7 +130,7 @@ fn the_plan_is_what_is_done() {
 
 #[test]
 fn bad_votes_are_refused() {
-    for case in shield::backend::suite::small_elections() {
+    for case in suite::small_elections() {
         let teachers = case.election.teachers();
         let noise = SharedNoise::new(Noise::new(1.0).unwrap(), teachers, 0).unwrap();
         let backend = NoisyArgmaxBackend::new(case.election.clone(), noise).expect("a plan");
@@ -134,7 +138,7 @@ fn bad_votes_are_refused() {
         // Only the public key is asked for.
         let (secret, public, evaluation) = crate::bootstrapped::tests::shared_keys().clone();
         let keys = Keys { secret, public, evaluation };
-        shield::backend::suite::bad_votes_are_refused(&backend, &keys, &case, &mut rng);
+        suite::bad_votes_are_refused(&backend, &keys, &case, &mut rng);
     }
 }
 
@@ -146,7 +150,7 @@ fn bytes_round_trip_and_damage_is_noticed() {
     let votes = [Some(Class(2)), None];
     let ballot = backend.encrypt(public, 0, &votes, &mut rng).expect("a ballot");
     let bytes = backend.encode_ballot(&ballot);
-    assert_eq!(bytes.len(), backend.ballot_bytes());
+    assert_eq!(bytes.len(), backend.max_bytes(Kind::Ballot));
     let decoded = backend.decode_ballot(&bytes, 0, public.id()).expect("a ballot");
     assert_eq!(backend.encode_ballot(&decoded), bytes);
     for place in (0..bytes.len()).step_by(97) {
@@ -164,7 +168,7 @@ fn bytes_round_trip_and_damage_is_noticed() {
     let ballots = MemoryBallotBox::new(2, vec![Some(ballot), Some(decoded), None]);
     let release = backend.aggregate(evaluation, 0, &ballots, &Seed::from_number(1)).unwrap();
     let bytes = backend.encode_release(&release);
-    assert_eq!(bytes.len(), backend.release_bytes());
+    assert_eq!(bytes.len(), backend.max_bytes(Kind::Release));
     let decoded = backend.decode_release(&bytes, 0, public.id()).expect("a release");
     let labels = backend.decrypt(secret, 0, &decoded).expect("labels");
     assert_eq!(labels, backend.decrypt(secret, 0, &release).expect("labels"));
@@ -192,4 +196,40 @@ fn missing_shares_and_wide_noise_are_refused() {
     let election = Election::new(5, Classes::new(2_049).unwrap(), 1, Setting::default()).unwrap();
     let many = NoisyArgmaxBackend::new(election, noise);
     assert!(matches!(many, Err(BootstrappedError::TooManyClasses { .. })));
+}
+
+/// The smallest election of the suite with noise, and the same elsewhere.
+fn engines() -> (Case, [NoisyArgmaxBackend; 2]) {
+    let case = suite::small_elections().swap_remove(0);
+    let noise = SharedNoise::new(Noise::new(1.0).unwrap(), 1, 0).unwrap();
+    let elsewhere = case.election.clone().bound_to([7; 32]);
+    let engine = |election| NoisyArgmaxBackend::new(election, noise).expect("a plan");
+    let engines = [case.election.clone(), elsewhere].map(engine);
+    (case, engines)
+}
+
+#[test]
+fn only_sound_bytes_are_read() {
+    let (case, [backend, elsewhere]) = engines();
+    let (secret, public, evaluation) = crate::bootstrapped::tests::shared_keys().clone();
+    let keys = suite::sent_keys(&backend, &Keys { secret, public, evaluation });
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    suite::only_sound_bytes_are_read(&backend, &elsewhere, &keys, &case.votes, &mut rng);
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/noisy_argmax")
+}
+
+#[test]
+fn frozen_vectors_are_read() {
+    let (case, [backend, _]) = engines();
+    vectors::check(&folder(), &backend, &case);
+}
+
+#[test]
+#[ignore = "writes the frozen vectors anew"]
+fn write_frozen_vectors() {
+    let (case, [backend, elsewhere]) = engines();
+    vectors::write(&folder(), &backend, &elsewhere, &case);
 }

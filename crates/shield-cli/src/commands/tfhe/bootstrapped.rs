@@ -5,7 +5,7 @@ use shield::Election;
 use shield::backend::{Backend, BackendBytes};
 use shield::framing::Kind;
 use shield::polya::SharedNoise;
-use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, sanitise};
+use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, flooding};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
 
 use crate::commands::Output;
@@ -70,13 +70,13 @@ impl Work {
             (
                 "a sample",
                 format!(
-                    "{} bootstrappings, {} of them to sanitise",
+                    "{} bootstrappings, {} of them to flood",
                     self.bootstrappings, self.sanitising_bootstrappings
                 ),
             ),
             ("wrong label", format!("probability at most 2^{:.0}", self.failure_log2)),
             (
-                "washing",
+                "flooding",
                 format!("statistical distance at most 2^-{} a batch", self.statistical_bits),
             ),
             ("ballot", format!("{} a teacher and batch", kilobytes(self.ballot_bytes))),
@@ -99,9 +99,9 @@ macro_rules! work {
             evaluation_key_bytes: $backend.max_bytes(Kind::EvaluationKey),
             result_bytes: $backend.max_bytes(Kind::Release),
             bootstrappings: $backend.plan().bootstrappings(),
-            sanitising_bootstrappings: $backend.plan().sanitising_bootstrappings(),
+            sanitising_bootstrappings: $backend.plan().flooding_bootstrappings(),
             failure_log2: -$backend.plan().failure_bits(),
-            statistical_bits: sanitise::STATISTICAL_BITS,
+            statistical_bits: flooding::STATISTICAL_BITS,
         }
     };
 }

@@ -1,11 +1,13 @@
 //! Bytes: what is written can be read, and nothing else can. The same bytes for the same seed.
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::{Backend, BallotBox, MemoryBallotBox};
+use shield::backend::suite::{Case, vectors};
+use shield::backend::{Backend, BackendBytes, BallotBox, BallotError, MemoryBallotBox};
 use shield::framing::{DecodeError, HEADER, Header, Kind};
 use shield::{Class, Seed};
 
@@ -165,9 +167,12 @@ fn what_belongs_elsewhere_is_refused_by_name() {
     let ballots = MemoryBallotBox::new(1, vec![Some(ballot); 4]);
     let seed = Seed::from_number(1);
     let found = backend.aggregate(&keys.evaluation, 0, &ballots, &seed);
-    assert!(matches!(found, Err(LeveledError::ForeignBallot { .. })), "{found:?}");
+    assert!(
+        matches!(found, Err(LeveledError::Ballot(BallotError::ForeignBallot { .. }))),
+        "{found:?}"
+    );
     let found = backend.aggregate(&stray.evaluation, 0, &ballots, &seed);
-    assert!(matches!(found, Err(LeveledError::Foreign { .. })), "{found:?}");
+    assert!(matches!(found, Err(LeveledError::Ballot(BallotError::Foreign { .. }))), "{found:?}");
 }
 
 #[test]
@@ -208,6 +213,40 @@ fn whole_bytes_that_cannot_be_right_are_refused() {
     bytes[last] |= 0x80;
     let found = backend.decode_release(&resealed(bytes), 0, id).map(|_| ());
     assert_eq!(found, Err(range(Kind::Release)));
+}
+
+fn folder(upload: Upload) -> PathBuf {
+    let name = match upload {
+        Upload::Plain => "leveled_plain",
+        Upload::Compact => "leveled_compact",
+    };
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
+}
+
+/// The engine of the frozen vectors, and the same for another election.
+fn frozen(upload: Upload) -> (Case, [LeveledBackend; 2]) {
+    let case = Case::new(shape(3, 2, 2, "X"), 5);
+    let elsewhere = case.election.clone().bound_to([7; 32]);
+    let engine = |election| LeveledBackend::new(election, upload).expect("a plan");
+    let engines = [case.election.clone(), elsewhere].map(engine);
+    (case, engines)
+}
+
+#[test]
+fn frozen_vectors_are_read() {
+    for upload in [Upload::Plain, Upload::Compact] {
+        let (case, [backend, _]) = frozen(upload);
+        vectors::check(&folder(upload), &backend, &case);
+    }
+}
+
+#[test]
+#[ignore = "writes the frozen vectors anew"]
+fn write_frozen_vectors() {
+    for upload in [Upload::Plain, Upload::Compact] {
+        let (case, [backend, elsewhere]) = frozen(upload);
+        vectors::write(&folder(upload), &backend, &elsewhere, &case);
+    }
 }
 
 proptest! {

@@ -4,6 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use shield::backend::suite::{self, Case, Shape};
 use shield::backend::{Backend, MemoryBallotBox, Presence};
+use shield::framing::MadeFor;
 use shield::{Class, Sampling, Seed};
 
 use super::{Fixture, shape};
@@ -55,7 +56,7 @@ fn what_is_no_class_is_no_label() {
     let (zero, mut ring) = (&keys.public.zero, Ring::new());
     let words = ballot::encrypt(backend.plan(), zero, Class(13), &mut ring, &mut rng);
     let presence = Presence::new([true].into_iter());
-    let forged = LeveledBallot::new(words, presence, 0, keys.public.id());
+    let forged = LeveledBallot::new(words, presence, MadeFor { batch: 0, key: keys.public.id() });
     let ballots = MemoryBallotBox::new(1, vec![Some(forged)]);
     let seed = Seed::from_number(1);
     let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");

@@ -10,8 +10,8 @@ use shield::backend::{Backend, BackendBytes, BallotBox, ClearKey, KeysOf, Memory
 use shield::framing::Kind;
 use shield::polya::SharedNoise;
 use shield::privacy::noisy_argmax::Noise;
+use shield_tfhe::baseline::gates;
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit};
-use shield_tfhe::gates;
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
 
 use super::{Case, Row, agreeing};

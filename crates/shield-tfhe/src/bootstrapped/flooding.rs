@@ -6,7 +6,7 @@
 //! input, so from whom the server drew and from what they voted. And the ciphertext's mask is
 //! itself a function of the ballots. (The paper releases both as they are.) On this torus there is
 //! no room to drown that noise at once: its deviation is 2^-15 of a turn. So the ciphertext is
-//! **washed** (Ducas and Stehle, "Sanitization of FHE ciphertexts", 2016). A cycle
+//! flooded **in cycles** (Ducas and Stehle, "Sanitization of FHE ciphertexts", 2016). A cycle
 //!
 //! 1. adds a fresh encryption of zero under the public key: a new mask;
 //! 2. adds a uniform number of at most f turns: a flood;
@@ -17,9 +17,9 @@
 //! # Theorem
 //!
 //! Let two ciphertexts of the same code have noise of at most E_0, and let bootstrappings have
-//! noise of at most E. Their washings have a distance of at most `(E_0/f) (E/f)^(c-1) (E/F)`, plus
+//! noise of at most E. Their floodings have a distance of at most `(E_0/f) (E/f)^(c-1) (E/F)`, plus
 //! c + 1 times the advantage against ring-LWE with a hint (below). Both are therefore as close to
-//! the washing of a noiseless encryption of the code under the same randomness, which knows the
+//! the flooding of a noiseless encryption of the code under the same randomness, which knows the
 //! label alone.
 //!
 //! # Proof
@@ -28,7 +28,7 @@
 //! cycles side by side. Their phases before the flood differ by at most 2E_0; two uniform intervals
 //! of width 2f at that distance overlap but for E_0/f, so the floods can be drawn such that both
 //! phases are equal with probability 1 - E_0/f; masks are drawn equal. Two equal ciphertexts are
-//! looked up to equal ciphertexts, and stay equal when washed with the same randomness. If they are
+//! looked up to equal ciphertexts, and stay equal when flooded with the same randomness. If they are
 //! not equal, their noise is again at most E, and the next cycle has its own chance, independent of
 //! the first. The probability that all c + 1 chances fail bounds the distance. (This is Ducas' and
 //! Stehle's argument: floods multiply.)
@@ -65,9 +65,9 @@ pub const STATISTICAL_BITS: f64 = 40.0;
 /// Deviations that noise is never expected to pass: 2^-75 for each time that it is drawn.
 const TAIL: f64 = 10.0;
 
-/// How a ciphertext is washed.
+/// How a ciphertext is flooded.
 #[derive(Clone, Debug)]
-pub(crate) struct Washing {
+pub(crate) struct Flooding {
     base: usize,
     cycles: usize,
     /// Half the width of the flood, in turns: before every bootstrapping, and before the release.
@@ -76,7 +76,7 @@ pub(crate) struct Washing {
     failure: f64,
 }
 
-impl Washing {
+impl Flooding {
     /// For codes 0..=base, `variance` at the start, and `released` ciphertexts a batch; `None` if
     /// there is no room to flood.
     pub(crate) fn new(base: usize, variance: f64, released: usize) -> Option<Self> {
@@ -121,8 +121,8 @@ impl Washing {
         self.failure
     }
 
-    /// The ciphertext of the same code, washed, its words rounded to what is released.
-    pub(crate) fn wash(
+    /// The ciphertext of the same code, flooded, its words rounded to what is released.
+    pub(crate) fn flood(
         &self,
         lookup: &mut Lookup,
         public: &PublicKey,
@@ -170,7 +170,7 @@ pub(crate) fn rerandomise<R: RngCore + CryptoRng>(
 /// The randomness for one ciphertext: a function of the seed and of every bit of the ciphertext.
 ///
 /// Bootstrapping computes with floats. Two kinds of processor may so end with ciphertexts that
-/// differ in their lowest bits; washed with the same randomness, their difference would show the
+/// differ in their lowest bits; flooded with the same randomness, their difference would show the
 /// noise. So each has its own.
 fn stream(seed: &Seed, place: u64, ciphertext: &Lwe) -> ChaCha20Rng {
     let mut key = zeroize::Zeroizing::new([0; 32]);

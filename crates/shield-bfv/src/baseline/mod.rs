@@ -1,4 +1,4 @@
-//! The published circuit, kept as the baseline that the benchmark runs beside ours.
+//! The paper's circuit, kept as the baseline that the benchmark runs beside ours.
 //!
 //! The paper's section "FHE implementation", with its parameters (N = 32,768, log q = 540, t =
 //! 65,537) on the `fhe` crate: one ciphertext a teacher, masked with ones where the teacher is not

@@ -1,0 +1,4 @@
+//! The integration tests of the crate, in one program: a new one is a module here.
+
+mod independent_draws;
+mod output_law;
