@@ -11,6 +11,7 @@
 //! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
+//! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
@@ -19,6 +20,7 @@
 //! each module.
 
 mod aggregation;
+pub mod argmax;
 pub mod backend;
 pub mod ballot;
 #[cfg(feature = "published")]

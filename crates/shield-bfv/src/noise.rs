@@ -76,6 +76,11 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
+    /// The bound on an error at some level.
+    pub(crate) fn new(bound: f64, limbs: usize) -> Self {
+        Self { bound, limbs }
+    }
+
     /// Bits of the bound.
     pub(crate) fn bits(self) -> f64 {
         self.bound.log2()
@@ -104,12 +109,12 @@ impl Ring {
     }
 
     /// Norm of the secret.
-    fn s(self) -> f64 {
+    pub(crate) fn s(self) -> f64 {
         Secret::NORM * (2.0 * self.n() / 3.0).sqrt()
     }
 
     /// Norm of a uniform polynomial of width one.
-    fn u(self) -> f64 {
+    pub(crate) fn u(self) -> f64 {
         self.tail() * (self.n() / 12.0).sqrt()
     }
 
@@ -156,17 +161,17 @@ impl Ring {
     }
 
     /// What one reduction modulo t leaves: less than one a coefficient.
-    fn wrap(self) -> f64 {
+    pub(crate) fn wrap(self) -> f64 {
         2.0 * self.u()
     }
 
     /// Norm of the lifted message.
-    fn lift(self) -> f64 {
+    pub(crate) fn lift(self) -> f64 {
         T * self.u() * (1.0 + self.s())
     }
 
     /// The error of a key switch.
-    fn switch(self, limbs: usize) -> f64 {
+    pub(crate) fn switch(self, limbs: usize) -> f64 {
         let digits = (limbs as f64).sqrt() + self.tail();
         self.tail() * digits * self.prime() / 12_f64.sqrt() * ERROR_VARIANCE.sqrt() * self.n()
     }

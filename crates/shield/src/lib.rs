@@ -13,7 +13,7 @@
 //! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
 //! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
-//! | [`polya`] | noise in shares, for the noisy argmax that SHIELD is compared with |
+//! | [`polya`], [`skellam`], [`shares`] | noise in shares, for SPEED's noisy argmax: Laplace, Skellam, and how shares are drawn |
 //! | [`presence`], [`framing`] | on which samples a teacher voted; keys, ballots and releases as bytes |
 //! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
 
@@ -33,6 +33,8 @@ pub mod presence;
 pub mod privacy;
 pub mod seed;
 pub mod setting;
+pub mod shares;
+pub mod skellam;
 pub mod synthetic;
 pub mod tune;
 pub mod votes;

@@ -38,14 +38,15 @@
 //! less than 2^-75 is left. [`SharedNoise::imprecision`] turns both into what they may cost in
 //! privacy, and the accounting adds it.
 
-use rand::{CryptoRng, RngCore};
-
 use crate::parameters::ParameterError;
 use crate::privacy::noisy_argmax::Noise;
+use crate::shares::{LEFT, NoiseFamily, Shares};
+use crate::skellam;
 
-/// Discrete Laplace noise in shares, one a teacher.
+/// Noise in shares, one a teacher: discrete Laplace noise, or Skellam noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedNoise {
+    family: NoiseFamily,
     scale: Noise,
     teachers: u32,
     shares: u32,
@@ -60,9 +61,6 @@ pub struct Imprecision {
     pub delta: f64,
 }
 
-/// log2 of what is left behind the end of a table.
-const LEFT: f64 = -75.0;
-
 impl SharedNoise {
     /// The largest scale: tables grow with it.
     pub const MAX_SCALE: f64 = 10_000.0;
@@ -74,9 +72,20 @@ impl SharedNoise {
     /// Most entries of a table, each the probability of a number.
     const MAX_REACH: f64 = 1e7;
 
-    /// Noise of some scale among that many teachers, of whom so many may be missing: fewer than
-    /// all.
+    /// Laplace noise of some scale among that many teachers, of whom so many may be missing: fewer
+    /// than all.
     pub fn new(scale: Noise, teachers: u32, dropouts: u32) -> Result<Self, ParameterError> {
+        Self::of(NoiseFamily::Laplace, scale, teachers, dropouts)
+    }
+
+    /// The same, of either law: the scale of Laplace noise, the standard deviation of Skellam
+    /// noise.
+    pub fn of(
+        family: NoiseFamily,
+        scale: Noise,
+        teachers: u32,
+        dropouts: u32,
+    ) -> Result<Self, ParameterError> {
         let noise = |allowed| ParameterError {
             parameter: "the noise",
             value: scale.get().to_string(),
@@ -87,13 +96,17 @@ impl SharedNoise {
         }
         let shares = teachers.saturating_sub(dropouts).max(1);
         let both = 2.0 * f64::from(teachers) / f64::from(shares);
-        if NoiseLaw::furthest(scale.get(), both) > Self::MAX_REACH {
+        let reach = match family {
+            NoiseFamily::Laplace => NoiseLaw::furthest(scale.get(), both),
+            NoiseFamily::Skellam => skellam::furthest(both * scale.get() * scale.get()),
+        };
+        if reach > Self::MAX_REACH {
             return Err(noise(
                 "with so many dropouts it must be less: all shares together spread too far",
             ));
         }
         match teachers.checked_sub(dropouts) {
-            Some(shares @ 1..) => Ok(Self { scale, teachers, shares }),
+            Some(shares @ 1..) => Ok(Self { family, scale, teachers, shares }),
             _ => Err(ParameterError {
                 parameter: "the number of dropouts",
                 value: dropouts.to_string(),
@@ -102,7 +115,12 @@ impl SharedNoise {
         }
     }
 
-    /// b: the scale of the noise.
+    /// The law of the noise.
+    pub fn family(&self) -> NoiseFamily {
+        self.family
+    }
+
+    /// b: the scale of Laplace noise, or the standard deviation of Skellam noise.
     pub fn scale(&self) -> Noise {
         self.scale
     }
@@ -129,13 +147,21 @@ impl SharedNoise {
 
     /// The law of the sum of that many shares.
     pub fn law(&self, voters: u32) -> NoiseLaw {
-        NoiseLaw::new(self.ratio(), self.scale.get(), f64::from(voters) / f64::from(self.shares))
+        self.law_of(f64::from(voters) / f64::from(self.shares))
     }
 
     /// The law of the difference of two such sums.
-    pub(crate) fn difference_law(&self, voters: u32) -> NoiseLaw {
-        let both = 2.0 * f64::from(voters) / f64::from(self.shares);
-        NoiseLaw::new(self.ratio(), self.scale.get(), both)
+    pub fn difference_law(&self, voters: u32) -> NoiseLaw {
+        self.law_of(2.0 * f64::from(voters) / f64::from(self.shares))
+    }
+
+    /// The law of so many times the promised noise.
+    fn law_of(&self, times: f64) -> NoiseLaw {
+        let scale = self.scale.get();
+        match self.family {
+            NoiseFamily::Laplace => NoiseLaw::new(self.ratio(), scale, times),
+            NoiseFamily::Skellam => skellam::law(times * scale * scale),
+        }
     }
 
     /// What finite precision may cost one query, if that many classes have noise of their own.
@@ -145,7 +171,7 @@ impl SharedNoise {
     /// stand in a privacy loss, each once above and once below.
     pub fn imprecision(&self, classes: usize) -> Imprecision {
         let draws = 2.0 * f64::from(self.teachers);
-        let eta = libm::exp2(-51.0) * Polya::new(self).len() as f64 + libm::exp2(-40.0);
+        let eta = libm::exp2(-51.0) * Shares::new(self).len() as f64 + libm::exp2(-40.0);
         Imprecision {
             epsilon: 8.0 * draws * eta,
             delta: 2.0 * draws * classes as f64 * libm::exp2(LEFT),
@@ -153,69 +179,26 @@ impl SharedNoise {
     }
 }
 
-/// Draws shares.
-#[derive(Clone, Debug)]
-pub struct Polya {
-    /// Entry k: the weight of all numbers up to k.
-    cumulative: Vec<u128>,
+/// Draws shares: the name that [`Shares`] had when Laplace noise was the only one.
+pub type Polya = Shares;
+
+/// Weights of NB(1/m, a), from 0 on.
+pub(crate) fn weights(noise: &SharedNoise) -> Vec<f64> {
+    let (a, m) = (noise.ratio(), f64::from(noise.shares));
+    let mut weights = vec![1.0];
+    let mut sum = 1.0;
+    let mut last = 1.0;
+    // Ratios are below a, so what is left behind k is at most P(k) a/(1-a).
+    while last * a / (1.0 - a) > sum * libm::exp2(LEFT) {
+        let k = weights.len() as f64 - 1.0;
+        last *= a * (1.0 + m * k) / (m * (k + 1.0));
+        weights.push(last);
+        sum += last;
+    }
+    weights
 }
 
-impl Polya {
-    /// The table of NB(1/m, a).
-    pub fn new(noise: &SharedNoise) -> Self {
-        let (a, m) = (noise.ratio(), f64::from(noise.shares));
-        let mut weights = vec![1.0];
-        let mut sum = 1.0;
-        let mut last = 1.0;
-        // Ratios are below a, so what is left behind k is at most P(k) a/(1-a).
-        while last * a / (1.0 - a) > sum * libm::exp2(LEFT) {
-            let k = weights.len() as f64 - 1.0;
-            last *= a * (1.0 + m * k) / (m * (k + 1.0));
-            weights.push(last);
-            sum += last;
-        }
-        let unit = libm::exp2(126.0 - sum.log2().ceil());
-        let mut total = 0;
-        let cumulative = weights
-            .into_iter()
-            .map(|weight| {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "the sum of all is below 2^127"
-                )]
-                let weight = (weight * unit) as u128;
-                total += weight;
-                total
-            })
-            .collect();
-        Self { cumulative }
-    }
-
-    fn len(&self) -> usize {
-        self.cumulative.len()
-    }
-
-    /// One share of the noise of one count.
-    pub fn share<R: RngCore + CryptoRng>(&self, rng: &mut R) -> i64 {
-        self.negative_binomial(rng) - self.negative_binomial(rng)
-    }
-
-    fn negative_binomial<R: RngCore + CryptoRng>(&self, rng: &mut R) -> i64 {
-        let total = *self.cumulative.last().expect("a table holds 0 at least");
-        let mask = u128::MAX >> total.leading_zeros();
-        loop {
-            let (high, low) = (u128::from(rng.next_u64()), u128::from(rng.next_u64()));
-            let uniform = (high << 64 | low) & mask;
-            if uniform < total {
-                let number = self.cumulative.partition_point(|&weight| weight <= uniform);
-                return i64::try_from(number).expect("tables are short");
-            }
-        }
-    }
-}
-
-/// The law of noise: the difference of two variables from NB(r, a).
+/// The law of noise: of a difference of two variables of one law, so the same on both sides of 0.
 #[derive(Clone, Debug)]
 pub struct NoiseLaw {
     /// P(z) for z = 0, 1, ...; P(-z) is the same.
@@ -231,13 +214,18 @@ impl NoiseLaw {
     fn new(a: f64, scale: f64, r: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
         let reach = Self::furthest(scale, r) as usize;
+        Self::downwards(reach, |k, here, above| {
+            ((1.0 + a * a) * k * here - a * (k + 1.0 - r) * above) / (a * (k - 1.0 + r))
+        })
+    }
+
+    /// The law on -reach..=reach with P(k - 1) = step(k, P(k), P(k + 1)), computed downwards.
+    pub(crate) fn downwards(reach: usize, step: impl Fn(f64, f64, f64) -> f64) -> Self {
         let mut probabilities = vec![0.0; reach + 1];
         let (mut above, mut here) = (0.0, 1e-280);
         probabilities[reach] = here;
         for k in (1..=reach).rev() {
-            let order = k as f64;
-            let below = ((1.0 + a * a) * order * here - a * (order + 1.0 - r) * above)
-                / (a * (order - 1.0 + r));
+            let below = step(k as f64, here, above);
             (above, here) = (here, below);
             probabilities[k - 1] = here;
             if here > 1e200 {

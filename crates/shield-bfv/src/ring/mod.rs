@@ -3,14 +3,17 @@
 mod avx512;
 mod basis;
 mod buffer;
+pub(crate) mod combine;
 mod context;
 mod lanes;
 pub(crate) mod limb;
 mod modulus;
 mod ntt;
+pub(crate) mod packing;
 mod poly;
 mod primes;
 
+pub(crate) use basis::Conversion;
 pub(crate) use buffer::Buffer;
 pub(crate) use context::{Context, PLAINTEXT};
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(crate) struct SwitchKey {
 }
 
 impl SwitchKey {
-    /// Encryptions of `target` (values, at full level) under `secret` (values, in Montgomery's
+    /// Encryptions of `target` (values, at the key's level) under `secret` (values, in Montgomery's
     /// form).
     fn generate<R: RngCore + CryptoRng>(
         context: &Context,
@@ -29,8 +29,8 @@ impl SwitchKey {
     ) -> Self {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
-        let limbs = context.limbs();
-        let digits = sampling::expand(context, &seed, limbs)
+        let limbs = target.limbs();
+        let digits = sampling::expand_at(context, limbs, &seed, limbs)
             .enumerate()
             .map(|(i, a)| {
                 let errors = sampling::errors(context.degree(), rng);
@@ -52,8 +52,17 @@ impl SwitchKey {
         secret: &Secret,
         rng: &mut R,
     ) -> Self {
-        let (s, multiplier) =
-            (secret.values(context, context.limbs()), secret.multiplier(context, context.limbs()));
+        Self::relinearisation_at(context, context.limbs(), secret, rng)
+    }
+
+    /// The same, for ciphertexts of at most `limbs` limbs.
+    pub(crate) fn relinearisation_at<R: RngCore + CryptoRng>(
+        context: &Context,
+        limbs: usize,
+        secret: &Secret,
+        rng: &mut R,
+    ) -> Self {
+        let (s, multiplier) = (secret.values(context, limbs), secret.multiplier(context, limbs));
         let target = SecretValues(context.product(&s.0, &multiplier.0));
         Self::generate(context, &multiplier, &target.0, rng)
     }
@@ -67,15 +76,27 @@ impl SwitchKey {
         g: u64,
         rng: &mut R,
     ) -> Self {
+        Self::automorphism_at(context, context.limbs(), secret, g, rng)
+    }
+
+    /// The same, for ciphertexts of at most `limbs` limbs.
+    pub(crate) fn automorphism_at<R: RngCore + CryptoRng>(
+        context: &Context,
+        limbs: usize,
+        secret: &Secret,
+        g: u64,
+        rng: &mut R,
+    ) -> Self {
         let inverse = Automorphism::new(context.degree(), inverse(g, 2 * context.degree() as u64));
-        let s = secret.values(context, context.limbs());
-        let moved = SecretValues(inverse.apply(&secret.multiplier(context, context.limbs()).0));
+        let s = secret.values(context, limbs);
+        let moved = SecretValues(inverse.apply(&secret.multiplier(context, limbs).0));
         Self::generate(context, &moved, &s.0, rng)
     }
 
     /// The key whose first parts are `first` and whose second parts the seed stands for.
     pub(crate) fn from_parts(context: &Context, seed: [u8; 32], first: Vec<Poly<Values>>) -> Self {
-        let second = sampling::expand(context, &seed, first.len());
+        let limbs = first.len();
+        let second = sampling::expand_at(context, limbs, &seed, limbs);
         Self { seed, digits: first.into_iter().zip(second).map(|(b, a)| [b, a]).collect() }
     }
 

@@ -5,12 +5,14 @@
 
 mod ciphertext;
 pub(crate) mod embedding;
+mod extended;
 mod keyswitch;
 mod multiply;
 mod sampling;
 mod secret;
 
 pub(crate) use ciphertext::{Ciphertext, EncryptionKey};
+pub(crate) use extended::{Extended, Levels, combine, sum_of_products};
 pub(crate) use keyswitch::{Automorphism, Digits, SwitchKey};
 pub(crate) use multiply::multiply;
 pub(crate) use sampling::{ERROR_VARIANCE, plaintext_slots};

@@ -36,14 +36,24 @@ pub(crate) fn uniform<R: RngCore + CryptoRng>(
     poly
 }
 
-/// The uniform polynomials that a public seed stands for.
+/// The uniform polynomials, at full level, that a public seed stands for.
 pub(crate) fn expand(
     context: &Context,
     seed: &[u8; 32],
     count: usize,
 ) -> impl Iterator<Item = Poly<Values>> {
+    expand_at(context, context.limbs(), seed, count)
+}
+
+/// The uniform polynomials at level `limbs` that a public seed stands for.
+pub(crate) fn expand_at(
+    context: &Context,
+    limbs: usize,
+    seed: &[u8; 32],
+    count: usize,
+) -> impl Iterator<Item = Poly<Values>> {
     let mut rng = ChaCha20Rng::from_seed(*seed);
-    (0..count).map(move |_| uniform(context, context.limbs(), &mut rng))
+    (0..count).map(move |_| uniform(context, limbs, &mut rng))
 }
 
 /// Coefficients -1, 0 and 1, equally likely: secrets.

@@ -3,7 +3,7 @@
 mod codec;
 mod determinism;
 mod elections;
-mod noise;
+pub(crate) mod noise;
 mod view;
 
 use rand::SeedableRng;

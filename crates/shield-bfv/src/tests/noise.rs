@@ -13,7 +13,7 @@ use crate::ring::{Context, PLAINTEXT};
 use crate::scheme::{Ciphertext, Secret, embedding};
 
 /// log2 of the canonical norm of a ciphertext's error.
-fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
+pub(crate) fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
     let phase = context.backward(c.phase(context, secret));
     let primes: Vec<BigUint> =
         context.q()[..c.limbs()].iter().map(|q| q.modulus().value().into()).collect();

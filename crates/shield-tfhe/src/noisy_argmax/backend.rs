@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use shield::backend::noisy_argmax::{contributors, noisy_one_hot};
 use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, open_ballot};
 use shield::framing::MadeFor;
-use shield::polya::{Polya, SharedNoise};
+use shield::polya::SharedNoise;
+use shield::shares::{NoiseFamily, Shares};
 use shield::votes::Vote;
 use shield::{Class, Election, Label, Seed};
 
@@ -25,7 +26,7 @@ use crate::bootstrapped::{
 pub struct NoisyArgmaxBackend {
     election: Election,
     noise: SharedNoise,
-    polya: Polya,
+    shares: Shares,
     plan: ArgmaxPlan,
     tournament: Tournament,
     code: Table,
@@ -53,7 +54,7 @@ impl NoisyArgmaxBackend {
         let plan = ArgmaxPlan::new(&election, &noise)?;
         let steps = 2.0 * plan.code_base() as f64;
         Ok(Self {
-            polya: Polya::new(&noise),
+            shares: Shares::new(&noise),
             tournament: Tournament::new(),
             code: Table::new(|x| digit(x) / steps),
             binding: binding(&election, &noise, &plan),
@@ -151,6 +152,9 @@ fn binding(election: &Election, noise: &SharedNoise, plan: &ArgmaxPlan) -> [u8; 
     hasher.update(&election.fingerprint());
     hasher.update(&noise.scale().get().to_le_bytes());
     hasher.update(&noise.shares().to_le_bytes());
+    if noise.family() == NoiseFamily::Skellam {
+        hasher.update(noise.family().name().as_bytes());
+    }
     for number in [plan.digits(), plan.names(), RING] {
         hasher.update(&(number as u64).to_le_bytes());
     }
@@ -195,7 +199,7 @@ impl Backend for NoisyArgmaxBackend {
         rng: &mut R,
     ) -> Result<BootstrappedBallot, BootstrappedError> {
         self.check_votes(batch, votes)?;
-        let numbers = noisy_one_hot(self.election.classes(), votes, &self.polya, rng);
+        let numbers = noisy_one_hot(self.election.classes(), votes, &self.shares, rng);
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
     }
 

@@ -8,8 +8,9 @@ use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
 use shield::backend::suite::{self, Case, vectors};
 use shield::backend::{Backend, BackendBytes, Keys, KeysOf, MemoryBallotBox, Presence};
 use shield::framing::Kind;
-use shield::polya::{Polya, SharedNoise};
+use shield::polya::SharedNoise;
 use shield::privacy::noisy_argmax::Noise;
+use shield::shares::Shares;
 use shield::{Class, Classes, Election, Label, Seed, Setting};
 
 use super::NoisyArgmaxBackend;
@@ -84,11 +85,11 @@ fn same_as_in_the_clear(teachers: u32, classes: usize, samples: usize, scale: f6
     let mut rng = ChaCha20Rng::seed_from_u64(classes as u64);
     let keys = backend.generate_keys(&mut rng).expect("keys");
     let noise = SharedNoise::new(Noise::new(scale).unwrap(), teachers, teachers / 5).unwrap();
-    let polya = Polya::new(&noise);
+    let shares = Shares::new(&noise);
     let all: Vec<Vec<i64>> = (0..teachers)
         .map(|_| {
             let votes = random_votes(classes, samples, &mut rng);
-            noisy_one_hot(Classes::new(classes).unwrap(), &votes, &polya, &mut rng)
+            noisy_one_hot(Classes::new(classes).unwrap(), &votes, &shares, &mut rng)
         })
         .collect();
     let start = std::time::Instant::now();

@@ -74,27 +74,9 @@ impl DistributedArgmax {
         (sum * ROUND_UP).min(1.0)
     }
 
-    /// The output law: class k wins at x if its noisy count is x, all before it are below and all
-    /// behind it not above.
+    /// The output law.
     pub fn law(&self, histogram: &Histogram) -> OutputDistribution {
-        let counts: Vec<i64> = histogram.counts().iter().map(|&count| i64::from(count)).collect();
-        let top = counts.iter().copied().max().unwrap_or(0);
-        let reach = self.noise.reach();
-        let mut law = vec![0.0; counts.len()];
-        let mut behind = vec![1.0; counts.len() + 1];
-        for x in top - reach..=top + reach {
-            for (class, &count) in counts.iter().enumerate().rev() {
-                let not_above = 1.0 - self.noise.at_least(x - count + 1);
-                behind[class] = behind[class + 1] * not_above;
-            }
-            let mut before = 1.0;
-            for (class, &count) in counts.iter().enumerate() {
-                law[class] += before * self.noise.probability(x - count) * behind[class + 1];
-                before *= 1.0 - self.noise.at_least(x - count);
-            }
-        }
-        let total: f64 = law.iter().sum();
-        OutputDistribution::from_probabilities(law.iter().map(|p| p / total))
+        law_of(&self.noise, histogram)
     }
 
     /// The delta that is left for the conversion; `None` if there is none.
@@ -131,6 +113,29 @@ impl DistributedArgmax {
         };
         conversion.minimise(delta, |order| scale * sum(order)).rounded_up()
     }
+}
+
+/// The output law: class k wins at x if its noisy count is x, all before it are below and all
+/// behind it not above.
+pub(super) fn law_of(noise: &NoiseLaw, histogram: &Histogram) -> OutputDistribution {
+    let counts: Vec<i64> = histogram.counts().iter().map(|&count| i64::from(count)).collect();
+    let top = counts.iter().copied().max().unwrap_or(0);
+    let reach = noise.reach();
+    let mut law = vec![0.0; counts.len()];
+    let mut behind = vec![1.0; counts.len() + 1];
+    for x in top - reach..=top + reach {
+        for (class, &count) in counts.iter().enumerate().rev() {
+            let not_above = 1.0 - noise.at_least(x - count + 1);
+            behind[class] = behind[class + 1] * not_above;
+        }
+        let mut before = 1.0;
+        for (class, &count) in counts.iter().enumerate() {
+            law[class] += before * noise.probability(x - count) * behind[class + 1];
+            before *= 1.0 - noise.at_least(x - count);
+        }
+    }
+    let total: f64 = law.iter().sum();
+    OutputDistribution::from_probabilities(law.iter().map(|p| p / total))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! SPEED's noisy argmax without encryption: the reference for the encrypted one.
 //!
 //! A teacher's ballot holds, for each sample and class, its one-hot vote plus its share of the
-//! noise ([`crate::polya`]). Who abstains sends the shares alone: so nobody sees who abstained, and
+//! noise ([`crate::polya`], [`crate::skellam`]). Who abstains sends the shares alone: so nobody sees who abstained, and
 //! the noise is whole. The output is the class with the largest sum, the lowest where several tie.
 
 use rand::{CryptoRng, RngCore};
@@ -15,8 +15,9 @@ use crate::backend::{
 use crate::election::Election;
 use crate::framing::MadeFor;
 use crate::parameters::{Class, Classes};
-use crate::polya::{Polya, SharedNoise};
+use crate::polya::SharedNoise;
 use crate::seed::Seed;
+use crate::shares::{NoiseFamily, Shares};
 use crate::votes::{Label, Vote};
 
 /// Too many teachers are missing.
@@ -39,13 +40,13 @@ pub struct TooFewShares {
 pub fn noisy_one_hot<R: RngCore + CryptoRng>(
     classes: Classes,
     votes: &[Vote],
-    polya: &Polya,
+    shares: &Shares,
     rng: &mut R,
 ) -> Vec<i64> {
     let mut numbers = Vec::with_capacity(votes.len() * classes.count());
     for vote in votes {
         for class in classes.all() {
-            numbers.push(i64::from(*vote == Some(class)) + polya.share(rng));
+            numbers.push(i64::from(*vote == Some(class)) + shares.share(rng));
         }
     }
     numbers
@@ -84,7 +85,7 @@ pub fn argmax(counts: &[i64]) -> Class {
 pub struct ClearNoisyArgmax {
     election: Election,
     noise: SharedNoise,
-    polya: Polya,
+    shares: Shares,
     pub(super) binding: [u8; 32],
 }
 
@@ -139,8 +140,11 @@ impl ClearNoisyArgmax {
         hasher.update(&codec::binding(purpose, &election, Self::SAMPLES_PER_BATCH));
         hasher.update(&noise.scale().get().to_le_bytes());
         hasher.update(&noise.shares().to_le_bytes());
+        if noise.family() == NoiseFamily::Skellam {
+            hasher.update(noise.family().name().as_bytes());
+        }
         let binding = *hasher.finalize().as_bytes();
-        Self { election, noise, polya: Polya::new(&noise), binding }
+        Self { election, noise, shares: Shares::new(&noise), binding }
     }
 }
 
@@ -179,7 +183,7 @@ impl Backend for ClearNoisyArgmax {
         rng: &mut R,
     ) -> Result<NoisyBallot, ClearNoisyError> {
         self.check_votes(batch, votes)?;
-        let numbers = noisy_one_hot(self.election.classes(), votes, &self.polya, rng);
+        let numbers = noisy_one_hot(self.election.classes(), votes, &self.shares, rng);
         let presence = Presence::new(votes.iter().map(|_| true));
         Ok(NoisyBallot { numbers, presence, made_for: MadeFor { batch, key: key.id() } })
     }

@@ -1,0 +1,57 @@
+//! What can go wrong in the batched argmax.
+
+use shield::backend::noisy_argmax::TooFewShares;
+use shield::backend::{BallotBoxError, BallotError};
+use thiserror::Error;
+
+use super::plan::ArgmaxPlanError;
+use crate::codec::DecodeError;
+
+/// What can go wrong in the batched argmax.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArgmaxError {
+    /// No parameter set can run the election.
+    #[error(transparent)]
+    Plan(#[from] ArgmaxPlanError),
+    /// Something is wrong with the votes, or with a key, ballot or release.
+    #[error(transparent)]
+    Ballot(#[from] BallotError),
+    /// Too many teachers are missing.
+    #[error(transparent)]
+    Shares(#[from] TooFewShares),
+    /// The noise was shared out among another number of teachers.
+    #[error(
+        "the noise is shared out among {noise} teachers, and the election has {election}; share \
+         it out among as many as the election has"
+    )]
+    Teachers {
+        /// Among how many the noise is shared.
+        noise: u32,
+        /// How many the election has.
+        election: u32,
+    },
+    /// A histogram that is not one count for each class, within the bound.
+    #[error(
+        "sample {sample} of the batch: {found}; send {classes} counts that sum to at most {bound}"
+    )]
+    Counts {
+        /// The sample, from 0, within the batch.
+        sample: usize,
+        /// What is wrong with it.
+        found: String,
+        /// How many classes there are.
+        classes: usize,
+        /// The largest sum of counts.
+        bound: u32,
+    },
+    /// Bytes that are not what they should be.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
+impl From<BallotBoxError> for ArgmaxError {
+    fn from(error: BallotBoxError) -> Self {
+        Self::Ballot(error.into())
+    }
+}

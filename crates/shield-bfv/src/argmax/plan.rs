@@ -1,0 +1,450 @@
+//! The plan: from an election and its noise to a ring, a pairing, levels, a proven noise bound,
+//! flooding, sizes and a time.
+//!
+//! **Range.** A difference of noisy counts beyond R gets an arbitrary sign. With n ballots of at
+//! most B each, a difference of counts is at most n B, so it passes R only if the noise passes
+//! R - n B. A wrong label needs a pair of the winner out of range. At most one class has more than
+//! half of all votes, so at most K - 1 pairs differ by more than n B / 2, and a union bound over
+//! these and all others is below 2^-30 per sample for the R taken: for the worst votes, which are
+//! unanimous. What is out of range is still computed from noisy counts alone, so it costs accuracy
+//! and no privacy.
+//!
+//! **Everything else** is tried out: rings, runs, blocks and where the first prime is dropped, each
+//! by running the circuit on bounds alone ([`super::circuit::Estimate`]). Of all that leave room
+//! for noise and flooding at 128 bits of security, the fastest is taken.
+
+use shield::Election;
+use shield::polya::SharedNoise;
+use shield::privacy::skellam::Sensitivity;
+use thiserror::Error;
+
+use super::circuit::{Bounded, Circuit, Estimate};
+use super::comparison::Blocks;
+use super::pairing::Pairing;
+use super::sign::MAX_RANGE;
+use super::wins::Steps;
+use crate::flooding;
+use crate::noise::{Noise, Ring};
+use crate::security::security_bits;
+
+/// Most classes: the comparisons grow with their square.
+pub const MAX_CLASSES: usize = 64;
+
+/// log2 of the chance per sample, at most, that noise makes a difference pass the range.
+pub const FAILURE_BITS: f64 = 30.0;
+
+/// Bits of every prime.
+const PRIME_BITS: u32 = 51;
+
+/// Seconds of one core for one transform, divided by N log2 N: measured with AVX-512.
+const TRANSFORM: f64 = 2.4e-10;
+
+/// Why an election cannot be planned, and what to take instead.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ArgmaxPlanError {
+    /// Too many classes.
+    #[error(
+        "{classes} classes are beyond the batched argmax, which compares up to {MAX_CLASSES}; \
+         take --backend tfhe for a noisy argmax of more, or --mechanism shield"
+    )]
+    Classes {
+        /// How many were asked for.
+        classes: usize,
+    },
+    /// Counts and noise are too wide to compare.
+    #[error(
+        "differences of up to {votes} votes with noise of {noise} are beyond the range of \
+         {MAX_RANGE}; take less noise, fewer dropouts or smaller counts, or --backend tfhe"
+    )]
+    Range {
+        /// The largest difference without noise.
+        votes: u64,
+        /// The noise.
+        noise: f64,
+    },
+    /// No ring has room for the circuit.
+    #[error(
+        "a comparison of differences up to {range} needs more noise budget than any ring of at \
+         most 32,768 coefficients has at 128 bits of security; take less noise or fewer ballots, \
+         or --backend tfhe"
+    )]
+    Noise {
+        /// The range that is needed.
+        range: usize,
+    },
+}
+
+/// What is tried out.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    degree: usize,
+    limbs: usize,
+    start: usize,
+    babies: usize,
+}
+
+/// Which rings may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rings {
+    /// Those with 128 bits of security or more.
+    Secure,
+    /// One small ring without any security, to test the circuit with.
+    #[cfg(test)]
+    Tiny(usize),
+}
+
+impl Rings {
+    fn candidates(self) -> Vec<Candidate> {
+        let rings: Vec<(usize, usize)> = match self {
+            Self::Secure => (4..=8)
+                .map(|limbs| (16_384, limbs))
+                .chain((7..=17).map(|limbs| (32_768, limbs)))
+                .collect(),
+            #[cfg(test)]
+            Self::Tiny(degree) => (5..=17).map(|limbs| (degree, limbs)).collect(),
+        };
+        let start = |&(degree, limbs): &(usize, usize)| [(degree, limbs, 0), (degree, limbs, 1)];
+        rings
+            .iter()
+            .flat_map(start)
+            .flat_map(|(degree, limbs, dropped)| {
+                let start = limbs - dropped;
+                [2, 4, 8, 16, 32].map(|babies| Candidate { degree, limbs, start, babies })
+            })
+            .collect()
+    }
+
+    fn accepts(self, degree: usize, log_q: u32) -> bool {
+        match self {
+            Self::Secure => security_bits(degree, log_q).is_some(),
+            #[cfg(test)]
+            Self::Tiny(_) => true,
+        }
+    }
+}
+
+/// The bound on the noise after each stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stages {
+    pub(crate) tally: Noise,
+    pub(crate) difference: Noise,
+    pub(crate) sign: Noise,
+    pub(crate) released: Noise,
+}
+
+/// Everything that the engine decides for an election before any key is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArgmaxPlan {
+    ring: Ring,
+    pairing: Pairing,
+    blocks: Blocks,
+    start: usize,
+    wins: usize,
+    steps: Steps,
+    stages: Stages,
+    flooding: u32,
+    margin: f64,
+    failure_bits: f64,
+    products: usize,
+    relinearisations: usize,
+    rotations: usize,
+    seconds: f64,
+    samples: usize,
+    classes: usize,
+}
+
+/// The numbers of an election that a plan depends on.
+#[derive(Clone, Copy)]
+struct Demand {
+    teachers: usize,
+    classes: usize,
+    samples: usize,
+    range: usize,
+}
+
+impl ArgmaxPlan {
+    /// The plan for an election's teachers, classes and samples.
+    pub fn new(
+        election: &Election,
+        noise: &SharedNoise,
+        sensitivity: Sensitivity,
+    ) -> Result<Self, ArgmaxPlanError> {
+        Self::in_rings(election, noise, sensitivity, Rings::Secure)
+    }
+
+    pub(crate) fn in_rings(
+        election: &Election,
+        noise: &SharedNoise,
+        sensitivity: Sensitivity,
+        rings: Rings,
+    ) -> Result<Self, ArgmaxPlanError> {
+        let classes = election.classes().count();
+        if classes > MAX_CLASSES {
+            return Err(ArgmaxPlanError::Classes { classes });
+        }
+        let teachers = election.teachers();
+        let votes = u64::from(teachers) * u64::from(sensitivity.bound());
+        let law = noise.difference_law(teachers);
+        let failure = |range: usize| {
+            let tail = |votes: u64| law.at_least(range as i64 + 1 - votes as i64);
+            let (near, far) = ((classes * classes) as f64, classes as f64 - 1.0);
+            (far * tail(votes) + near * tail(votes / 2)).max(f64::MIN_POSITIVE)
+        };
+        let allowed = 2_f64.powf(-FAILURE_BITS);
+        let range = (1..=MAX_RANGE)
+            .find(|&range| range as u64 >= votes && failure(range) <= allowed)
+            .ok_or(ArgmaxPlanError::Range { votes, noise: noise.scale().get() })?;
+        let (teachers, samples) = (teachers as usize, election.samples());
+        let demand = Demand { teachers, classes, samples, range };
+        let mut best: Option<Self> = None;
+        let candidates = rings.candidates();
+        let mut run = classes.next_power_of_two();
+        loop {
+            let pairing = Pairing::new(classes, run);
+            for &candidate in &candidates {
+                if let Some(plan) = Self::try_out(demand, &pairing, candidate, rings)
+                    && best.as_ref().is_none_or(|best| plan.total() < best.total())
+                {
+                    best = Some(plan);
+                }
+            }
+            if pairing.evaluations().len() == 1 || run >= 4_096 {
+                break;
+            }
+            run *= 2;
+        }
+        let mut plan = best.ok_or(ArgmaxPlanError::Noise { range })?;
+        plan.failure_bits = -failure(plan.blocks.range()).log2();
+        Ok(plan)
+    }
+
+    /// Seconds of all batches.
+    fn total(&self) -> f64 {
+        self.seconds * self.batches() as f64
+    }
+
+    /// The plan with one candidate, if the noise leaves room.
+    fn try_out(
+        demand: Demand,
+        pairing: &Pairing,
+        candidate: Candidate,
+        rings: Rings,
+    ) -> Option<Self> {
+        let Candidate { degree, limbs, start, babies } = candidate;
+        let blocks = Blocks { babies, count: (demand.range + 1).div_ceil(babies).max(2) };
+        let positions = degree / pairing.run();
+        let log_q = PRIME_BITS * limbs as u32;
+        if positions < 2 || blocks.range() > MAX_RANGE || !rings.accepts(degree, log_q) {
+            return None;
+        }
+        let evaluations = pairing.evaluations().len();
+        let steps = Steps::new(pairing);
+        // More random polynomials than the bounds of a batch speak of.
+        let operations = evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64;
+        let events = ((8 * operations + 4 * demand.teachers) as f64).log2().max(12.0);
+        let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events };
+        let estimate = Estimate::default();
+        let circuit = Circuit { ring, arithmetic: &estimate };
+
+        let fresh = ring.fresh();
+        let tally = Noise::new(demand.teachers as f64 * (fresh.bound() + ring.wrap()), limbs);
+        estimate.spend(demand.teachers as f64 * 1.6 * limbs as f64);
+        let furthest = (0..pairing.furthest()).fold(tally, |e, _| ring.rotation(e));
+        (0..pairing.furthest()).for_each(|_| estimate.rotation(limbs));
+        let distances = |i| pairing.distances(i).len();
+        let most = (0..evaluations).map(distances).max().unwrap_or(1);
+        let difference = if most == 1 {
+            ring.combine(tally, furthest, 1.0)
+        } else {
+            (0..evaluations).for_each(|i| (0..distances(i)).for_each(|_| estimate.masked(limbs)));
+            ring.masked(tally, furthest, most)
+        };
+        let dropped = ring.drop_to(difference, start);
+        let doubled = ring.combine(Noise::new(0.0, start), dropped, 2.0);
+        let difference = Noise::new(doubled.bound() + ring.wrap(), start);
+
+        let coefficients = vec![0; blocks.babies * blocks.count];
+        let y = || Bounded { value: (), noise: difference };
+        let signs = (0..evaluations).map(|_| circuit.sign(y(), blocks, &coefficients).noise);
+        let sign = signs.last()?;
+        if sign.bits() > ring.limit(sign.limbs()) {
+            return None;
+        }
+        let fits = |&l: &usize| ring.drop_to(sign, l).bound() >= ring.switch(l);
+        let wins = (1..sign.limbs()).find(fits).unwrap_or(sign.limbs());
+        let released = steps.noise(ring, ring.drop_to(sign, wins));
+        let rotations = steps.rotations(evaluations);
+        (0..rotations).for_each(|_| estimate.rotation(wins));
+        (0..steps.masks()).for_each(|_| estimate.masked(wins));
+        estimate.spend(12.0 * wins as f64);
+        let released = ring.combine(released, Noise::new(fresh.bound(), wins), 1.0);
+        let flooding = flooding::bits(released.bound(), 1);
+        let total = (2_f64.powf(flooding::magnitude(flooding)) + released.bound()).log2();
+        let margin = ring.limit(wins) - total;
+        let seconds = estimate.work() * degree as f64 * f64::from(degree.ilog2()) * TRANSFORM;
+        (margin >= 0.0 && margin.is_finite()).then(|| Self {
+            ring,
+            pairing: pairing.clone(),
+            blocks,
+            start,
+            wins,
+            steps,
+            stages: Stages { tally, difference, sign, released },
+            flooding,
+            margin,
+            failure_bits: 0.0,
+            products: estimate.products(),
+            relinearisations: estimate.relinearisations(),
+            rotations: rotations + pairing.furthest(),
+            seconds,
+            samples: demand.samples,
+            classes: demand.classes,
+        })
+    }
+
+    /// Coefficients of the ring.
+    pub fn ring_degree(&self) -> usize {
+        self.ring.degree
+    }
+
+    /// Bits of each prime of the ciphertext modulus.
+    pub fn moduli_bits(&self) -> Vec<u32> {
+        vec![self.ring.prime_bits; self.ring.limbs]
+    }
+
+    /// Bits of the ciphertext modulus.
+    pub fn log_q(&self) -> u32 {
+        self.ring.prime_bits * self.ring.limbs as u32
+    }
+
+    /// Security by the standard's table.
+    pub fn security_bits(&self) -> u32 {
+        security_bits(self.ring.degree, self.log_q()).unwrap_or(0)
+    }
+
+    /// Samples in a full batch.
+    pub fn samples_per_batch(&self) -> usize {
+        self.ring.degree / self.pairing.run()
+    }
+
+    /// Batches of the election.
+    pub fn batches(&self) -> usize {
+        self.samples.div_ceil(self.samples_per_batch())
+    }
+
+    /// R: differences from -R-1 to R are compared rightly.
+    pub fn range(&self) -> usize {
+        self.blocks.range()
+    }
+
+    /// Degree of the polynomial that compares.
+    pub fn degree(&self) -> usize {
+        2 * self.range() + 1
+    }
+
+    /// log2 of the chance per sample that noise makes a label wrong, with its sign changed.
+    pub fn failure_bits(&self) -> f64 {
+        self.failure_bits
+    }
+
+    /// Evaluations of the comparison per batch.
+    pub fn evaluations(&self) -> usize {
+        self.pairing.evaluations().len()
+    }
+
+    /// Products of ciphertexts per batch.
+    pub fn products(&self) -> usize {
+        self.products
+    }
+
+    /// Relinearisations per batch: sums of products share one.
+    pub fn relinearisations(&self) -> usize {
+        self.relinearisations
+    }
+
+    /// Rotations of ciphertexts per batch.
+    pub fn rotations(&self) -> usize {
+        self.rotations
+    }
+
+    /// Bits by which the released noise stays below what would spoil a slot, at worst.
+    pub fn noise_margin_bits(&self) -> f64 {
+        self.margin
+    }
+
+    /// Bits of each of the three uniform integers that flood a coefficient.
+    pub fn flooding_bits(&self) -> u32 {
+        self.flooding
+    }
+
+    /// Seconds of one core for one batch, roughly.
+    pub fn seconds_per_batch(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Bits of the noise bound after each stage, with the limbs that are left.
+    pub fn noise_bits(&self) -> [(&'static str, f64, usize); 4] {
+        let Stages { tally, difference, sign, released } = self.stages;
+        [
+            ("sum of the ballots", tally.bits(), tally.limbs()),
+            ("differences", difference.bits(), difference.limbs()),
+            ("signs", sign.bits(), sign.limbs()),
+            ("release, before flooding", released.bits(), released.limbs()),
+        ]
+    }
+
+    /// Bytes of one teacher's ballot for one batch.
+    pub fn ballot_bytes(&self) -> usize {
+        super::codec::ballot_bytes(self)
+    }
+
+    /// Bytes of the public key.
+    pub fn public_key_bytes(&self) -> usize {
+        super::codec::public_key_bytes(self)
+    }
+
+    /// Bytes of the evaluation key.
+    pub fn evaluation_key_bytes(&self) -> usize {
+        super::codec::evaluation_key_bytes(self)
+    }
+
+    /// Bytes that the student downloads for one batch.
+    pub fn result_bytes(&self) -> usize {
+        super::codec::release_bytes(self)
+    }
+
+    /// Classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.classes
+    }
+
+    pub(crate) fn ring(&self) -> Ring {
+        self.ring
+    }
+
+    pub(crate) fn pairing(&self) -> &Pairing {
+        &self.pairing
+    }
+
+    pub(crate) fn blocks(&self) -> Blocks {
+        self.blocks
+    }
+
+    /// Limbs of a difference.
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Limbs at which wins are added up.
+    pub(crate) fn wins(&self) -> usize {
+        self.wins
+    }
+
+    pub(crate) fn steps(&self) -> &Steps {
+        &self.steps
+    }
+
+    pub(crate) fn stages(&self) -> Stages {
+        self.stages
+    }
+}

@@ -1,0 +1,54 @@
+//! The parts of the shared suite that hold for every engine.
+
+use super::*;
+use shield::backend::suite::{self, small_elections};
+
+#[test]
+fn bad_votes_are_refused() {
+    for case in small_elections() {
+        let teachers = case.election.teachers();
+        let noise = skellam(1.0, teachers, 0);
+        let rings = Rings::Tiny(1_024);
+        let backend =
+            ArgmaxBackend::in_rings(case.election.clone(), noise, Sensitivity::Vote, rings)
+                .expect("a plan");
+        let mut rng = ChaCha20Rng::seed_from_u64(8);
+        let keys = backend.generate_keys(&mut rng).expect("keys");
+        suite::bad_votes_are_refused(&backend, &keys, &case, &mut rng);
+    }
+}
+
+#[test]
+fn bytes_are_read_only_if_they_are_sound() {
+    let case = &small_elections()[3];
+    let teachers = case.election.teachers();
+    let make = |deviation| {
+        let noise = skellam(deviation, teachers, 0);
+        let rings = Rings::Tiny(1_024);
+        ArgmaxBackend::in_rings(case.election.clone(), noise, Sensitivity::Vote, rings).unwrap()
+    };
+    let (backend, elsewhere) = (make(1.0), make(1.1));
+    let mut rng = ChaCha20Rng::seed_from_u64(8);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    suite::only_sound_bytes_are_read(&backend, &elsewhere, &keys, &case.votes, &mut rng);
+}
+
+#[test]
+fn labels_survive_bytes() {
+    let case = &small_elections()[4];
+    let teachers = case.election.teachers();
+    // So little noise that the labels are the argmax of the votes.
+    let noise = skellam(0.01, teachers, 0);
+    let rings = Rings::Tiny(1_024);
+    let backend =
+        ArgmaxBackend::in_rings(case.election.clone(), noise, Sensitivity::Vote, rings).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(8);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let found = suite::labels(&backend, &keys, &case.votes, &Seed::from_number(1), &mut rng);
+    let leader = |sample| {
+        let mut counts = [0_i64; 3];
+        case.votes.sample(sample).flatten().for_each(|class| counts[class.index()] += 1);
+        Some(argmax(&counts))
+    };
+    assert_eq!(found, (0..case.votes.samples()).map(leader).collect::<Vec<_>>());
+}
