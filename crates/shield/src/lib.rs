@@ -10,6 +10,7 @@
 //! | [`seed`], [`draws`] | whom the server draws |
 //! | [`operator`] | the operator in the clear: the reference for every encrypted backend |
 //! | [`distribution`], [`accuracy`] | the exact law of the output, and how good it is |
+//! | [`mechanism`] | SHIELD and what it is compared with: law, accuracy and cost in one type |
 //! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
 //! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
@@ -25,7 +26,7 @@ pub mod election;
 pub mod files;
 pub mod framing;
 pub mod histogram;
-
+pub mod mechanism;
 pub mod operator;
 pub mod parameters;
 pub mod polya;
@@ -42,6 +43,7 @@ pub use distribution::OutputDistribution;
 pub use draws::{Drawn, Draws, Urn};
 pub use election::Election;
 pub use histogram::Histogram;
+pub use mechanism::Mechanism;
 pub use parameters::{
     Class, Classes, Delta, Epsilon, Offset, ParameterError, Queries, Sampling, Voters,
 };
