@@ -14,6 +14,7 @@
 //! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
 //! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
+//! | [`labelling`] | all roles in one process: votes in, labels out |
 //! | [`polya`] | noise in shares, for the noisy argmax that SHIELD is compared with |
 //! | [`framing`] | keys, ballots and releases as bytes: the frame that the engines share |
 //! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
@@ -26,6 +27,7 @@ pub mod election;
 pub mod files;
 pub mod framing;
 pub mod histogram;
+pub mod labelling;
 pub mod mechanism;
 pub mod operator;
 pub mod parameters;

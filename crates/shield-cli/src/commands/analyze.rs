@@ -8,7 +8,7 @@ use shield::{Epsilon, Histogram, Mechanism};
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, NoiseArgs, UsageArgs, VotesArgs};
+use crate::inputs::{FileUsageArgs, MechanismArgs, NoiseArgs, VotesArgs};
 
 /// Accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct AnalyzeArgs {
     mechanism: MechanismArgs,
 
     #[command(flatten)]
-    usage: UsageArgs,
+    usage: FileUsageArgs,
 
     /// SHIELD, the exact argmax, PATE's noisy argmax with Laplace or Gaussian noise, or SPEED's
     /// with noise in shares
@@ -73,7 +73,8 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     let histograms: Vec<Histogram> = votes.histograms().collect();
     let observed = Observed { histograms: &histograms, votes: Some(&votes) };
     let spinner = console::spinner("accounting for privacy");
-    let analysis = Analysis::new(&mechanism, observed, labels.as_ref(), args.usage.usage());
+    let analysis =
+        Analysis::new(&mechanism, observed, labels.as_ref(), args.usage.usage(votes.samples())?);
     spinner.finish_and_clear();
     match output {
         Output::Json => {

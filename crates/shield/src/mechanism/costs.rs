@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Mechanism, NoiseShares, Observed, classes_of};
+use super::{Mechanism, NoiseShares, Observed, classes_of, exponential, gaussian};
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Epsilon, Voters};
 use crate::privacy::conversion::Conversion;
@@ -14,7 +14,7 @@ use crate::privacy::data_independent::DataIndependent;
 use crate::privacy::distributed_argmax::DistributedArgmax;
 use crate::privacy::noisy_argmax::NoisyArgmax;
 use crate::privacy::queries::Queries as QueryLosses;
-use crate::privacy::{Usage, argmax, data_dependent, data_independent};
+use crate::privacy::{Usage, argmax, data_dependent, data_independent, exact_of_pure};
 use crate::setting::Setting;
 
 /// The cost by every accounting.
@@ -30,6 +30,10 @@ pub struct Costs {
     pub data_independent: Epsilon,
     /// By tight composition, where that is known.
     pub exact: Option<ExactCosts>,
+    /// Where nothing is proven over all votes: what the worst pair of neighbours found costs. The
+    /// true cost is no less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Epsilon>,
 }
 
 /// Costs by tight composition.
@@ -76,12 +80,43 @@ impl Mechanism {
                 Proven { moments, tight: Some(figure.exact(usage)) }
             }
             Self::Exact => Proven { moments: Epsilon::INFINITE, tight: None },
-            Self::Lnmax(noise) => noisy_proven(NoisyArgmax::Laplace(*noise), usage),
-            Self::Gnmax(noise) => noisy_proven(NoisyArgmax::Gaussian(*noise), usage),
+            Self::Lnmax(noise) => Proven {
+                moments: NoisyArgmax::Laplace(*noise).data_independent(usage, Conversion::Renyi),
+                tight: Some(exact_of_pure(2.0 / noise.get(), usage)),
+            },
+            Self::Gnmax(noise) => Proven {
+                moments: NoisyArgmax::Gaussian(*noise).data_independent(usage, Conversion::Renyi),
+                tight: Some(gaussian::exact(2.0 / (noise.get() * noise.get()), usage)),
+            },
             Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
                 let argmax = DistributedArgmax::new(noise, classes.count());
-                Proven { moments: argmax.data_independent(usage, Conversion::Renyi), tight: None }
+                Proven {
+                    moments: argmax.data_independent(usage, Conversion::Renyi),
+                    tight: Some(argmax.exact(usage)),
+                }
             }
+            Self::ConfidentGnmax(confident) => Proven {
+                moments: gaussian::by_moments(confident.square(), usage),
+                tight: Some(gaussian::exact(confident.square(), usage)),
+            },
+            Self::Exponential(rate) => {
+                let moments = exponential::exponential_moments(*rate, usage);
+                let tight = exponential::bounded_range(2.0 * rate.get(), usage, moments);
+                Proven { moments, tight: Some(tight.unwrap_or(moments)) }
+            }
+            Self::PermuteAndFlip(rate) => {
+                // 2 eta-privacy is LNMax's with a scale of 1/eta, and so are its moments.
+                let moment = |order: f64| {
+                    let eta = rate.get();
+                    (2.0 * eta * eta * order * (order + 1.0)).min(2.0 * eta * order)
+                };
+                let count = usage.queries.count() as f64;
+                let best = Conversion::Renyi.minimise(usage.delta, |order| count * moment(order));
+                let tight = exact_of_pure(2.0 * rate.get(), usage);
+                Proven { moments: best.rounded_up(), tight: Some(tight) }
+            }
+            // Nothing is proven over all votes.
+            Self::ExponentialOperator(_) => Proven { moments: Epsilon::INFINITE, tight: None },
         }
     }
 
@@ -105,12 +140,40 @@ impl Mechanism {
             Self::Exact => Costs::same(argmax::data_dependent(histograms), proven),
             Self::Lnmax(noise) => noisy(NoisyArgmax::Laplace(*noise), histograms, usage, proven),
             Self::Gnmax(noise) => noisy(NoisyArgmax::Gaussian(*noise), histograms, usage, proven),
+            Self::Exponential(_) | Self::PermuteAndFlip(_) => {
+                self.costs_by_law(observed, usage, proven)
+            }
+            Self::ExponentialOperator(operator) => {
+                let classes = classes_of(histograms);
+                let voters = data_independent::voters(histograms);
+                let at_least =
+                    voters.into_iter().map(|voters| operator.at_least(classes, voters, usage));
+                let worst = at_least.reduce(larger);
+                Costs { at_least: worst, ..self.costs_by_law(observed, usage, proven) }
+            }
+            // PATE's own data-dependent analysis is not repeated here: what holds for all votes
+            // holds for these.
+            Self::ConfidentGnmax(_) => Costs {
+                exact: proven
+                    .tight
+                    .map(|tight| ExactCosts { teacher_wise: tight, data_independent: tight }),
+                ..Costs::same(proven.moments, proven)
+            },
             Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
                 let argmax = DistributedArgmax::new(noise, observed.classes());
                 let cost = |conversion| argmax.data_dependent(histograms, usage, conversion);
                 Costs::of_moments(cost, proven)
             }
         }
+    }
+}
+
+impl Mechanism {
+    /// Costs from the law itself, for mechanisms that treat all classes alike.
+    fn costs_by_law(&self, observed: Observed, usage: Usage, proven: Proven) -> Costs {
+        let laws = self.laws(observed.classes());
+        let losses = QueryLosses::of_law(observed.histograms, |histogram| laws.of(histogram));
+        of_losses(losses, observed, usage, proven)
     }
 }
 
@@ -123,6 +186,7 @@ impl Costs {
             teacher_wise: cost,
             data_independent: proven.moments,
             exact: None,
+            at_least: None,
         }
     }
 
@@ -137,6 +201,7 @@ impl Costs {
             exact: proven
                 .tight
                 .map(|tight| ExactCosts { teacher_wise: renyi, data_independent: tight }),
+            at_least: None,
         }
     }
 }
@@ -144,10 +209,6 @@ impl Costs {
 /// PATE's own accounting.
 fn noisy(mechanism: NoisyArgmax, histograms: &[Histogram], usage: Usage, proven: Proven) -> Costs {
     Costs::of_moments(|conversion| mechanism.data_dependent(histograms, usage, conversion), proven)
-}
-
-fn noisy_proven(mechanism: NoisyArgmax, usage: Usage) -> Proven {
-    Proven { moments: mechanism.data_independent(usage, Conversion::Renyi), tight: None }
 }
 
 fn shield(setting: &Setting, observed: Observed, usage: Usage, proven: Proven) -> Costs {
@@ -170,5 +231,6 @@ fn of_losses(mut losses: QueryLosses, observed: Observed, usage: Usage, proven: 
         exact: proven
             .tight
             .map(|tight| ExactCosts { teacher_wise: exact, data_independent: tight }),
+        at_least: None,
     }
 }

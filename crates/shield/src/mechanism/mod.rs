@@ -12,11 +12,24 @@
 //! | [`Mechanism::Lnmax`] | the largest count with Laplace noise | Papernot et al. (2017) |
 //! | [`Mechanism::Gnmax`] | the largest count with Gaussian noise | Papernot et al. (2018) |
 //! | [`Mechanism::NoisyArgmax`] | the largest count with noise in shares | SPEED |
+//! | [`Mechanism::ConfidentGnmax`] | GNMax, where the leader seems clear | Papernot et al. (2018) |
+//! | [`Mechanism::Exponential`] | class k with weight e^(eta n_k) | McSherry and Talwar (2007) |
+//! | [`Mechanism::PermuteAndFlip`] | the first class whose coin says so | McKenna and Sheldon (2020) |
+//! | [`Mechanism::ExponentialOperator`] | SHIELD with every vote sampled alone | the paper's section 4.4 |
 //!
 //! [`costs`] holds the accountings of all of them.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "steps and points of a grid: positive, and far inside the types they go to"
+)]
+
 pub mod analysis;
 pub mod costs;
+mod exponential;
+mod exponential_operator;
+mod gaussian;
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +38,9 @@ use serde::Serialize;
 
 pub use analysis::{Analysis, Shape};
 pub use costs::{Costs, ExactCosts, Proven};
+pub use exponential::Rate;
+pub use exponential_operator::{ExponentialOperator, Round};
+pub use gaussian::ConfidentGnmax;
 
 use crate::accuracy::Accuracy;
 use crate::distribution::OutputDistribution;
@@ -52,6 +68,14 @@ pub enum Mechanism {
     Gnmax(Noise),
     /// SPEED's argmax of counts with noise that the teachers add in shares.
     NoisyArgmax(NoiseShares),
+    /// GNMax that answers only where the leader seems to have enough votes.
+    ConfidentGnmax(ConfidentGnmax),
+    /// The exponential mechanism.
+    Exponential(Rate),
+    /// Permute-and-flip.
+    PermuteAndFlip(Rate),
+    /// The paper's exponential operator.
+    ExponentialOperator(ExponentialOperator),
 }
 
 /// The law of noise that the teachers add in shares.
@@ -97,6 +121,18 @@ pub struct Description {
     /// How many teachers may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropouts: Option<u32>,
+    /// How many votes the leader must seem to have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// The deviation of the noise of that question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_noise: Option<f64>,
+    /// What a vote weighs in the exponent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Rounds and rates of the exponential operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
 }
 
 /// What is known about the votes: always the histograms, and sometimes who voted what.
@@ -135,6 +171,10 @@ impl Mechanism {
             Self::Lnmax(_) => "lnmax",
             Self::Gnmax(_) => "gnmax",
             Self::NoisyArgmax(_) => "noisy-argmax",
+            Self::ConfidentGnmax(_) => "confident-gnmax",
+            Self::Exponential(_) => "exponential",
+            Self::PermuteAndFlip(_) => "permute-and-flip",
+            Self::ExponentialOperator(_) => "exponential-operator",
         }
     }
 
@@ -147,6 +187,10 @@ impl Mechanism {
             sampling: None,
             noise: None,
             dropouts: None,
+            threshold: None,
+            check_noise: None,
+            rate: None,
+            schedule: None,
         };
         match self {
             Self::Shield(setting) => {
@@ -159,6 +203,18 @@ impl Mechanism {
             Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
                 description.noise = Some(noise.scale().get());
                 description.dropouts = Some(noise.dropouts());
+            }
+            Self::ConfidentGnmax(confident) => {
+                description.noise = Some(confident.answer.get());
+                description.threshold = Some(confident.threshold);
+                description.check_noise = Some(confident.check.get());
+            }
+            Self::Exponential(rate) | Self::PermuteAndFlip(rate) => {
+                description.rate = Some(rate.get());
+            }
+            Self::ExponentialOperator(operator) => {
+                description.offset = Some(operator.offset());
+                description.schedule = Some(operator.text());
             }
         }
         description
@@ -180,6 +236,21 @@ impl Mechanism {
                 noise.scale().get(),
                 noise.dropouts()
             ),
+            Self::ConfidentGnmax(ConfidentGnmax { threshold, check, answer }) => format!(
+                "answers if the leader has {threshold} votes with Gaussian noise of deviation {}, \
+                 then argmax with Gaussian noise of deviation {}",
+                check.get(),
+                answer.get()
+            ),
+            Self::Exponential(rate) => {
+                format!("a class with n votes has weight e^({} n)", rate.get())
+            }
+            Self::PermuteAndFlip(rate) => {
+                format!("a class d votes behind is accepted with chance e^(-{} d)", rate.get())
+            }
+            Self::ExponentialOperator(operator) => {
+                format!("rounds x rates {}, offset {}", operator.text(), operator.offset())
+            }
         }
     }
 
@@ -187,9 +258,7 @@ impl Mechanism {
     pub fn against_server(&self) -> AgainstServer {
         match self {
             Self::NoisyArgmax(_) => AgainstServer::Holds,
-            Self::Shield(_) | Self::Exact | Self::Lnmax(_) | Self::Gnmax(_) => {
-                AgainstServer::DoesNotHold
-            }
+            _ => AgainstServer::DoesNotHold,
         }
     }
 
@@ -201,7 +270,15 @@ impl Mechanism {
                  knows the draws, so it must not see the labels."
             }
             Self::Exact => "The exact argmax has no randomness, so no epsilon protects the votes.",
-            Self::Lnmax(_) | Self::Gnmax(_) => {
+            Self::Exponential(_) | Self::PermuteAndFlip(_) => {
+                "This epsilon holds against everyone who sees the labels, except whoever draws \
+                 them: that party sees the votes."
+            }
+            Self::ExponentialOperator(_) => {
+                "No epsilon is proven for all votes. None would hold against the server, which \
+                 knows the draws."
+            }
+            Self::Lnmax(_) | Self::Gnmax(_) | Self::ConfidentGnmax(_) => {
                 "This epsilon holds against everyone who sees the labels, except whoever adds the \
                  noise: PATE's aggregator also sees the votes."
             }
@@ -227,6 +304,10 @@ impl Mechanism {
             Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
                 Kind::Shared(DistributedArgmax::new(noise, classes))
             }
+            Self::ConfidentGnmax(confident) => Kind::Confident(*confident),
+            Self::Exponential(rate) => Kind::Exponential(*rate),
+            Self::PermuteAndFlip(rate) => Kind::PermuteAndFlip(*rate),
+            Self::ExponentialOperator(operator) => Kind::ExponentialOperator(operator),
         })
     }
 
@@ -247,6 +328,10 @@ enum Kind<'a> {
     Exact,
     Noisy(NoisyArgmax),
     Shared(DistributedArgmax),
+    Confident(ConfidentGnmax),
+    Exponential(Rate),
+    PermuteAndFlip(Rate),
+    ExponentialOperator(&'a ExponentialOperator),
 }
 
 impl Laws<'_> {
@@ -257,6 +342,10 @@ impl Laws<'_> {
             Kind::Exact => argmax::law(histogram),
             Kind::Noisy(noisy) => noisy.law(histogram),
             Kind::Shared(shared) => shared.law(histogram),
+            Kind::Confident(confident) => confident.law(histogram),
+            Kind::Exponential(rate) => exponential::exponential_law(*rate, histogram),
+            Kind::PermuteAndFlip(rate) => exponential::permute_and_flip_law(*rate, histogram),
+            Kind::ExponentialOperator(operator) => operator.law(histogram),
         }
     }
 }

@@ -12,6 +12,12 @@ fn all() -> Vec<Mechanism> {
         Mechanism::Lnmax(noise),
         Mechanism::Gnmax(noise),
         Mechanism::NoisyArgmax(NoiseShares::Laplace(SharedNoise::new(noise, 30, 2).unwrap())),
+        Mechanism::ConfidentGnmax(ConfidentGnmax { threshold: 12.0, check: noise, answer: noise }),
+        Mechanism::Exponential(Rate::new(0.1).unwrap()),
+        Mechanism::PermuteAndFlip(Rate::new(0.1).unwrap()),
+        Mechanism::ExponentialOperator(
+            ExponentialOperator::parse("8x0.1,8x0.05", Offset::new(2).unwrap()).unwrap(),
+        ),
     ]
 }
 
@@ -47,7 +53,9 @@ fn what_depends_on_the_votes_costs_no_more_than_what_holds_for_all() {
         assert!(costs.teacher_wise <= costs.renyi, "{mechanism:?}: {costs:?}");
         let bound = costs.data_independent.get() * slack;
         assert!(costs.renyi.get() <= bound, "{mechanism:?}: {costs:?}");
-        if mechanism == Mechanism::Exact {
+        let operator = matches!(mechanism, Mechanism::ExponentialOperator(_));
+        assert_eq!(costs.at_least.is_some(), operator);
+        if mechanism == Mechanism::Exact || operator {
             assert_eq!(proven.epsilon(), Epsilon::INFINITE);
         } else {
             assert!(proven.epsilon().is_finite(), "{mechanism:?}: {proven:?}");
