@@ -300,6 +300,29 @@ impl UsageArgs {
     }
 }
 
+/// What a privacy cost is stated for, where the samples are known.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct FileUsageArgs {
+    /// How many samples the student asks about [default: as many as the file has]
+    #[arg(long, value_name = "Q")]
+    queries: Option<Queries>,
+
+    /// The failure probability of (epsilon, delta)-differential privacy
+    #[arg(long, value_name = "D", default_value_t = Delta::default())]
+    delta: Delta,
+}
+
+impl FileUsageArgs {
+    /// Queries and delta, for a file of that many samples.
+    pub(crate) fn usage(self, samples: usize) -> Result<Usage, Failure> {
+        let queries = match self.queries {
+            Some(queries) => queries,
+            None => Queries::new(samples as u64)?,
+        };
+        Ok(Usage { queries, delta: self.delta })
+    }
+}
+
 /// What all parties agreed on.
 #[derive(Args, Debug)]
 pub(crate) struct ElectionArgs {

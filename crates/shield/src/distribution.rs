@@ -15,7 +15,6 @@
 
 use crate::histogram::Histogram;
 use crate::parameters::{Class, Sampling};
-use crate::polynomial::Term;
 use crate::setting::Setting;
 
 /// The probability of each class and of "no label", as natural logarithms.
@@ -34,19 +33,35 @@ impl OutputDistribution {
     /// The same, from bare counts: one a class.
     pub fn of_counts(setting: &Setting, counts: &[u32]) -> Self {
         let urn = UrnShares::new(setting, counts);
-        let terms = setting.polynomial.terms();
-        let classes = counts.len();
+        let rows = setting.polynomial.terms().iter().map(|term| {
+            let mut row = vec![f64::NEG_INFINITY; counts.len()];
+            urn.log_unanimity(term.degree, &mut row);
+            let success = urn.success(term.degree, &row);
+            (term.rounds, row, success)
+        });
+        Self::of_rows(counts.len(), rows)
+    }
+
+    /// The law of any operator that outputs the class of the first round that succeeds.
+    pub(crate) fn of_stages(classes: usize, stages: impl Iterator<Item = Stage>) -> Self {
+        let rows = stages.map(|stage| {
+            let success = Success::of(&stage.log_unanimity);
+            (stage.rounds, stage.log_unanimity, success)
+        });
+        Self::of_rows(classes, rows)
+    }
+
+    fn of_rows(classes: usize, rows: impl Iterator<Item = (u32, Vec<f64>, Success)>) -> Self {
         // One row a term: the logarithms of what the term contributes to each class.
-        let mut contributions = vec![f64::NEG_INFINITY; terms.len() * classes];
+        let mut contributions = Vec::new();
         let mut log_survival = 0.0;
-        for (term, row) in terms.iter().zip(contributions.chunks_exact_mut(classes)) {
-            urn.log_unanimity(term.degree, row);
-            let success = urn.success(term.degree, row);
-            let log_gain = success.log_gain(*term) + log_survival;
-            for contribution in row {
+        for (rounds, mut row, success) in rows {
+            let log_gain = success.log_gain(rounds) + log_survival;
+            for contribution in &mut row {
                 *contribution += log_gain;
             }
-            log_survival += success.log_all_fail(*term);
+            contributions.append(&mut row);
+            log_survival += success.log_all_fail(rounds);
             if log_survival == f64::NEG_INFINITY {
                 break;
             }
@@ -55,6 +70,11 @@ impl OutputDistribution {
             .map(|class| log_sum_exp(contributions[class..].iter().step_by(classes)))
             .collect();
         Self { log_classes, log_failure: log_survival }
+    }
+
+    /// A law from the logarithms of its probabilities.
+    pub(crate) fn from_logs(classes: impl IntoIterator<Item = f64>, log_failure: f64) -> Self {
+        Self { log_classes: classes.into_iter().collect(), log_failure }
     }
 
     /// A law from the probabilities of the classes, where something always wins.
@@ -97,6 +117,14 @@ struct UrnShares {
     log_shares: Vec<f64>,
     size: f64,
     sampling: Sampling,
+}
+
+/// Rounds that are alike.
+pub(crate) struct Stage {
+    /// How many there are.
+    pub(crate) rounds: u32,
+    /// For each class, the logarithm of the probability that a round is unanimous about it.
+    pub(crate) log_unanimity: Vec<f64>,
 }
 
 /// How likely a single round of some degree is to succeed and to fail.
@@ -145,6 +173,12 @@ impl UrnShares {
         if degree == 1 && self.size > 0.0 {
             return Success { log_success: 0.0, log_failure: f64::NEG_INFINITY };
         }
+        Success::of(log_unanimity)
+    }
+}
+
+impl Success {
+    fn of(log_unanimity: &[f64]) -> Self {
         let top = log_unanimity.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if top == f64::NEG_INFINITY {
             return Success { log_success: top, log_failure: 0.0 };
@@ -169,16 +203,14 @@ impl UrnShares {
             log_failure: if failure > 0.5 { (-success).ln_1p() } else { failure.ln() },
         }
     }
-}
 
-impl Success {
     /// log((1 - (1 - s)^a) / s): how much more likely a term of a rounds is to have a first success
     /// in some class than one single round is to succeed there.
-    fn log_gain(&self, term: Term) -> f64 {
-        if term.rounds == 1 || self.log_success == f64::NEG_INFINITY {
+    fn log_gain(&self, rounds: u32) -> f64 {
+        if rounds == 1 || self.log_success == f64::NEG_INFINITY {
             return 0.0;
         }
-        let rounds = f64::from(term.rounds);
+        let rounds = f64::from(rounds);
         let exponent = rounds * self.log_failure;
         if exponent > -1e-12 {
             // 1 - (1 - s)^a = a s (1 - O(a s)) where a s is below the precision of the rest.
@@ -188,8 +220,8 @@ impl Success {
     }
 
     /// log (1 - s)^a.
-    fn log_all_fail(&self, term: Term) -> f64 {
-        f64::from(term.rounds) * self.log_failure
+    fn log_all_fail(&self, rounds: u32) -> f64 {
+        f64::from(rounds) * self.log_failure
     }
 }
 

@@ -10,11 +10,13 @@
 //! | [`seed`], [`draws`] | whom the server draws |
 //! | [`operator`] | the operator in the clear: the reference for every encrypted backend |
 //! | [`distribution`], [`accuracy`] | the exact law of the output, and how good it is |
+//! | [`mechanism`] | SHIELD and what it is compared with: law, accuracy and cost in one type |
 //! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
 //! | [`tune`] | which polynomial and offset to take |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
 //! | [`polya`], [`skellam`], [`shares`] | noise in shares, for SPEED's noisy argmax: Laplace, Skellam, and how shares are drawn |
 //! | [`presence`], [`framing`] | on which samples a teacher voted; keys, ballots and releases as bytes |
+//! | [`labelling`] | all roles in one process: votes in, labels out |
 //! | [`synthetic`] | made-up votes with the profile of the paper's, for examples and tests |
 
 pub mod accuracy;
@@ -25,6 +27,8 @@ pub mod election;
 pub mod files;
 pub mod framing;
 pub mod histogram;
+pub mod labelling;
+pub mod mechanism;
 pub mod operator;
 pub mod parameters;
 pub mod polya;
@@ -44,6 +48,7 @@ pub use distribution::OutputDistribution;
 pub use draws::{Drawn, Draws, Urn};
 pub use election::Election;
 pub use histogram::Histogram;
+pub use mechanism::Mechanism;
 pub use parameters::{
     Class, Classes, Delta, Epsilon, Offset, ParameterError, Queries, Sampling, Voters,
 };

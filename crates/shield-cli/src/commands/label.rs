@@ -1,23 +1,27 @@
 //! `label`: every role of SPEED in one process, from votes to labels.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use rand::TryRngCore;
 use rand::rngs::OsRng;
-use rand::{SeedableRng, TryRngCore, rngs::StdRng};
-use rayon::prelude::*;
 use serde::Serialize;
 use shield::backend::noisy_argmax::ClearNoisyArgmax;
-use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
-use shield::{ClassNames, Election, Label, Labels, Seed, Votes, files};
+use shield::backend::{Backend, ClearBackend};
+use shield::labelling::{self, BallotRandomness, Labelled, Seconds};
+use shield::mechanism::NoiseShares;
+use shield::privacy::Usage;
+use shield::{ClassNames, Election, Epsilon, Histogram, Label, Labels, Mechanism, Seed, Votes, files};
 use shield_bfv::{BfvBackend, ReleaseMode};
 
 use super::upload::Upload;
 use super::{Output, tfhe};
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs, VotesArgs, on_threads};
+use crate::inputs::{
+    FileUsageArgs, MechanismArgs, MechanismName, NoiseArgs, VotesArgs, on_threads,
+};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
@@ -50,6 +54,9 @@ pub(super) struct LabelArgs {
 
     #[command(flatten)]
     noise: NoiseArgs,
+
+    #[command(flatten)]
+    usage: FileUsageArgs,
 
     /// Makes the run repeatable. For tests only: whoever knows the number knows every draw
     #[arg(long, value_name = "NUMBER")]
@@ -101,17 +108,6 @@ pub(super) enum Engine {
     Tfhe(Upload),
 }
 
-/// Seconds that each role took, over all teachers and batches.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(super) struct Seconds {
-    pub(super) keygen: f64,
-    pub(super) encrypt: f64,
-    /// What the server did with ballots when they arrived.
-    pub(super) receive: f64,
-    pub(super) aggregate: f64,
-    pub(super) decrypt: f64,
-}
-
 /// What a run gave.
 #[derive(Debug, Serialize)]
 pub(super) struct Labelling {
@@ -125,28 +121,96 @@ pub(super) struct Labelling {
     pub(super) backend: &'static str,
 }
 
-/// A run's JSON: labels are numbers, and the names they stand for come beside them.
+/// What the labels of a run cost, beside them.
 #[derive(Serialize)]
-struct Named<'a> {
+struct Priced<'a> {
     #[serde(flatten)]
     labelling: &'a Labelling,
+    #[serde(flatten)]
+    price: &'a Price,
+    /// The names that the numbers of the labels stand for.
     #[serde(skip_serializing_if = "Option::is_none")]
     class_names: Option<&'a ClassNames>,
+}
+
+/// The proven cost of some labels.
+#[derive(Debug, Serialize)]
+struct Price {
+    mechanism: &'static str,
+    queries: u64,
+    delta: f64,
+    epsilon: Epsilon,
+    holds_against_server: bool,
+    #[serde(skip)]
+    holds_against: &'static str,
+}
+
+/// Epsilons above this protect little: one teacher's votes change the odds of what is seen by up
+/// to e^10.
+const LARGE: f64 = 10.0;
+
+impl Price {
+    fn new(mechanism: &Mechanism, histograms: &[Histogram], usage: Usage) -> Self {
+        Self {
+            mechanism: mechanism.name(),
+            queries: usage.queries.count(),
+            delta: usage.delta.get(),
+            epsilon: mechanism.proven_for(histograms, usage).epsilon(),
+            holds_against_server: mechanism.against_server().holds(),
+            holds_against: mechanism.holds_against(),
+        }
+    }
+
+    /// Says on stderr that the labels protect little, and what would help.
+    fn warn(&self, mechanism: &Mechanism) {
+        let epsilon = self.epsilon;
+        if epsilon.is_finite() && epsilon.get() <= LARGE {
+            return;
+        }
+        let says = if epsilon.is_finite() {
+            format!("these {} labels cost epsilon {epsilon:.1}", self.queries)
+        } else {
+            "these labels have no proven privacy (epsilon is infinite)".to_owned()
+        };
+        let help = match mechanism {
+            Mechanism::Shield(setting) if setting.offset.dummies() == 0 => {
+                "give an --offset of 1 or more"
+            }
+            Mechanism::Shield(_) => "more teachers, fewer samples or a larger --offset would help",
+            _ => "more --noise or fewer samples would help",
+        };
+        console::warn(&format!("{says}, which protects the votes hardly; {help}"));
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "epsilon {:.3} for {} labels at delta {:e}, proven for all votes there could be.\n{}\n",
+            self.epsilon, self.queries, self.delta, self.holds_against
+        )
+    }
 }
 
 pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     args.check_options()?;
     args.out.as_deref().map(files::check_target).transpose()?;
     let (votes, truth) = args.votes.load()?;
-    let mechanism = args.mechanism.mechanism();
-    let election = Election::new(votes.teachers(), votes.classes(), votes.samples(), mechanism)?;
+    let setting = args.mechanism.mechanism();
+    let mechanism = match args.name {
+        MechanismName::Shield => Mechanism::Shield(setting.clone()),
+        MechanismName::NoisyArgmax => {
+            let teachers = u32::try_from(votes.teachers()).map_err(Failure::bad_input)?;
+            Mechanism::NoisyArgmax(NoiseShares::Laplace(args.noise.shared(teachers)?))
+        }
+    };
+    let usage = args.usage.usage(votes.samples())?;
+    let election = Election::new(votes.teachers(), votes.classes(), votes.samples(), setting)?;
     let seed = seed(args.seed);
     let engine = match args.backend {
         EngineName::Clear => Engine::Clear,
         EngineName::Bfv => Engine::Bfv(args.release),
         EngineName::Tfhe => Engine::Tfhe(args.upload),
     };
-    let ballots = args.seed.map_or(Ballots::Fresh, |_| Ballots::Seeded);
+    let ballots = args.seed.map_or(BallotRandomness::Fresh, |_| BallotRandomness::Seeded);
     let progress = console::progress(votes.samples() as u64, "labelling");
     let labelling = on_threads(args.threads, |threads| {
         let done = |samples| progress.inc(samples);
@@ -154,7 +218,7 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
         let run = Run { truth: truth.as_ref(), ..run };
         match args.name {
             MechanismName::Shield => {
-                label(engine, election, &Run { ballots: Ballots::Fresh, ..run })
+                label(engine, election, &Run { ballots: BallotRandomness::Fresh, ..run })
             }
             MechanismName::NoisyArgmax => noisy_argmax(engine, election, &args.noise, &run),
         }
@@ -164,14 +228,20 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     if let Some(path) = &args.out {
         files::write_named_labels(path, &labels, votes.class_names()).map_err(Failure::failed)?;
     }
+    let spinner = console::spinner("proving the privacy");
+    let histograms: Vec<Histogram> = votes.histograms().collect();
+    let price = Price::new(&mechanism, &histograms, usage);
+    spinner.finish_and_clear();
+    price.warn(&mechanism);
+    let description = describe(&labelling) + &price.describe();
     match output {
         Output::Json => {
             let class_names = votes.class_names();
-            console::print_json(&Named { labelling: &labelling, class_names })
+            console::print_json(&Priced { labelling: &labelling, price: &price, class_names })
         }
-        Output::Tables if args.out.is_some() => console::print(&describe(&labelling)),
+        Output::Tables if args.out.is_some() => console::print(&description),
         Output::Tables => {
-            console::note(&describe(&labelling));
+            console::note(&description);
             let names = votes.class_names();
             let line = |label: &Label| match label {
                 None => "\n".to_owned(),
@@ -225,16 +295,6 @@ fn noisy_argmax(
     }
 }
 
-/// Where the randomness of ballots comes from. The draws of SHIELD are the server's; the noise of a
-/// noisy argmax is the teachers'.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ballots {
-    /// Every teacher's own generator.
-    Fresh,
-    /// The seed of the run: for tests.
-    Seeded,
-}
-
 /// What is labelled, and how.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
@@ -242,7 +302,7 @@ pub(super) struct Run<'a> {
     pub(super) truth: Option<&'a Labels>,
     pub(super) seed: &'a Seed,
     pub(super) threads: usize,
-    pub(super) ballots: Ballots,
+    pub(super) ballots: BallotRandomness,
     /// Told how many more samples are labelled.
     pub(super) done: &'a (dyn Fn(u64) + Sync),
 }
@@ -262,51 +322,12 @@ impl<'a> Run<'a> {
 /// Every role, with this engine.
 pub(super) fn label_with<B: Backend>(backend: &B, run: &Run) -> Result<Labelling, Failure> {
     let &Run { votes, truth, seed, threads, ballots: randomness, done } = run;
-    let mut rng = StdRng::from_rng(&mut OsRng.unwrap_err());
-    let mut seconds = Seconds::default();
-    let mut labels = Vec::with_capacity(votes.samples());
-    let start = Instant::now();
-    let keys = backend.generate_keys(&mut rng).map_err(Failure::failed)?;
-    seconds.keygen = start.elapsed().as_secs_f64();
-    for batch in 0..backend.batches() {
-        let samples = backend.batch(batch);
-        let start = Instant::now();
-        // Every teacher encrypts on its own machine, with a generator of its own.
-        let ballots = (0..votes.teachers())
-            .into_par_iter()
-            .map(|teacher| {
-                let mut rng = match randomness {
-                    Ballots::Fresh => StdRng::from_rng(&mut OsRng.unwrap_err()),
-                    Ballots::Seeded => {
-                        let index = (batch * votes.teachers() + teacher) as u64;
-                        StdRng::from_rng(
-                            &mut seed.stream("shield 2026 ballots of a seeded run", index),
-                        )
-                    }
-                };
-                let own = votes.teacher(teacher, samples.clone());
-                backend.encrypt(&keys.public, batch, &own, &mut rng).map(Some)
-            })
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Failure::failed)?;
-        seconds.encrypt += start.elapsed().as_secs_f64();
-
-        let start = Instant::now();
-        let key = &keys.evaluation;
-        ballots.par_iter().flatten().for_each(|ballot| backend.receive(key, ballot));
-        let ballots = MemoryBallotBox::new(samples.len(), ballots);
-        seconds.receive += start.elapsed().as_secs_f64();
-
-        let start = Instant::now();
-        let release =
-            backend.aggregate(&keys.evaluation, batch, &ballots, seed).map_err(Failure::failed)?;
-        seconds.aggregate += start.elapsed().as_secs_f64();
-
-        let start = Instant::now();
-        labels.extend(backend.decrypt(&keys.secret, batch, &release).map_err(Failure::failed)?);
-        seconds.decrypt += start.elapsed().as_secs_f64();
-        done(samples.len() as u64);
-    }
+    let progress = |samples| {
+        done(samples);
+        ControlFlow::Continue(())
+    };
+    let run = labelling::label(backend, votes, seed, randomness, &progress);
+    let Labelled { labels, seconds } = run.map_err(Failure::failed)?;
     let found = Labels::new(labels)?;
     Ok(Labelling {
         correct: truth.map(|truth| truth.agreement(&found)),

@@ -11,7 +11,7 @@ use shield::{Epsilon, Offset, Sampling};
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
 use crate::failure::Failure;
-use crate::inputs::{UsageArgs, VotesArgs};
+use crate::inputs::{FileUsageArgs, VotesArgs};
 use crate::plot::{self, Figure};
 
 /// The Pareto front of privacy and accuracy over polynomials and offsets
@@ -46,7 +46,7 @@ pub(super) struct TuneArgs {
     objective: Figures,
 
     #[command(flatten)]
-    usage: UsageArgs,
+    usage: FileUsageArgs,
 
     /// Pick the most accurate setting that costs at most this epsilon
     #[arg(long, value_name = "EPSILON", conflicts_with = "target_accuracy")]
@@ -105,7 +105,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         offsets,
         sampling: args.sampling,
         objective: args.objective.objective(),
-        usage: args.usage.usage(),
+        usage: args.usage.usage(votes.samples())?,
     };
     let bar = console::progress(search.work(), "polynomials");
     let outcome = search.run(histograms.as_slice(), &|done| bar.inc(done))?;

@@ -93,6 +93,13 @@ impl DistributedArgmax {
         conversion.minimise(delta, |order| count * self.log_moment(order)).rounded_up()
     }
 
+    /// The data-independent cost, composed tightly.
+    pub fn exact(&self, usage: Usage) -> Epsilon {
+        self.rest(usage).map_or(Epsilon::INFINITE, |delta| {
+            super::exact_of_pure(self.epsilon, Usage { delta, ..usage })
+        })
+    }
+
     /// The data-dependent cost: log-moments averaged over the samples. Must not be published.
     pub fn data_dependent(
         &self,

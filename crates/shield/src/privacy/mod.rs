@@ -55,6 +55,17 @@ pub struct Usage {
     pub delta: Delta,
 }
 
+/// The cost of queries that are each purely private, composed tightly: randomised response
+/// dominates every such query, whoever chooses it (Kairouz, Oh and Viswanath, 2015).
+pub fn exact_of_pure(epsilon: f64, usage: Usage) -> Epsilon {
+    let total = epsilon.exp().ln_1p();
+    let pair = LawPair::new([
+        moments::Outcome { log_p: epsilon - total, log_q: -total, copies: 1.0 },
+        moments::Outcome { log_p: -total, log_q: epsilon - total, copies: 1.0 },
+    ]);
+    exact_of_pair(&pair, usage)
+}
+
 /// The cost of answering every query from one pair of laws, in its worse direction, composed
 /// tightly.
 pub fn exact_of_pair(pair: &LawPair, usage: Usage) -> Epsilon {

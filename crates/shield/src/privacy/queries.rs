@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 
-use super::moments::{LawPair, ROUND_UP, bregman};
+use super::moments::{LawPair, Outcome, ROUND_UP, bregman};
 use super::neighbours::neighbours;
+use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
 use crate::setting::Setting;
 use crate::votes::Votes;
@@ -45,8 +46,53 @@ struct Moves {
 pub(crate) type Moments = std::sync::Arc<Vec<Vec<BothWays>>>;
 
 impl Queries {
-    /// The queries of a mechanism about every sample of some votes.
+    /// SHIELD's queries about every sample of some votes.
     pub fn new(setting: &Setting, histograms: &[Histogram]) -> Self {
+        let moves = |histogram: &Histogram| {
+            let all = neighbours(setting, histogram).into_iter();
+            all.map(|neighbour| (neighbour.from, neighbour.laws)).collect()
+        };
+        Self::of_moves(histograms, moves)
+    }
+
+    /// The queries of any mechanism that treats all classes alike, from its output law.
+    pub fn of_law(
+        histograms: &[Histogram],
+        law: impl Fn(&Histogram) -> OutputDistribution + Sync,
+    ) -> Self {
+        let moves = |histogram: &Histogram| {
+            let before = law(histogram);
+            let counts = histogram.counts();
+            let mut numbers = counts.to_vec();
+            numbers.sort_unstable();
+            numbers.dedup();
+            let mut moves = Vec::new();
+            for &from in numbers.iter().filter(|&&votes| votes > 0) {
+                for &to in &numbers {
+                    // Any two classes with so many votes will do.
+                    let loser = counts.iter().position(|&votes| votes == from);
+                    let gainer = counts.iter().rposition(|&votes| votes == to);
+                    let (Some(loser), Some(gainer)) = (loser, gainer) else { continue };
+                    let mut moved = counts.to_vec();
+                    moved[loser] -= 1;
+                    moved[gainer] += 1;
+                    if loser != gainer
+                        && let Ok(moved) = Histogram::new(moved)
+                    {
+                        moves.push((from, pair_of_laws(&before, &law(&moved))));
+                    }
+                }
+            }
+            moves
+        };
+        Self::of_moves(histograms, moves)
+    }
+
+    /// From all moves of a histogram, grouped by the votes of the class that loses one.
+    fn of_moves(
+        histograms: &[Histogram],
+        moves_of: impl Fn(&Histogram) -> Vec<(u32, LawPair)> + Sync,
+    ) -> Self {
         let mut places = HashMap::new();
         let mut distinct: Vec<(Histogram, f64)> = Vec::new();
         let samples = histograms
@@ -66,11 +112,11 @@ impl Queries {
             .into_par_iter()
             .map(|(histogram, occurrences)| {
                 let mut moves: Vec<Moves> = Vec::new();
-                for neighbour in neighbours(setting, &histogram) {
-                    let losses = Losses::of(&neighbour.laws);
+                for (from, laws) in moves_of(&histogram) {
+                    let losses = Losses::of(&laws);
                     match moves.last_mut() {
-                        Some(last) if last.from == neighbour.from => last.losses.push(losses),
-                        _ => moves.push(Moves { from: neighbour.from, losses: vec![losses] }),
+                        Some(last) if last.from == from => last.losses.push(losses),
+                        _ => moves.push(Moves { from, losses: vec![losses] }),
                     }
                 }
                 Distinct { occurrences, moves }
@@ -164,6 +210,17 @@ impl Queries {
         let losses = self.distinct.iter().flat_map(|d| &d.moves).flat_map(|moves| &moves.losses);
         losses.flat_map(|losses| &losses.outcomes).map(|o| o.x.abs()).fold(0.0, f64::max).min(most)
     }
+}
+
+/// The pair of two output laws.
+pub(crate) fn pair_of_laws(before: &OutputDistribution, after: &OutputDistribution) -> LawPair {
+    let failure = (before.log_failure(), after.log_failure());
+    let classes = before.log_classes().iter().copied().zip(after.log_classes().iter().copied());
+    LawPair::new(classes.chain([failure]).map(|(log_p, log_q)| Outcome {
+        log_p,
+        log_q,
+        copies: 1.0,
+    }))
 }
 
 fn largest(a: BothWays, b: BothWays) -> BothWays {

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use shield::mechanism::Costs;
 use shield::{Epsilon, Offset, Polynomial};
 
-use super::rows::{Contender, Tuned};
+use super::rows::Tuned;
 use super::students::{Encrypted, Labelled, Mark};
 use super::study::Study;
 use super::{Findings, variant_name};
-use crate::commands::analyze::Costs;
 use crate::console::{self, duration, percent};
-use shield::privacy::noisy_argmax::NoisyArgmax;
 
 /// All results.
 #[derive(Debug, Serialize)]
@@ -110,12 +109,7 @@ impl Results {
     pub(super) fn new(study: &Study, seed: u64, findings: &Findings) -> Self {
         let rows = findings.rows.iter().zip(&findings.labels).zip(&findings.marks);
         let rows = rows.map(|(((row, analysis), labelled), marks)| {
-            let (mechanism, shield, noise) = match &row.contender {
-                Contender::Exact => ("exact", None, None),
-                Contender::Shield(mechanism) => ("shield", Some(mechanism), None),
-                Contender::Noisy(NoisyArgmax::Laplace(noise)) => ("lnmax", None, Some(noise)),
-                Contender::Noisy(NoisyArgmax::Gaussian(noise)) => ("gnmax", None, Some(noise)),
-            };
+            let description = row.mechanism.description();
             let mut by_variant: BTreeMap<&'static str, Vec<&Mark>> = BTreeMap::new();
             for mark in marks {
                 by_variant.entry(variant_name(mark.variant)).or_default().push(mark);
@@ -124,10 +118,10 @@ impl Results {
             ResultRow {
                 key: row.key.clone(),
                 name: row.name.clone(),
-                mechanism,
-                polynomial: shield.map(|shield| shield.polynomial.clone()),
-                offset: shield.map(|shield| shield.offset),
-                noise: noise.map(|noise| noise.get()),
+                mechanism: description.name,
+                polynomial: description.polynomial,
+                offset: description.offset,
+                noise: description.noise,
                 ground_truth: analysis.accuracy.ground_truth,
                 right_labels: analysis.right,
                 right_of_seen: analysis.right * study.seen as f64,

@@ -4,33 +4,22 @@ use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use shield::mechanism::{Costs, Observed};
 use shield::privacy::noisy_argmax::NoisyArgmax;
-use shield::privacy::{Usage, argmax, calibrate};
+use shield::privacy::{Usage, calibrate};
 use shield::tune::front::Point;
 use shield::tune::{Objective, Search, Space};
 use shield::{
-    Accuracy, Election, Epsilon, Histogram, Label, Labels, Offset, OutputDistribution, Polynomial,
-    Sampling, Setting, Votes,
+    Accuracy, Election, Epsilon, Histogram, Label, Labels, Mechanism, Offset, OutputDistribution,
+    Polynomial, Sampling, Setting, Votes,
 };
 use shield_bfv::{BfvBackend, ReleaseMode};
 
-use crate::commands::analyze::{self, Costs};
 use crate::failure::Failure;
 
 /// The polynomials of the paper's Table 1, at offset 1.
 pub(super) const PAPER: [&str; 4] =
     ["2X^3+3X^2+X", "2X^4+6X^3+3X^2+X", "6X^4+6X^3+4X^2+X", "8X^4+6X^3+4X^2+X"];
-
-/// What labels in one row.
-#[derive(Clone, Debug)]
-pub(super) enum Contender {
-    /// The leading class: no privacy.
-    Exact,
-    /// SHIELD, through the encrypted engine.
-    Shield(Setting),
-    /// PATE's noisy argmax, in the clear.
-    Noisy(NoisyArgmax),
-}
 
 /// One row.
 #[derive(Clone, Debug)]
@@ -39,7 +28,8 @@ pub(super) struct Row {
     pub(super) key: String,
     /// What the table calls it.
     pub(super) name: String,
-    pub(super) contender: Contender,
+    /// What labels: SHIELD through the encrypted engine, everything else in the clear.
+    pub(super) mechanism: Mechanism,
 }
 
 /// Accuracy and cost of one row, over all public images.
@@ -89,8 +79,8 @@ impl TuningSpace {
         let histograms: Vec<Histogram> = votes.histograms().take(self.samples).collect();
         let front = search.run(&histograms, progress)?.front.into_points();
         let runs = |point: &Point| {
-            let mechanism = mechanism(point.polynomial.clone(), point.offset);
-            Election::new(votes.teachers(), votes.classes(), queries, mechanism)
+            let setting = setting(point.polynomial.clone(), point.offset);
+            Election::new(votes.teachers(), votes.classes(), queries, setting)
                 .is_ok_and(|election| BfvBackend::new(election, ReleaseMode::Reveal).is_ok())
         };
         let mut chosen = Vec::new();
@@ -120,7 +110,7 @@ impl TuningSpace {
     }
 }
 
-fn mechanism(polynomial: Polynomial, offset: Offset) -> Setting {
+fn setting(polynomial: Polynomial, offset: Offset) -> Setting {
     Setting { polynomial, offset, sampling: Sampling::default() }
 }
 
@@ -130,34 +120,39 @@ pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
     let mut rows = vec![Row {
         key: "exact".to_owned(),
         name: "exact argmax".to_owned(),
-        contender: Contender::Exact,
+        mechanism: Mechanism::Exact,
     }];
     for (i, text) in PAPER.iter().enumerate() {
         let polynomial: Polynomial = text.parse().map_err(Failure::failed)?;
         rows.push(Row {
             key: format!("paper-{}", i + 1),
             name: format!("{text}, w = 1"),
-            contender: Contender::Shield(mechanism(polynomial, Offset::default())),
+            mechanism: Mechanism::Shield(setting(polynomial, Offset::default())),
         });
     }
     for Tuned { target, polynomial, offset } in tuned {
         rows.push(Row {
             key: format!("tuned-{target}"),
             name: format!("{polynomial}, w = {offset}"),
-            contender: Contender::Shield(mechanism(polynomial.clone(), *offset)),
+            mechanism: Mechanism::Shield(setting(polynomial.clone(), *offset)),
         });
     }
-    for (key, what, kind) in [
-        ("lnmax", "LNMax, scale", NoisyArgmax::Laplace as fn(_) -> _),
-        ("gnmax", "GNMax, deviation", NoisyArgmax::Gaussian as fn(_) -> _),
+    for (key, what, noisy, kind) in [
+        (
+            "lnmax",
+            "LNMax, scale",
+            NoisyArgmax::Laplace as fn(_) -> _,
+            Mechanism::Lnmax as fn(_) -> _,
+        ),
+        ("gnmax", "GNMax, deviation", NoisyArgmax::Gaussian, Mechanism::Gnmax),
     ] {
         for Tuned { target, .. } in tuned {
-            let noise = calibrate::noise_within(Epsilon::new(*target)?, usage, kind)
+            let noise = calibrate::noise_within(Epsilon::new(*target)?, usage, noisy)
                 .ok_or_else(|| Failure::failed(format!("no noise is enough for {target}")))?;
             rows.push(Row {
                 key: format!("{key}-{target}"),
                 name: format!("{what} {:.1}", noise.get()),
-                contender: Contender::Noisy(kind(noise)),
+                mechanism: kind(noise),
             });
         }
     }
@@ -173,27 +168,20 @@ impl Row {
         truth: &Labels,
         usage: Usage,
     ) -> Analysis {
-        let truth = Some(truth);
-        let (accuracy, epsilon) = match &self.contender {
-            Contender::Exact => analyze::exact(histograms, truth),
-            Contender::Shield(mechanism) => {
-                analyze::shield(mechanism, votes, histograms, truth, usage)
-            }
-            Contender::Noisy(noisy) => analyze::noisy(*noisy, histograms, truth, usage),
-        };
+        let observed = Observed { histograms, votes: Some(votes) };
+        let accuracy = self.mechanism.accuracy(histograms, Some(truth));
+        let epsilon = self.mechanism.costs(observed, usage);
         let right = accuracy.correct_labels.unwrap_or(0.0) / histograms.len().max(1) as f64;
         Analysis { accuracy, right, epsilon }
     }
 }
 
 /// Labels drawn in the clear from a mechanism's output law.
-pub(super) fn draw(
-    votes: &Votes,
-    rng: &mut ChaCha20Rng,
-    law: impl Fn(&Histogram) -> OutputDistribution + Sync,
-) -> Vec<Label> {
+pub(super) fn draw(votes: &Votes, rng: &mut ChaCha20Rng, mechanism: &Mechanism) -> Vec<Label> {
+    let mechanism = mechanism.laws(votes.classes().count());
     let histograms: Vec<Histogram> = votes.histograms().collect();
-    let laws: Vec<OutputDistribution> = histograms.par_iter().map(&law).collect();
+    let laws: Vec<OutputDistribution> =
+        histograms.par_iter().map(|histogram| mechanism.of(histogram)).collect();
     laws.iter()
         .zip(&histograms)
         .map(|(law, histogram)| {
@@ -206,9 +194,4 @@ pub(super) fn draw(
             drawn.map(|(class, _)| class).or_else(|| histogram.leaders().next())
         })
         .collect()
-}
-
-/// The law of the exact argmax.
-pub(super) fn exact_law(histogram: &Histogram) -> OutputDistribution {
-    argmax::law(histogram)
 }

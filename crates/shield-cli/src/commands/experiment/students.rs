@@ -5,13 +5,13 @@ use std::time::Instant;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use shield::{Class as Digit, Election, Label, Labels, Seed, Votes};
+use shield::{Class as Digit, Election, Label, Labels, Mechanism, Seed, Votes};
 use shield_bfv::ReleaseMode;
 use shield_learn::experiment::{Classroom, Split};
 use shield_learn::student::Variant;
 
 use super::folder::Folder;
-use super::rows::{self, Contender, Row};
+use super::rows::{self, Row};
 use super::study::Study;
 use super::{right, variant_name};
 use crate::commands::label::{self, Engine, Run};
@@ -82,7 +82,7 @@ impl Class<'_> {
                     // Repeatable on purpose: these labels protect nobody, the images are public.
                     let mut draws = Seed::from_number(self.seed)
                         .stream("shield 2026 experiment", (place * 1_000_000 + student) as u64);
-                    self.label_one(&row.contender, split, &mut draws, threads)
+                    self.label_one(&row.mechanism, split, &mut draws, threads)
                 })?);
                 bar.inc(1);
             }
@@ -94,7 +94,7 @@ impl Class<'_> {
 
     fn label_one(
         &self,
-        contender: &Contender,
+        mechanism: &Mechanism,
         split: &Split,
         draws: &mut ChaCha20Rng,
         threads: usize,
@@ -103,15 +103,13 @@ impl Class<'_> {
         let rows = asked.iter().map(|&image| self.votes.sample(image));
         let votes = Votes::from_rows(self.votes.classes(), rows)?;
         let truth: Vec<Label> = asked.iter().map(|&image| self.truth.as_slice()[image]).collect();
-        let (labels, encrypted) = match contender {
-            Contender::Exact => (rows::draw(&votes, draws, rows::exact_law), None),
-            Contender::Noisy(noisy) => (rows::draw(&votes, draws, |h| noisy.law(h)), None),
-            Contender::Shield(mechanism) => {
+        let (labels, encrypted) = match mechanism {
+            Mechanism::Shield(setting) => {
                 let election = Election::new(
                     votes.teachers(),
                     votes.classes(),
                     votes.samples(),
-                    mechanism.clone(),
+                    setting.clone(),
                 )?;
                 let seed = Seed::random(draws);
                 let engine = Engine::Bfv(ReleaseMode::Reveal);
@@ -127,6 +125,7 @@ impl Class<'_> {
                 };
                 (labelling.labels, Some(encrypted))
             }
+            clear => (rows::draw(&votes, draws, clear), None),
         };
         Ok(Labelled {
             right: right(&labels, &truth),

@@ -1,0 +1,199 @@
+//! Labelling votes in one process: every role of SPEED, batch by batch, with any engine.
+//!
+//! For tests, demonstrations and data that is in one place anyway. The student's key, the teachers'
+//! votes and the server's draws are all here, so nothing is hidden from whoever runs it; what is
+//! private are the labels.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use rand::rngs::{OsRng, StdRng};
+use rand::{SeedableRng, TryRngCore};
+use rayon::prelude::*;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::backend::{Backend, MemoryBallotBox};
+use crate::seed::Seed;
+use crate::votes::{Label, Labels, Votes};
+
+/// Where the randomness of ballots comes from. The draws of SHIELD are the server's; the noise of a
+/// noisy argmax is the teachers'.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BallotRandomness {
+    /// Every teacher's own generator.
+    #[default]
+    Fresh,
+    /// The seed of the run: for tests.
+    Seeded,
+}
+
+/// Seconds that each role took, over all teachers and batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Seconds {
+    /// The student's keys.
+    pub keygen: f64,
+    /// All teachers' ballots.
+    pub encrypt: f64,
+    /// What the server did with ballots when they arrived.
+    pub receive: f64,
+    /// The aggregation, which is what the paper reports.
+    pub aggregate: f64,
+    /// The student's labels.
+    pub decrypt: f64,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelled {
+    /// The labels of the samples that were finished: all, unless the run was stopped.
+    pub labels: Vec<Label>,
+    /// How long each role took.
+    pub seconds: Seconds,
+}
+
+/// A run that could not go on.
+#[derive(Debug, Error)]
+pub enum LabellingError<E: std::error::Error> {
+    /// The votes are not those of the election that the engine was set up for.
+    #[error(
+        "the votes are {found} samples x teachers, and the engine is set up for {expected}; give \
+         it the votes of its own election"
+    )]
+    OtherVotes {
+        /// Samples and teachers of the votes.
+        found: String,
+        /// Samples and teachers of the election.
+        expected: String,
+    },
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] E),
+}
+
+/// Labels all votes with an engine.
+///
+/// `progress` is told, after each batch, how many more samples have a label; it may stop the run by
+/// [`ControlFlow::Break`], which gives the labels there are.
+pub fn label<B: Backend>(
+    backend: &B,
+    votes: &Votes,
+    seed: &Seed,
+    randomness: BallotRandomness,
+    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+) -> Result<Labelled, LabellingError<B::Error>> {
+    let election = backend.election();
+    let (samples, teachers) = (election.samples(), election.teachers() as usize);
+    if (votes.samples(), votes.teachers()) != (samples, teachers) {
+        return Err(LabellingError::OtherVotes {
+            found: format!("{} x {}", votes.samples(), votes.teachers()),
+            expected: format!("{samples} x {teachers}"),
+        });
+    }
+    let mut seconds = Seconds::default();
+    let mut labels = Vec::with_capacity(votes.samples());
+    let keys = timed(&mut seconds.keygen, || backend.generate_keys(&mut system_rng()))?;
+    for batch in 0..backend.batches() {
+        let samples = backend.batch(batch);
+        let ballots = timed(&mut seconds.encrypt, || {
+            // Every teacher encrypts on its own machine, with a generator of its own.
+            let ballots = (0..votes.teachers()).into_par_iter().map(|teacher| {
+                let mut rng = match randomness {
+                    BallotRandomness::Fresh => system_rng(),
+                    BallotRandomness::Seeded => {
+                        let index = (batch * votes.teachers() + teacher) as u64;
+                        let mut stream = seed.stream("shield 2026 ballots of a seeded run", index);
+                        StdRng::from_rng(&mut stream)
+                    }
+                };
+                let own = votes.teacher(teacher, samples.clone());
+                backend.encrypt(&keys.public, batch, &own, &mut rng).map(Some)
+            });
+            ballots.collect::<Result<Vec<_>, _>>()
+        })?;
+        let ballots = timed(&mut seconds.receive, || {
+            let key = &keys.evaluation;
+            ballots.par_iter().flatten().for_each(|ballot| backend.receive(key, ballot));
+            MemoryBallotBox::new(samples.len(), ballots)
+        });
+        let release = timed(&mut seconds.aggregate, || {
+            backend.aggregate(&keys.evaluation, batch, &ballots, seed)
+        })?;
+        labels.extend(timed(&mut seconds.decrypt, || {
+            backend.decrypt(&keys.secret, batch, &release)
+        })?);
+        if progress(samples.len() as u64).is_break() {
+            break;
+        }
+    }
+    Ok(Labelled { labels, seconds })
+}
+
+impl Labelled {
+    /// How many labels equal the true ones.
+    pub fn correct(&self, truth: &Labels) -> usize {
+        let pairs = self.labels.iter().zip(truth.as_slice());
+        pairs.filter(|(label, truth)| label.is_some() && label == truth).count()
+    }
+}
+
+fn system_rng() -> StdRng {
+    StdRng::from_rng(&mut OsRng.unwrap_err())
+}
+
+/// Does some work, and adds the seconds it took.
+fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
+    *seconds += start.elapsed().as_secs_f64();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::ClearBackend;
+    use crate::election::Election;
+    use crate::parameters::Classes;
+    use crate::setting::Setting;
+    use crate::synthetic;
+
+    fn set_up(samples: usize) -> (ClearBackend, Votes) {
+        let classes = Classes::new(3).unwrap();
+        let (votes, _) = synthetic::votes(9, classes, samples, 2).unwrap();
+        let election = Election::new(9, classes, samples, Setting::default()).unwrap();
+        (ClearBackend::new(election), votes)
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_labels() {
+        let (backend, votes) = set_up(12);
+        let run = |seed: u64| {
+            let go_on = |_| ControlFlow::Continue(());
+            let seed = Seed::from_number(seed);
+            label(&backend, &votes, &seed, BallotRandomness::Fresh, &go_on).unwrap().labels
+        };
+        assert_eq!(run(1).len(), 12);
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_gives_what_it_has() {
+        let (backend, votes) = set_up(12);
+        let stop = |_| ControlFlow::Break(());
+        let seed = Seed::from_number(1);
+        let found = label(&backend, &votes, &seed, BallotRandomness::Fresh, &stop).unwrap();
+        assert_eq!(found.labels.len(), backend.batch(0).len());
+    }
+
+    #[test]
+    fn votes_of_another_election_are_refused() {
+        let (backend, _) = set_up(12);
+        let (_, others) = set_up(5);
+        let go_on = |_| ControlFlow::Continue(());
+        let seed = Seed::from_number(1);
+        let found = label(&backend, &others, &seed, BallotRandomness::Fresh, &go_on);
+        assert!(matches!(found, Err(LabellingError::OtherVotes { .. })));
+    }
+}

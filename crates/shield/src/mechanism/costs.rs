@@ -1,0 +1,236 @@
+//! What a mechanism costs in privacy, by every accounting that knows it.
+//!
+//! Two kinds of figures: those computed from the votes at hand, which say something about them and
+//! must not be published, and those that hold for all votes there could be ([`Proven`]).
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Mechanism, NoiseShares, Observed, classes_of, exponential, gaussian};
+use crate::histogram::Histogram;
+use crate::parameters::{Classes, Epsilon, Voters};
+use crate::privacy::conversion::Conversion;
+use crate::privacy::data_independent::DataIndependent;
+use crate::privacy::distributed_argmax::DistributedArgmax;
+use crate::privacy::noisy_argmax::NoisyArgmax;
+use crate::privacy::queries::Queries as QueryLosses;
+use crate::privacy::{Usage, argmax, data_dependent, data_independent, exact_of_pure};
+use crate::setting::Setting;
+
+/// The cost by every accounting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// The paper's accountant. Depends on the votes.
+    pub published: Epsilon,
+    /// The same moments, converted better. Depends on the votes.
+    pub renyi: Epsilon,
+    /// The worst teacher's cost. Depends on the votes.
+    pub teacher_wise: Epsilon,
+    /// By moments, for all votes there could be: may be published.
+    pub data_independent: Epsilon,
+    /// By tight composition, where that is known.
+    pub exact: Option<ExactCosts>,
+    /// Where nothing is proven over all votes: what the worst pair of neighbours found costs. The
+    /// true cost is no less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Epsilon>,
+}
+
+/// Costs by tight composition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExactCosts {
+    /// The worst teacher's cost. Depends on the votes.
+    pub teacher_wise: Epsilon,
+    /// For all votes there could be: may be published.
+    pub data_independent: Epsilon,
+}
+
+/// A cost that holds for all votes there could be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Proven {
+    /// By moments.
+    pub moments: Epsilon,
+    /// By tight composition, where that is known.
+    pub tight: Option<Epsilon>,
+}
+
+impl Proven {
+    /// The smaller of both: each is proven, so it counts.
+    pub fn epsilon(self) -> Epsilon {
+        self.tight.filter(|&tight| tight < self.moments).unwrap_or(self.moments)
+    }
+
+    fn larger(self, other: Self) -> Self {
+        let tight = self.tight.zip(other.tight).map(|(a, b)| larger(a, b));
+        Self { moments: larger(self.moments, other.moments), tight }
+    }
+}
+
+fn larger(a: Epsilon, b: Epsilon) -> Epsilon {
+    if a >= b { a } else { b }
+}
+
+impl Mechanism {
+    /// The proven cost for votes of that many teachers.
+    pub fn proven(&self, classes: Classes, voters: Voters, usage: Usage) -> Proven {
+        match self {
+            Self::Shield(setting) => {
+                let mut figure = DataIndependent::new(setting, classes, voters);
+                let moments = figure.epsilon(usage);
+                Proven { moments, tight: Some(figure.exact(usage)) }
+            }
+            Self::Exact => Proven { moments: Epsilon::INFINITE, tight: None },
+            Self::Lnmax(noise) => Proven {
+                moments: NoisyArgmax::Laplace(*noise).data_independent(usage, Conversion::Renyi),
+                tight: Some(exact_of_pure(2.0 / noise.get(), usage)),
+            },
+            Self::Gnmax(noise) => Proven {
+                moments: NoisyArgmax::Gaussian(*noise).data_independent(usage, Conversion::Renyi),
+                tight: Some(gaussian::exact(2.0 / (noise.get() * noise.get()), usage)),
+            },
+            Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
+                let argmax = DistributedArgmax::new(noise, classes.count());
+                Proven {
+                    moments: argmax.data_independent(usage, Conversion::Renyi),
+                    tight: Some(argmax.exact(usage)),
+                }
+            }
+            Self::ConfidentGnmax(confident) => Proven {
+                moments: gaussian::by_moments(confident.square(), usage),
+                tight: Some(gaussian::exact(confident.square(), usage)),
+            },
+            Self::Exponential(rate) => {
+                let moments = exponential::exponential_moments(*rate, usage);
+                let tight = exponential::bounded_range(2.0 * rate.get(), usage, moments);
+                Proven { moments, tight: Some(tight.unwrap_or(moments)) }
+            }
+            Self::PermuteAndFlip(rate) => {
+                // 2 eta-privacy is LNMax's with a scale of 1/eta, and so are its moments.
+                let moment = |order: f64| {
+                    let eta = rate.get();
+                    (2.0 * eta * eta * order * (order + 1.0)).min(2.0 * eta * order)
+                };
+                let count = usage.queries.count() as f64;
+                let best = Conversion::Renyi.minimise(usage.delta, |order| count * moment(order));
+                let tight = exact_of_pure(2.0 * rate.get(), usage);
+                Proven { moments: best.rounded_up(), tight: Some(tight) }
+            }
+            // Nothing is proven over all votes.
+            Self::ExponentialOperator(_) => Proven { moments: Epsilon::INFINITE, tight: None },
+        }
+    }
+
+    /// The proven cost of some samples. Who takes part is public, so the worst of the numbers of
+    /// voters that occur counts.
+    pub fn proven_for(&self, histograms: &[Histogram], usage: Usage) -> Proven {
+        let classes = classes_of(histograms);
+        let free = Proven { moments: Epsilon::ZERO, tight: Some(Epsilon::ZERO) };
+        let voters = data_independent::voters(histograms);
+        let costs: Vec<Proven> =
+            voters.into_par_iter().map(|voters| self.proven(classes, voters, usage)).collect();
+        costs.into_iter().reduce(Proven::larger).unwrap_or(free)
+    }
+
+    /// What the votes at hand cost, by every accounting.
+    pub fn costs(&self, observed: Observed, usage: Usage) -> Costs {
+        let proven = self.proven_for(observed.histograms, usage);
+        let histograms = observed.histograms;
+        match self {
+            Self::Shield(setting) => shield(setting, observed, usage, proven),
+            Self::Exact => Costs::same(argmax::data_dependent(histograms), proven),
+            Self::Lnmax(noise) => noisy(NoisyArgmax::Laplace(*noise), histograms, usage, proven),
+            Self::Gnmax(noise) => noisy(NoisyArgmax::Gaussian(*noise), histograms, usage, proven),
+            Self::Exponential(_) | Self::PermuteAndFlip(_) => {
+                self.costs_by_law(observed, usage, proven)
+            }
+            Self::ExponentialOperator(operator) => {
+                let classes = classes_of(histograms);
+                let voters = data_independent::voters(histograms);
+                let at_least =
+                    voters.into_iter().map(|voters| operator.at_least(classes, voters, usage));
+                let worst = at_least.reduce(larger);
+                Costs { at_least: worst, ..self.costs_by_law(observed, usage, proven) }
+            }
+            // PATE's own data-dependent analysis is not repeated here: what holds for all votes
+            // holds for these.
+            Self::ConfidentGnmax(_) => Costs {
+                exact: proven
+                    .tight
+                    .map(|tight| ExactCosts { teacher_wise: tight, data_independent: tight }),
+                ..Costs::same(proven.moments, proven)
+            },
+            Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
+                let argmax = DistributedArgmax::new(noise, observed.classes());
+                let cost = |conversion| argmax.data_dependent(histograms, usage, conversion);
+                Costs::of_moments(cost, proven)
+            }
+        }
+    }
+}
+
+impl Mechanism {
+    /// Costs from the law itself, for mechanisms that treat all classes alike.
+    fn costs_by_law(&self, observed: Observed, usage: Usage, proven: Proven) -> Costs {
+        let laws = self.laws(observed.classes());
+        let losses = QueryLosses::of_law(observed.histograms, |histogram| laws.of(histogram));
+        of_losses(losses, observed, usage, proven)
+    }
+}
+
+impl Costs {
+    /// All or nothing: one figure serves for every accounting that depends on the votes.
+    fn same(cost: Epsilon, proven: Proven) -> Self {
+        Self {
+            published: cost,
+            renyi: cost,
+            teacher_wise: cost,
+            data_independent: proven.moments,
+            exact: None,
+            at_least: None,
+        }
+    }
+
+    /// An accounting by moments that knows no single teachers: what it says of all holds for each.
+    fn of_moments(cost: impl Fn(Conversion) -> Epsilon, proven: Proven) -> Self {
+        let renyi = cost(Conversion::Renyi);
+        Self {
+            published: cost(Conversion::TailBound),
+            renyi,
+            teacher_wise: renyi,
+            data_independent: proven.moments,
+            exact: proven
+                .tight
+                .map(|tight| ExactCosts { teacher_wise: renyi, data_independent: tight }),
+            at_least: None,
+        }
+    }
+}
+
+/// PATE's own accounting.
+fn noisy(mechanism: NoisyArgmax, histograms: &[Histogram], usage: Usage, proven: Proven) -> Costs {
+    Costs::of_moments(|conversion| mechanism.data_dependent(histograms, usage, conversion), proven)
+}
+
+fn shield(setting: &Setting, observed: Observed, usage: Usage, proven: Proven) -> Costs {
+    of_losses(QueryLosses::new(setting, observed.histograms), observed, usage, proven)
+}
+
+/// The four accountings of a mechanism whose loss is known for every neighbour of every histogram.
+fn of_losses(mut losses: QueryLosses, observed: Observed, usage: Usage, proven: Proven) -> Costs {
+    let renyi = data_dependent::renyi(&mut losses, usage);
+    let by_teacher = observed.votes.map(|votes| {
+        let moments = data_dependent::teacher_wise(&mut losses, votes, usage);
+        (moments, data_dependent::teacher_wise_exact(&losses, votes, usage))
+    });
+    let (teacher_wise, exact) = by_teacher.unwrap_or((renyi, renyi));
+    Costs {
+        published: data_dependent::published(&mut losses, usage),
+        renyi,
+        teacher_wise,
+        data_independent: proven.moments,
+        exact: proven
+            .tight
+            .map(|tight| ExactCosts { teacher_wise: exact, data_independent: tight }),
+        at_least: None,
+    }
+}

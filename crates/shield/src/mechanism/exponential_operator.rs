@@ -1,0 +1,225 @@
+//! The paper's exponential operator: every vote is sampled independently.
+//!
+//! The paper (section 4.4) asks whether SHIELD could sample each vote on its own, and whether it
+//! would not fail too often. Let a round draw every entry of the urn a Poisson number of times, with
+//! rate lambda, and succeed with class k if it drew something and nothing but k. With f_k = n_k + w
+//! entries of class k and F in all, that has the probability
+//!
+//! ```text
+//! e^(-lambda (F - f_k)) (1 - e^(-lambda f_k)) = e^(-lambda F) (e^(lambda f_k) - 1)
+//! ```
+//!
+//! which is exponential in the votes, as in the exponential mechanism, less a constant. A round
+//! fails with the rest, and the next one draws anew, with its own rate: a [schedule](Round) of rates
+//! takes the place of SHIELD's polynomial. No round always succeeds, as SHIELD's last one of degree
+//! 1 does, so some samples stay without a label.
+//!
+//! Only lower bounds of its cost over all votes are known here ([`ExponentialOperator::at_least`]):
+//! enough to see whether it pays, not enough to promise anything.
+
+use serde::Serialize;
+
+use crate::distribution::{OutputDistribution, Stage};
+use crate::histogram::Histogram;
+use crate::parameters::{Classes, Epsilon, Offset, ParameterError, Voters};
+use crate::privacy::moments::LawPair;
+use crate::privacy::queries::pair_of_laws;
+use crate::privacy::{Usage, exact_of_pair};
+
+/// Rounds with one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Round {
+    /// lambda: how often each entry of the urn is drawn, on average.
+    pub rate: f64,
+    /// How many rounds have this rate.
+    pub rounds: u32,
+}
+
+/// The operator with its schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExponentialOperator {
+    schedule: Vec<Round>,
+    offset: Offset,
+}
+
+impl ExponentialOperator {
+    /// Rounds in the order in which they run, and the dummies of each class.
+    pub fn new(schedule: Vec<Round>, offset: Offset) -> Result<Self, ParameterError> {
+        let good = |round: &Round| {
+            round.rate > 0.0 && round.rate <= 100.0 && (1..=100_000).contains(&round.rounds)
+        };
+        if schedule.is_empty() || schedule.len() > 64 || !schedule.iter().all(good) {
+            return Err(ParameterError {
+                parameter: "the schedule",
+                value: text(&schedule),
+                allowed: "it must be 1 to 64 pairs of rounds and rate, such as 8x0.1,8x0.05; \
+                          rates are positive and at most 100, rounds 1 to 100,000",
+            });
+        }
+        Ok(Self { schedule, offset })
+    }
+
+    /// Reads a schedule as in `8x0.1,8x0.05`: rounds x rate, in the order in which they run.
+    pub fn parse(schedule: &str, offset: Offset) -> Result<Self, ParameterError> {
+        let round = |part: &str| {
+            let (rounds, rate) = part.trim().split_once('x')?;
+            Some(Round { rounds: rounds.trim().parse().ok()?, rate: rate.trim().parse().ok()? })
+        };
+        let rounds: Option<Vec<Round>> = schedule.split(',').map(round).collect();
+        Self::new(rounds.unwrap_or_default(), offset)
+    }
+
+    /// The rounds, in the order in which they run.
+    pub fn schedule(&self) -> &[Round] {
+        &self.schedule
+    }
+
+    /// The dummies of each class.
+    pub fn offset(&self) -> Offset {
+        self.offset
+    }
+
+    /// The schedule as text.
+    pub fn text(&self) -> String {
+        text(&self.schedule)
+    }
+
+    /// The output law on one sample.
+    pub fn law(&self, histogram: &Histogram) -> OutputDistribution {
+        let offset = f64::from(self.offset.dummies());
+        let entries: Vec<f64> =
+            histogram.counts().iter().map(|&count| f64::from(count) + offset).collect();
+        let size: f64 = entries.iter().sum();
+        let stages = self.schedule.iter().map(|round| {
+            let log = |&own: &f64| {
+                let nothing = -(-round.rate * own).exp_m1();
+                -round.rate * (size - own) + nothing.ln()
+            };
+            Stage { rounds: round.rounds, log_unanimity: entries.iter().map(log).collect() }
+        });
+        OutputDistribution::of_stages(histogram.classes(), stages)
+    }
+
+    /// What the cost over all votes is at least: the worst of some suspicious pairs of neighbours,
+    /// each composed tightly.
+    pub fn at_least(&self, classes: Classes, voters: Voters, usage: Usage) -> Epsilon {
+        let (count, n) = (classes.count(), voters.count());
+        let mut worst = Epsilon::ZERO;
+        let steps = 12.min(n);
+        // The loser and the gainer share what the bystanders leave; those have equally much, or
+        // one has everything.
+        for loser in (0..=steps).map(|i| (n * i / steps).max(1)) {
+            for gainer in (0..=steps).map(|i| (n - loser) * i / steps) {
+                let rest = n - loser - gainer;
+                for spread in [count - 2, 1] {
+                    let mut counts = vec![0; count];
+                    (counts[0], counts[1]) = (loser, gainer);
+                    if count > 2 {
+                        let among = u32::try_from(spread).unwrap_or(1);
+                        for (i, own) in (0..among).zip(&mut counts[2..]) {
+                            *own = rest / among + u32::from(i < rest % among);
+                        }
+                    } else {
+                        counts[1] += rest;
+                    }
+                    let cost = exact_of_pair(&self.move_of(counts), usage);
+                    worst = if cost > worst { cost } else { worst };
+                }
+            }
+        }
+        worst
+    }
+
+    /// The laws before and after a vote moves from the first class to the second.
+    fn move_of(&self, mut counts: Vec<u32>) -> LawPair {
+        let law =
+            |counts: &[u32]| Histogram::new(counts.to_vec()).map(|histogram| self.law(&histogram));
+        let before = law(&counts);
+        counts[0] -= 1;
+        counts[1] += 1;
+        match (before, law(&counts)) {
+            (Ok(before), Ok(after)) => pair_of_laws(&before, &after),
+            _ => LawPair::new([]),
+        }
+    }
+}
+
+fn text(schedule: &[Round]) -> String {
+    let rounds = schedule.iter().map(|round| format!("{}x{}", round.rounds, round.rate));
+    rounds.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+
+    fn operator(schedule: &str, offset: u32) -> ExponentialOperator {
+        ExponentialOperator::parse(schedule, Offset::new(offset).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_law_by_simulation() {
+        let operator = operator("2x0.4,3x0.15", 1);
+        let counts = [5u32, 2, 0];
+        let law = operator.law(&Histogram::new(counts.to_vec()).unwrap());
+        let mut rng = StdRng::seed_from_u64(3);
+        let (runs, mut outputs) = (200_000, [0u32; 4]);
+        for _ in 0..runs {
+            let rounds = operator
+                .schedule()
+                .iter()
+                .flat_map(|r| std::iter::repeat_n(r.rate, usize::try_from(r.rounds).unwrap()));
+            let label = rounds.into_iter().find_map(|rate| {
+                // An entry is drawn at all with probability 1 - e^-rate: how often does not matter.
+                let mut drawn = counts
+                    .iter()
+                    .map(|&count| (0..=count).any(|_| rng.random::<f64>() < -(-rate).exp_m1()));
+                let drawn: Vec<bool> = drawn.by_ref().collect();
+                let classes: Vec<usize> = (0..3).filter(|&k| drawn[k]).collect();
+                (classes.len() == 1).then(|| classes[0])
+            });
+            outputs[label.unwrap_or(3)] += 1;
+        }
+        let expected: Vec<f64> = law.probabilities().chain([law.failure()]).collect();
+        assert!((expected.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        for (&found, expected) in outputs.iter().zip(expected) {
+            let share = f64::from(found) / f64::from(runs);
+            let deviation = (expected * (1.0 - expected) / f64::from(runs)).sqrt();
+            assert!((share - expected).abs() < 4.5 * deviation, "{share} {expected}");
+        }
+    }
+
+    #[test]
+    fn one_round_is_the_exponential_mechanism_less_a_constant() {
+        let law = operator("1x0.3", 2).law(&Histogram::new(vec![6, 1]).unwrap());
+        let ratio = law.probabilities().next().unwrap() / law.probabilities().last().unwrap();
+        let expected = (0.3f64 * 8.0).exp_m1() / (0.3f64 * 3.0).exp_m1();
+        assert!((ratio / expected - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bad_schedules_are_refused() {
+        for bad in ["", "8", "8x", "x0.1", "0x0.1", "8x0", "8x-1", "8xinf", "8xnan", "8x0.1,,"] {
+            let offset = Offset::new(1).unwrap();
+            assert!(ExponentialOperator::parse(bad, offset).is_err(), "{bad}");
+        }
+        assert_eq!(operator("8x0.1, 2x0.05", 1).text(), "8x0.1,2x0.05");
+    }
+
+    #[test]
+    fn no_pair_of_a_small_election_is_far_above_the_suspects() {
+        let operator = operator("4x0.3,4x0.1", 2);
+        let usage = Usage::default();
+        let (classes, voters) = (Classes::new(3).unwrap(), Voters::new(6).unwrap());
+        let mut worst: f64 = 0.0;
+        for a in 1..=6 {
+            for b in 0..=6 - a {
+                let pair = operator.move_of(vec![a, b, 6 - a - b]);
+                worst = worst.max(exact_of_pair(&pair, usage).get());
+            }
+        }
+        let found = operator.at_least(classes, voters, usage).get();
+        assert!(found <= worst * (1.0 + 1e-9) && found > 0.99 * worst, "{found} {worst}");
+    }
+}

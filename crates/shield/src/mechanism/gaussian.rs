@@ -1,0 +1,133 @@
+//! Gaussian noise composed exactly, and PATE's confident argmax.
+//!
+//! Counts with Gaussian noise of deviation sigma, of which one vote moves two by one, are as hard to
+//! tell apart as N(0, 1) and N(mu, 1) with mu = sqrt(2)/sigma. Such pairs compose to another one,
+//! with mu^2 added up, also adaptively (Dong, Roth and Su, 2022), and
+//!
+//! ```text
+//! delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+//! ```
+//!
+//! **Confident-GNMax** (Papernot et al., 2018) first asks whether the largest count with noise of
+//! deviation sigma_1 reaches a threshold, and answers with GNMax only if so. One vote moves the
+//! largest count by at most one, so a query costs mu^2 = 1/sigma_1^2 + 2/sigma_2^2 at most.
+
+use crate::distribution::OutputDistribution;
+use crate::histogram::Histogram;
+use crate::parameters::Epsilon;
+use crate::privacy::Usage;
+use crate::privacy::conversion::Conversion;
+use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
+
+/// GNMax that answers only where the leader seems to have enough votes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfidentGnmax {
+    /// How many votes the leader must have, with noise.
+    pub threshold: f64,
+    /// The deviation of the noise of that question.
+    pub check: Noise,
+    /// The deviation of the noise of the answer.
+    pub answer: Noise,
+}
+
+impl ConfidentGnmax {
+    /// mu^2 of one query.
+    pub(super) fn square(&self) -> f64 {
+        let (check, answer) = (self.check.get(), self.answer.get());
+        1.0 / (check * check) + 2.0 / (answer * answer)
+    }
+
+    /// The output law: no label where the leader seems to have too few votes.
+    pub(super) fn law(&self, histogram: &Histogram) -> OutputDistribution {
+        let top = f64::from(histogram.counts().iter().copied().max().unwrap_or(0));
+        let short = (self.threshold - top) / self.check.get();
+        let (log_yes, log_no) = (phi(-short).ln(), phi(short).ln());
+        let answer = NoisyArgmax::Gaussian(self.answer).law(histogram);
+        OutputDistribution::from_logs(answer.log_classes().iter().map(|log| log + log_yes), log_no)
+    }
+}
+
+/// The distribution function of the standard normal law.
+fn phi(x: f64) -> f64 {
+    0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
+}
+
+/// delta of N(0, 1) against N(mu, 1).
+fn delta(mu: f64, epsilon: f64) -> f64 {
+    let below = phi(-0.5 * mu - epsilon / mu);
+    // Where the second term is too small for a float it only would make delta smaller.
+    let second = if below > 0.0 { (epsilon + below.ln()).exp() } else { 0.0 };
+    phi(0.5 * mu - epsilon / mu) - second
+}
+
+/// The exact epsilon of queries that each have this mu^2, rounded up.
+pub(super) fn exact(square: f64, usage: Usage) -> Epsilon {
+    let mu = (usage.queries.count() as f64 * square).sqrt();
+    let fits = |epsilon: f64| delta(mu, epsilon) <= usage.delta.get() * (1.0 - 1e-9);
+    if fits(0.0) {
+        return Epsilon::ZERO;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    while !fits(high) {
+        (low, high) = (high, 2.0 * high);
+        if high > 1e12 {
+            return Epsilon::INFINITE;
+        }
+    }
+    while high - low > 1e-10 * high {
+        let middle = f64::midpoint(low, high);
+        if fits(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Epsilon::new(high).unwrap_or(Epsilon::INFINITE)
+}
+
+/// The same by moments: alpha(l) = mu^2 l (l+1) / 2.
+pub(super) fn by_moments(square: f64, usage: Usage) -> Epsilon {
+    let count = usage.queries.count() as f64;
+    let moment = |order: f64| 0.5 * count * square * order * (order + 1.0);
+    Conversion::Renyi.minimise(usage.delta, moment).rounded_up()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::{Delta, Queries};
+    use crate::privacy::loss_distribution::LossDistribution;
+    use crate::privacy::moments::{LawPair, Outcome};
+
+    #[test]
+    fn exact_as_a_fine_grid_of_the_two_laws_says() {
+        // N(0, 1) and N(mu, 1) cut into cells: coarser, so no larger, and close where cells are fine.
+        let mu = 0.3;
+        let cells = (-800..800).map(|i| {
+            let cell = |centre: f64| {
+                let x = f64::from(i) / 100.0 - centre;
+                (phi(x + 0.01) - phi(x)).max(1e-300).ln()
+            };
+            Outcome { log_p: cell(mu), log_q: cell(0.0), copies: 1.0 }
+        });
+        let pair = LawPair::new(cells);
+        for queries in [1, 10, 100] {
+            let usage = Usage { queries: Queries::new(queries).unwrap(), delta: Delta::default() };
+            let grid = LossDistribution::of(&pair, 1e-3).epsilon(queries, Delta::default()).get();
+            let found = exact(mu * mu, usage).get();
+            assert!((found / grid - 1.0).abs() < 0.01, "{queries}: {found} {grid}");
+            assert!(found < by_moments(mu * mu, usage).get());
+        }
+    }
+
+    #[test]
+    fn a_confident_argmax_answers_where_the_lead_is_clear() {
+        let noise = |amount| Noise::new(amount).unwrap();
+        let confident = ConfidentGnmax { threshold: 60.0, check: noise(10.0), answer: noise(5.0) };
+        let law = |counts: [u32; 3]| confident.law(&Histogram::new(counts.to_vec()).unwrap());
+        assert!(law([90, 5, 5]).failure() < 0.01 && law([34, 33, 33]).failure() > 0.99);
+        let tied = law([60, 40, 0]);
+        assert!((tied.failure() - 0.5).abs() < 1e-12);
+        assert!((tied.probabilities().sum::<f64>() - 0.5).abs() < 1e-9);
+    }
+}

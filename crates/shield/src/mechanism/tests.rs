@@ -1,0 +1,112 @@
+use super::*;
+use crate::parameters::Epsilon;
+use crate::privacy::Usage;
+use crate::privacy::data_independent::DataIndependent;
+use crate::synthetic;
+
+fn all() -> Vec<Mechanism> {
+    let noise = Noise::new(8.0).unwrap();
+    vec![
+        Mechanism::Shield(Setting::default()),
+        Mechanism::Exact,
+        Mechanism::Lnmax(noise),
+        Mechanism::Gnmax(noise),
+        Mechanism::NoisyArgmax(NoiseShares::Laplace(SharedNoise::new(noise, 30, 2).unwrap())),
+        Mechanism::ConfidentGnmax(ConfidentGnmax { threshold: 12.0, check: noise, answer: noise }),
+        Mechanism::Exponential(Rate::new(0.1).unwrap()),
+        Mechanism::PermuteAndFlip(Rate::new(0.1).unwrap()),
+        Mechanism::ExponentialOperator(
+            ExponentialOperator::parse("8x0.1,8x0.05", Offset::new(2).unwrap()).unwrap(),
+        ),
+    ]
+}
+
+fn votes() -> (Votes, Vec<Histogram>) {
+    let (votes, _) = synthetic::votes(30, Classes::new(4).unwrap(), 12, 5).unwrap();
+    let histograms = votes.histograms().collect();
+    (votes, histograms)
+}
+
+#[test]
+fn every_law_sums_to_one() {
+    let (_, histograms) = votes();
+    for mechanism in all() {
+        for histogram in &histograms {
+            let law = mechanism.law(histogram);
+            let total = law.probabilities().sum::<f64>() + law.failure();
+            assert!((total - 1.0).abs() < 1e-9, "{mechanism:?}: {total}");
+        }
+    }
+}
+
+#[test]
+fn what_depends_on_the_votes_costs_no_more_than_what_holds_for_all() {
+    let (votes, histograms) = votes();
+    let observed = Observed { histograms: &histograms, votes: Some(&votes) };
+    for mechanism in all() {
+        let costs = mechanism.costs(observed, Usage::default());
+        let proven = mechanism.proven_for(&histograms, Usage::default());
+        assert_eq!(costs.data_independent, proven.moments);
+        assert!(proven.epsilon() <= proven.moments);
+        let slack = 1.0 + 1e-6;
+        assert!(costs.renyi <= costs.published, "{mechanism:?}: {costs:?}");
+        assert!(costs.teacher_wise <= costs.renyi, "{mechanism:?}: {costs:?}");
+        let bound = costs.data_independent.get() * slack;
+        assert!(costs.renyi.get() <= bound, "{mechanism:?}: {costs:?}");
+        let operator = matches!(mechanism, Mechanism::ExponentialOperator(_));
+        assert_eq!(costs.at_least.is_some(), operator);
+        if mechanism == Mechanism::Exact || operator {
+            assert_eq!(proven.epsilon(), Epsilon::INFINITE);
+        } else {
+            assert!(proven.epsilon().is_finite(), "{mechanism:?}: {proven:?}");
+        }
+    }
+}
+
+#[test]
+fn counts_without_votes_bound_every_teacher_by_all_of_them() {
+    let (_, histograms) = votes();
+    let observed = Observed { histograms: &histograms, votes: None };
+    let costs = Mechanism::Shield(Setting::default()).costs(observed, Usage::default());
+    assert_eq!(costs.teacher_wise, costs.renyi);
+}
+
+#[test]
+fn the_worst_number_of_voters_counts() {
+    // Costs are not monotone in the number of voters, so the largest number is not enough.
+    let setting = Setting { polynomial: "1000X^8+X".parse().unwrap(), ..Setting::default() };
+    let setting = Setting { offset: Offset::new(5).unwrap(), ..setting };
+    let histograms: Vec<Histogram> =
+        [[1, 0, 0], [3, 1, 1], [4, 3, 3]].map(|c| Histogram::new(c.to_vec()).unwrap()).into();
+    let classes = Classes::new(3).unwrap();
+    let worst = data_independent_of(&setting, classes, 5);
+    assert!(worst > data_independent_of(&setting, classes, 10));
+    let found = Mechanism::Shield(setting).proven_for(&histograms, Usage::default());
+    assert_eq!(found.moments, worst);
+}
+
+fn data_independent_of(setting: &Setting, classes: Classes, voters: u32) -> Epsilon {
+    let voters = crate::parameters::Voters::new(voters).unwrap();
+    DataIndependent::new(setting, classes, voters).epsilon(Usage::default())
+}
+
+#[test]
+fn only_noise_in_shares_holds_against_the_server() {
+    for mechanism in all() {
+        let holds = mechanism.against_server().holds();
+        assert_eq!(holds, mechanism.name() == "noisy-argmax");
+        assert!(!mechanism.holds_against().contains("  "));
+    }
+}
+
+#[test]
+fn descriptions_keep_the_keys_that_reports_have() {
+    let json = |mechanism: &Mechanism| serde_json::to_value(mechanism.description()).unwrap();
+    let shield = json(&all()[0]);
+    assert_eq!(shield["name"], "shield");
+    assert!(shield["polynomial"].is_string() && shield["sampling"] == "with-replacement");
+    assert!(shield.get("noise").is_none());
+    let noisy = json(&all()[4]);
+    assert_eq!((noisy["noise"].as_f64(), noisy["dropouts"].as_u64()), (Some(8.0), Some(2)));
+    assert!(noisy["polynomial"].is_null());
+}
