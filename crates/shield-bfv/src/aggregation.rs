@@ -249,7 +249,7 @@ impl Aggregation<'_> {
         reveal.run(&Rounds { outcomes, successes })
     }
 
-    fn flood(&self, released: Vec<Ciphertext>, fresh: &Seed) -> Vec<Ciphertext> {
+    pub(crate) fn flood(&self, released: Vec<Ciphertext>, fresh: &Seed) -> Vec<Ciphertext> {
         let first = self.batch * self.plan.released_ciphertexts();
         let flood = |(i, c)| {
             let mut rng = fresh.stream(FLOOD, (first + i) as u64);

@@ -4,6 +4,7 @@ mod codec;
 mod determinism;
 mod elections;
 mod noise;
+mod profile;
 mod view;
 
 use rand::SeedableRng;
