@@ -114,7 +114,7 @@ impl BfvBackend {
         let mut payload = Vec::with_capacity(super::evaluation_payload(self.plan()));
         write_public(&mut payload, context, &key.public);
         write_switch(&mut payload, context, &key.relinearisation);
-        for rotation in key.class_sums.iter().chain(&key.group_moves) {
+        for rotation in key.run_turns.iter().chain(&key.group_moves) {
             write_switch(&mut payload, context, &rotation.key);
         }
         seal(Kind::EvaluationKey, self.binding(), key.id, 0, &payload)
@@ -134,7 +134,7 @@ impl BfvBackend {
                 id: key_id(context, &public),
                 public,
                 relinearisation: reader.switch(context)?,
-                class_sums: reader.rotations(context, sums.clone())?,
+                run_turns: reader.rotations(context, sums.clone())?,
                 group_moves: reader.rotations(context, moves.clone())?,
             })
         };
@@ -148,7 +148,7 @@ impl BfvBackend {
         let samples = ballot.presence.len();
         let mut payload = Vec::with_capacity(super::ballot_payload(self.plan(), samples));
         write_presence(&mut payload, &ballot.presence);
-        for part in &ballot.ciphertext.parts {
+        for part in ballot.ciphertexts.iter().flat_map(|c| &c.parts) {
             write_poly(&mut payload, self.context(), part);
         }
         seal(Kind::Ballot, self.binding(), ballot.key, ballot.batch, &payload)
@@ -169,8 +169,11 @@ impl BfvBackend {
         let mut reader = Reader::new(payload);
         let mut read = || {
             let presence = reader.presence(samples)?;
-            let ciphertext = reader.ciphertext(self.context(), self.context().limbs())?;
-            Some(BfvBallot { ciphertext, presence, batch, key })
+            let limbs = self.context().limbs();
+            let ciphertexts = (0..self.plan().layout().planes())
+                .map(|_| reader.ciphertext(self.context(), limbs))
+                .collect::<Option<_>>()?;
+            Some(BfvBallot { ciphertexts, presence, batch, key })
         };
         read().ok_or(DecodeError::Range { kind })
     }
