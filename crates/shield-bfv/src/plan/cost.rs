@@ -24,7 +24,7 @@ pub struct Work {
 
 /// Weights of a product and of a residue, in butterflies.
 const PRODUCT: f64 = 0.4;
-const RESIDUE: f64 = 3.0;
+const RESIDUE: f64 = 6.0;
 
 impl Work {
     /// In butterflies, with fixed weights.
