@@ -12,12 +12,12 @@ use crate::composable;
 use crate::error::BfvError;
 use crate::flooding;
 use crate::keys::EvaluationKey;
-use crate::layout::{Places, move_step};
+use crate::layout::{CellOrder, Coding, Places, move_step};
 use crate::plan::{Plan, ReleaseMode};
 use crate::release::Release;
-use crate::reveal::{Reveal, Rounds, Safeguards};
+use crate::reveal::{Reveal, Safeguards, Successes};
 use crate::ring::Context;
-use crate::scheme::{Ciphertext, Digits};
+use crate::scheme::{Ciphertext, Digits, multiply};
 use crate::tally::{self, Selection};
 use crate::unanimity;
 
@@ -43,8 +43,8 @@ pub(crate) struct Aggregation<'a> {
 /// What the draws select: ballots, and plaintexts to add.
 struct Selected {
     ballots: Vec<Selection>,
-    /// Slots to add to each ciphertext of cells: dummies, and D minus the degree of the cell's
-    /// round.
+    /// Slots to add to each ciphertext of the tally: dummies, what raises a round to degree D, and
+    /// what makes cells fail in which nothing was drawn.
     plaintexts: Vec<Vec<u64>>,
 }
 
@@ -55,15 +55,14 @@ impl Aggregation<'_> {
         let shifts = self.shifts();
         let tallies = self.tally(&urns, &shifts, ballots)?;
         let fresh = self.bound_to(&tallies);
-        let outcomes = self.unanimity(tallies);
         let released = match self.plan.release() {
-            ReleaseMode::Reveal => self.reveal(outcomes, &shifts, &fresh),
+            ReleaseMode::Reveal => self.reveal(tallies, &shifts, &fresh),
             ReleaseMode::Composable => vec![composable::labels(
                 self.context,
                 self.plan.layout(),
                 self.places,
                 self.key,
-                outcomes,
+                self.unanimity(tallies),
                 self.plan.order().success(),
                 self.samples.len(),
             )],
@@ -105,36 +104,53 @@ impl Aggregation<'_> {
     /// The secret shift of each sample; none where the output does not depend on the order of
     /// cells.
     pub(crate) fn shifts(&self) -> Vec<usize> {
-        let rounds = self.plan.layout().rounds();
+        let cells = self.plan.layout().cells();
         let shift = |sample| match self.plan.release() {
-            ReleaseMode::Reveal => self.safeguards.shift(self.seed, sample as u64, rounds),
+            ReleaseMode::Reveal => self.safeguards.shift(self.seed, sample as u64, cells),
             ReleaseMode::Composable => 0,
         };
         self.samples.clone().map(shift).collect()
     }
 
     fn select(&self, urns: &[Urn], shifts: &[usize]) -> Selected {
-        let layout = self.plan.layout();
-        let order = u64::from(self.plan.order().get());
+        let (layout, order) = (self.plan.layout(), self.plan.order());
+        let (planes, cells) = (layout.planes(), layout.cells());
         let mut ballots = Vec::new();
-        let mut plaintexts = vec![vec![0; layout.degree()]; layout.ciphertexts()];
+        let mut plaintexts = vec![vec![0; layout.degree()]; layout.ciphertexts() * planes];
         for (place, (urn, sample)) in urns.iter().zip(self.samples.clone()).enumerate() {
             let draws = Draws::seeded(self.election.setting(), urn, self.seed, sample as u64);
-            for (round, (degree, drawn)) in draws.rounds().enumerate() {
-                let cell = layout.cell((round + shifts[place]) % layout.rounds());
-                let slots = &mut plaintexts[cell.ciphertext];
-                let classes = self.places.classes(cell.group, place);
-                for &slot in classes {
-                    slots[slot as usize] += order - u64::from(degree);
+            // Past the last round, a cell is like a round that draws nothing: it fails.
+            let rounds = draws.rounds().map(|(degree, drawn)| (degree, drawn));
+            let rounds = rounds.chain(std::iter::repeat((self.plan.order().get(), &[][..])));
+            for (round, (degree, drawn)) in rounds.take(cells.count()).enumerate() {
+                let cell = cells.place(round, shifts[place]);
+                let plaintexts = &mut plaintexts[cell.ciphertext * planes..][..planes];
+                let slots = self.places.slots(cell.group, place);
+                let constant = match layout.coding() {
+                    Coding::OneHot => order.constant(degree),
+                    // Neither 0 nor D, so that the cell does not look as if all draws agreed.
+                    Coding::PackedBits | Coding::BitsAcross => u64::from(drawn.is_empty()),
+                };
+                for &slot in slots {
+                    plaintexts[0][slot as usize] += constant;
                 }
-                for entry in drawn {
+                for (i, entry) in drawn.iter().enumerate() {
+                    let weight = order.weight(degree, i);
                     match *entry {
                         Drawn::Teacher(teacher) => ballots.push(Selection {
                             teacher,
-                            ciphertext: cell.ciphertext as u32,
-                            position: self.places.run(cell.group, place) as u32,
+                            ciphertext: cell.ciphertext as u16,
+                            position: self.places.run(cell.group, place) as u16,
+                            weight: weight as u16,
                         }),
-                        Drawn::Dummy(class) => slots[classes[class.index()] as usize] += 1,
+                        Drawn::Dummy(class) => {
+                            for (plane, plaintext) in plaintexts.iter_mut().enumerate() {
+                                for (i, &slot) in slots.iter().enumerate() {
+                                    let one = layout.is_one(class.index(), plane, i);
+                                    plaintext[slot as usize] += u64::from(weight * u32::from(one));
+                                }
+                            }
+                        }
                     }
                 }
             }
@@ -143,6 +159,7 @@ impl Aggregation<'_> {
         Selected { ballots, plaintexts }
     }
 
+    /// The tally of every cell: cell by cell, plane by plane.
     pub(crate) fn tally<B: BallotBox<BfvBallot>>(
         &self,
         urns: &[Urn],
@@ -150,47 +167,94 @@ impl Aggregation<'_> {
         ballots: &B,
     ) -> Result<Vec<Ciphertext>, BfvError> {
         let layout = self.plan.layout();
-        let selected = self.select(urns, shifts);
+        let Selected { ballots: selected, plaintexts } = self.select(urns, shifts);
         let open = |teacher| self.open(ballots, teacher);
-        let (positions, ciphertexts) = (layout.positions(), layout.ciphertexts());
-        let mut tallies =
-            tally::tally(self.context, positions, ciphertexts, &selected.ballots, open)?;
+        let (context, ciphertexts) = (self.context, layout.ciphertexts());
+        let mut tallies = match layout.coding() {
+            Coding::OneHot | Coding::PackedBits => {
+                tally::tally(context, layout.positions(), ciphertexts, &selected, open)?
+            }
+            Coding::BitsAcross => {
+                tally::dense::tally(context, layout.planes(), ciphertexts, &selected, open)?
+            }
+        };
         tallies
             .par_iter_mut()
-            .zip(selected.plaintexts)
+            .zip(plaintexts)
             .for_each(|(tally, slots)| tally.add_slots(self.context, slots));
         Ok(tallies)
     }
 
-    /// A ballot's ciphertext, if the ballot is one for this batch.
+    /// A ballot's ciphertexts, if the ballot is one for this batch.
     fn open<'b, B: BallotBox<BfvBallot>>(
         &self,
         ballots: &'b B,
         teacher: u32,
-    ) -> Result<Cow<'b, Ciphertext>, BfvError> {
+    ) -> Result<Cow<'b, [Ciphertext]>, BfvError> {
         let made_for = MadeFor { batch: self.batch, key: self.key.id };
+        let whole = |c: &Ciphertext| {
+            c.limbs() == self.context.limbs() && c.parts[0].degree() == self.context.degree()
+        };
         let fits = |ballot: &BfvBallot| {
             ballot.presence.len() == self.samples.len()
-                && ballot.ciphertext.limbs() == self.context.limbs()
-                && ballot.ciphertext.parts[0].degree() == self.context.degree()
+                && ballot.ciphertexts.len() == self.plan.layout().planes()
+                && ballot.ciphertexts.iter().all(whole)
         };
         Ok(match open_ballot(ballots, teacher, made_for, fits)? {
-            Cow::Borrowed(ballot) => Cow::Borrowed(&ballot.ciphertext),
-            Cow::Owned(ballot) => Cow::Owned(ballot.ciphertext),
+            Cow::Borrowed(ballot) => Cow::Borrowed(&ballot.ciphertexts),
+            Cow::Owned(ballot) => Cow::Owned(ballot.ciphertexts),
         })
     }
 
     pub(crate) fn unanimity(&self, tallies: Vec<Ciphertext>) -> Vec<Ciphertext> {
-        let key = &self.key.relinearisation;
-        let evaluate = |tally| unanimity::evaluate(self.context, key, tally, self.plan.order());
-        tallies.into_par_iter().map(evaluate).collect()
+        tallies.into_par_iter().map(|tally| self.evaluated(tally)).collect()
+    }
+
+    fn evaluated(&self, tally: Ciphertext) -> Ciphertext {
+        let (key, levels) = (&self.key.relinearisation, self.plan.unanimity_levels());
+        unanimity::evaluate(self.context, key, tally, self.plan.order(), levels)
+    }
+
+    /// Whether the round of every cell succeeded, in every slot of its runs, from the answers of
+    /// unanimity in the planes of one ciphertext of cells.
+    pub(crate) fn successes(&self, mut answers: Vec<Ciphertext>) -> Ciphertext {
+        let (context, key) = (self.context, &self.key.relinearisation);
+        match self.plan.layout().coding() {
+            Coding::OneHot => self.class_sum(answers.swap_remove(0)),
+            Coding::PackedBits => {
+                let turns = self.key.run_turns.iter().zip(self.plan.success_levels());
+                turns.fold(answers.swap_remove(0), |mut product, (rotation, &level)| {
+                    product.drop_to(context, level);
+                    let rotated = rotation.rotate(context, &product);
+                    multiply(context, key, &product, Some(&rotated))
+                })
+            }
+            Coding::BitsAcross => {
+                for &level in self.plan.success_levels() {
+                    for answer in &mut answers {
+                        answer.drop_to(context, level);
+                    }
+                    answers = unanimity::product_of_pairs(context, key, answers);
+                }
+                answers.swap_remove(0)
+            }
+        }
     }
 
     /// The sum over the classes of every run, in every slot of it.
-    pub(crate) fn class_sum(&self, outcome: &Ciphertext) -> Ciphertext {
-        self.key.class_sums.iter().fold(outcome.clone(), |mut sum, rotation| {
-            let rotated = rotation.rotate(self.context, &sum);
-            sum.add(self.context, &rotated);
+    fn class_sum(&self, outcome: Ciphertext) -> Ciphertext {
+        let mut turns = self.key.run_turns.iter();
+        self.plan.layout().run_stages().iter().fold(outcome, |mut sum, stage| {
+            if let [_] = stage[..] {
+                let rotated = turns.next().map(|rotation| rotation.rotate(self.context, &sum));
+                rotated.iter().for_each(|rotated| sum.add(self.context, rotated));
+                return sum;
+            }
+            let digits = Digits::of(self.context, &sum);
+            let start = sum.clone();
+            for rotation in turns.by_ref().take(stage.len()) {
+                sum.add(self.context, &rotation.rotate_with(self.context, &start, &digits));
+            }
             sum
         })
     }
@@ -212,38 +276,76 @@ impl Aggregation<'_> {
         moved
     }
 
+    /// What is released of the tallies, before flooding.
     pub(crate) fn reveal(
         &self,
-        outcomes: Vec<Ciphertext>,
+        tallies: Vec<Ciphertext>,
         shifts: &[usize],
         fresh: &Seed,
     ) -> Vec<Ciphertext> {
         let (context, layout) = (self.context, self.plan.layout());
         let limbs = self.plan.reveal_limbs();
-        let (outcomes, successes) = outcomes
-            .into_par_iter()
-            .map(|mut outcome| {
-                let mut moved = self.moves(self.class_sum(&outcome));
-                for c in moved.iter_mut().chain([&mut outcome]) {
-                    c.drop_to(context, limbs);
+        let (outcomes, successes): (Vec<Vec<Ciphertext>>, Vec<Ciphertext>) = tallies
+            .par_chunks(layout.planes())
+            .map(|tallies| {
+                let answers: Vec<Ciphertext> =
+                    tallies.par_iter().map(|tally| self.evaluated(tally.clone())).collect();
+                let mut outcomes = match layout.coding() {
+                    Coding::OneHot => answers.clone(),
+                    Coding::PackedBits | Coding::BitsAcross => tallies.to_vec(),
+                };
+                for outcome in &mut outcomes {
+                    outcome.drop_to(context, limbs);
                 }
-                (outcome, moved)
+                (outcomes, self.successes(answers))
             })
             .unzip();
+        drop(tallies);
+        let successes = self.sums(successes);
         let reveal = Reveal {
             context,
             layout,
             places: self.places,
             shifts,
-            success: self.plan.order().success(),
+            success: self.plan.success(),
             seed: fresh,
             batch: self.batch,
             safeguards: self.safeguards,
         };
-        reveal.run(&Rounds { outcomes, successes })
+        reveal.run(&outcomes.concat(), &successes)
     }
 
-    fn flood(&self, released: Vec<Ciphertext>, fresh: &Seed) -> Vec<Ciphertext> {
+    /// The successes in the sums that the order of the cells asks for, at the reveal's level.
+    fn sums(&self, mut successes: Vec<Ciphertext>) -> Successes {
+        let (context, cells) = (self.context, self.plan.layout().cells());
+        let limbs = self.plan.reveal_limbs();
+        let moves = |c: Ciphertext| {
+            let mut moved = self.moves(c);
+            moved.iter_mut().for_each(|c| c.drop_to(context, limbs));
+            moved
+        };
+        if cells.order() == CellOrder::Cyclic {
+            return Successes::Moved(successes.into_par_iter().map(moves).collect());
+        }
+        let sum = |parts: &[Ciphertext]| {
+            parts[1..].iter().fold(parts[0].clone(), |mut sum, part| {
+                sum.add(context, part);
+                sum
+            })
+        };
+        // At full level, because moves add noise: there it is smallest.
+        let moved = if self.plan.layout().groups() > 1 { moves(sum(&successes)) } else { vec![] };
+        successes.par_iter_mut().for_each(|c| c.drop_to(context, limbs));
+        let mut levels = vec![successes];
+        for &radix in cells.radices().iter().rev() {
+            let whole = levels.last().map_or(&[][..], Vec::as_slice);
+            levels.push(whole.chunks(radix).map(sum).collect());
+        }
+        levels.reverse();
+        Successes::Tree { levels, moved }
+    }
+
+    pub(crate) fn flood(&self, released: Vec<Ciphertext>, fresh: &Seed) -> Vec<Ciphertext> {
         let first = self.batch * self.plan.released_ciphertexts();
         let flood = |(i, c)| {
             let mut rng = fresh.stream(FLOOD, (first + i) as u64);

@@ -11,7 +11,7 @@ use crate::ballot::{self, BfvBallot};
 use crate::codec;
 use crate::error::BfvError;
 use crate::keys::{self, EvaluationKey, PublicKey, SecretKey};
-use crate::layout::Places;
+use crate::layout::{Design, Places};
 use crate::plan::{Plan, ReleaseMode};
 use crate::release::{self, Release};
 use crate::reveal::Safeguards;
@@ -32,16 +32,31 @@ impl BfvBackend {
     /// The engine for an election: plans it, and refuses what no parameter set can do.
     pub fn new(election: Election, release: ReleaseMode) -> Result<Self, BfvError> {
         let plan = Plan::new(&election, release)?;
+        Ok(Self::with_plan(election, plan))
+    }
+
+    /// The engine with a given design: to compare designs, and to work with keys, ballots and
+    /// releases that version 0.1 made ([`Design::VERSION_0_1`]).
+    pub fn with_design(
+        election: Election,
+        release: ReleaseMode,
+        design: Design,
+    ) -> Result<Self, BfvError> {
+        let plan = Plan::with_design(&election, release, design)?;
+        Ok(Self::with_plan(election, plan))
+    }
+
+    fn with_plan(election: Election, plan: Plan) -> Self {
         let ring = plan.ring();
         let binding = binding(&election, &plan);
-        Ok(Self {
+        Self {
             context: Context::new(ring.degree, ring.prime_bits, ring.limbs),
             places: Places::new(plan.layout()),
             election,
             plan,
             binding,
             safeguards: Safeguards::Whole,
-        })
+        }
     }
 
     /// The plan.
@@ -84,13 +99,26 @@ impl BfvBackend {
     }
 }
 
+/// What version 0.1 made named neither a coding nor an order of cells, because there was one of
+/// each; its digest stays what it was. Every other design is named.
 fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("shield 2026 bfv setting v1");
+    let design = plan.layout().design();
+    let version = match design {
+        Design::VERSION_0_1 => "shield 2026 bfv setting v1",
+        _ => "shield 2026 bfv setting v2",
+    };
+    let mut hasher = blake3::Hasher::new_derive_key(version);
     hasher.update(&election.fingerprint());
     hasher.update(&[keys::mode_byte(plan.release())]);
     hasher.update(&(plan.ring_degree() as u64).to_le_bytes());
     for bits in plan.moduli_bits() {
         hasher.update(&bits.to_le_bytes());
+    }
+    if design != Design::VERSION_0_1 {
+        hasher.update(&[keys::coding_byte(design.coding)]);
+        for &radix in plan.layout().cells().radices() {
+            hasher.update(&(radix as u64).to_le_bytes());
+        }
     }
     *hasher.finalize().as_bytes()
 }
@@ -144,7 +172,7 @@ impl Backend for BfvBackend {
         self.check_batch(batch)?;
         let (sums, moves) = keys::automorphisms(self.plan.layout());
         let fits = fits(&self.context, &key.public.parts[0])
-            && key.class_sums.len() == sums.len()
+            && key.run_turns.len() == sums.len()
             && key.group_moves.len() == moves.len();
         check_key_fits(Kind::EvaluationKey, fits)?;
         self.aggregation(key, batch, seed).run(ballots)

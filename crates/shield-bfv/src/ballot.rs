@@ -1,8 +1,9 @@
-//! The ballot: one teacher's votes on one batch, in one ciphertext.
+//! The ballot: one teacher's votes on one batch, in one ciphertext, or in one for each bit of a
+//! class.
 //!
-//! The vote on a sample is one-hot over the sample's run; an abstention is all zero, and the
-//! sample's urn does not hold the teacher. With several groups the votes are repeated in each. (The
-//! paper sends a ciphertext a teacher and sample.)
+//! The vote on a sample is the code of its class ([`crate::layout`]) in the sample's run; an
+//! abstention is all zero, and the sample's urn does not hold the teacher. With several groups the
+//! votes are repeated in each. (The paper sends a ciphertext a teacher and sample.)
 
 use std::fmt;
 
@@ -19,7 +20,8 @@ use crate::scheme::Ciphertext;
 /// One teacher's votes on one batch, encrypted.
 #[derive(Clone)]
 pub struct BfvBallot {
-    pub(crate) ciphertext: Ciphertext,
+    /// One for each plane of the layout.
+    pub(crate) ciphertexts: Vec<Ciphertext>,
     pub(crate) presence: Presence,
     pub(crate) batch: usize,
     pub(crate) key: KeyId,
@@ -54,17 +56,21 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     votes: &[Vote],
     rng: &mut R,
 ) -> BfvBallot {
-    let mut slots = vec![0; context.degree()];
-    for group in 0..layout.groups() {
-        for (sample, vote) in votes.iter().enumerate() {
-            let chosen = vote.map_or(usize::MAX, shield::Class::index);
-            for (class, &place) in places.classes(group, sample).iter().enumerate() {
-                slots[place as usize] = u64::from(class == chosen);
+    let plane = |plane: usize, rng: &mut R| {
+        let mut slots = vec![0; context.degree()];
+        for group in 0..layout.groups() {
+            for (sample, vote) in votes.iter().enumerate() {
+                for (slot, &place) in places.slots(group, sample).iter().enumerate() {
+                    let one = vote.is_some_and(|class| layout.is_one(class.index(), plane, slot));
+                    slots[place as usize] = u64::from(one);
+                }
             }
         }
-    }
-    let mut ciphertext = key.key.zero(context, context.limbs(), rng);
-    ciphertext.add_slots(context, slots);
+        let mut ciphertext = key.key.zero(context, context.limbs(), rng);
+        ciphertext.add_slots(context, slots);
+        ciphertext
+    };
+    let ciphertexts = (0..layout.planes()).map(|number| plane(number, rng)).collect();
     let presence = Presence::new(votes.iter().map(Option::is_some));
-    BfvBallot { ciphertext, presence, batch, key: key.id }
+    BfvBallot { ciphertexts, presence, batch, key: key.id }
 }

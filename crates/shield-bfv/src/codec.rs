@@ -59,18 +59,17 @@ fn pack(out: &mut Vec<u8>, residues: &[u64], bits: u32) {
     }
 }
 
-/// The inverse of [`pack`].
-fn unpack(bytes: &[u8], bits: u32, residues: &mut [u64]) {
-    let (mut pending, mut filled) = (0_u128, 0);
-    let mut bytes = bytes.iter();
-    for x in residues {
-        while filled < bits {
-            pending |= u128::from(bytes.next().copied().unwrap_or(0)) << filled;
-            filled += 8;
-        }
-        *x = pending as u64 & ((1 << bits) - 1);
-        pending >>= bits;
-        filled -= bits;
+/// The inverse of [`pack`], for residues of at most 57 bits: each lies within eight bytes.
+pub(crate) fn unpack(bytes: &[u8], bits: u32, residues: &mut [u64]) {
+    let mask = (1 << bits) - 1;
+    for (i, x) in residues.iter_mut().enumerate() {
+        let start = i * bits as usize;
+        let word = match bytes.get(start / 8..).and_then(<[u8]>::first_chunk) {
+            Some(word) => *word,
+            // The last few: padded with zeros.
+            None => std::array::from_fn(|j| bytes.get(start / 8 + j).copied().unwrap_or(0)),
+        };
+        *x = u64::from_le_bytes(word) >> (start % 8) & mask;
     }
 }
 
@@ -99,7 +98,7 @@ fn evaluation_payload(plan: &Plan) -> usize {
 
 /// A ballot without its presence.
 fn votes_payload(plan: &Plan) -> usize {
-    2 * full_poly(plan)
+    2 * plan.layout().planes() * full_poly(plan)
 }
 
 fn release_payload(plan: &Plan) -> usize {

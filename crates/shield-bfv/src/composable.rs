@@ -44,7 +44,7 @@ pub(crate) fn labels(
         .map(|mut outcome| {
             outcome.scale(context, inverse);
             let mut failure = outcome.clone();
-            for rotation in &key.class_sums {
+            for rotation in &key.run_turns {
                 let rotated = rotation.rotate(context, &failure);
                 failure.add(context, &rotated);
             }
@@ -72,7 +72,7 @@ pub(crate) fn labels(
     if layout.groups() > 1 {
         let mut slots = vec![0; context.degree()];
         for sample in 0..samples {
-            for &place in places.classes(0, sample) {
+            for &place in places.slots(0, sample) {
                 slots[place as usize] = 1;
             }
         }
@@ -110,7 +110,8 @@ pub(crate) fn rotations(layout: &Layout) -> usize {
 pub(crate) fn noise(ring: Ring, layout: &Layout, unanimity: Noise) -> Noise {
     let half = PLAINTEXT as f64 / 2.0;
     let mut outcome = ring.combine(unanimity, unanimity, half);
-    let sum = ring.class_sum(outcome, layout.run());
+    let stages = layout.run_stages();
+    let sum = stages.iter().fold(outcome, |sum, stage| ring.sum_of_rotations(sum, stage.len()));
     let mut failure = ring.combine(sum, sum, 0.0);
     for _ in 0..layout.groups().ilog2() {
         let (o, f) = (ring.rotation(outcome), ring.rotation(failure));

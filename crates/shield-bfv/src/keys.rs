@@ -14,7 +14,7 @@ use std::fmt;
 use rand::{CryptoRng, RngCore};
 pub use shield::framing::KeyId;
 
-use crate::layout::Layout;
+use crate::layout::{Coding, Layout};
 use crate::plan::{Plan, ReleaseMode};
 use crate::ring::Context;
 use crate::scheme::{Automorphism, Ciphertext, Digits, EncryptionKey, Secret, SwitchKey};
@@ -38,7 +38,8 @@ pub struct PublicKey {
 pub struct EvaluationKey {
     pub(crate) public: EncryptionKey,
     pub(crate) relinearisation: SwitchKey,
-    pub(crate) class_sums: Vec<Rotation>,
+    /// Rotations within runs, stage by stage: see [`Layout::run_stages`].
+    pub(crate) run_turns: Vec<Rotation>,
     pub(crate) group_moves: Vec<Rotation>,
     pub(crate) id: KeyId,
 }
@@ -90,12 +91,12 @@ impl Rotation {
     }
 }
 
-/// Exponents of the automorphisms that a plan needs: to sum classes, and to move between groups.
+/// Exponents of the automorphisms that a plan needs: to combine runs, and to move between groups.
 pub(crate) fn automorphisms(layout: &Layout) -> (Vec<u64>, Vec<u64>) {
-    (layout.class_sums(), layout.group_moves())
+    (layout.run_stages().concat(), layout.group_moves())
 }
 
-/// How many switching keys the evaluation key of a plan has: relinearisation, sums, moves.
+/// How many switching keys the evaluation key of a plan has: relinearisation, runs, moves.
 pub(crate) fn switch_keys(plan: &Plan) -> usize {
     let (sums, moves) = automorphisms(plan.layout());
     1 + sums.len() + moves.len()
@@ -126,7 +127,7 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
     let evaluation = EvaluationKey {
         public: public.clone(),
         relinearisation,
-        class_sums: rotations(sums),
+        run_turns: rotations(sums),
         group_moves: rotations(moves),
         id,
     };
@@ -138,5 +139,14 @@ pub(crate) fn mode_byte(mode: ReleaseMode) -> u8 {
     match mode {
         ReleaseMode::Reveal => 0,
         ReleaseMode::Composable => 1,
+    }
+}
+
+/// A coding as one byte.
+pub(crate) fn coding_byte(coding: Coding) -> u8 {
+    match coding {
+        Coding::OneHot => 0,
+        Coding::PackedBits => 1,
+        Coding::BitsAcross => 2,
     }
 }

@@ -1,59 +1,134 @@
-//! Which slot of a ciphertext holds what.
+//! Which slot of which ciphertext holds what.
 //!
 //! A slot is a value of the plaintext at an odd power of a root of unity: row r, column c is at
-//! exponent `(-1)^r 3^c`. K classes are padded to K', a power of two. Class k of position (r, c)
-//! stands at column `c + k W`, where W = (N/2)/K'; the K' slots of a position are then exactly K'
-//! neighbours in the transform's bit-reversed order, a *run*: all masks are constant on runs, and
-//! rotating by multiples of W moves classes around within their run.
+//! exponent `(-1)^r 3^c`. The slots of a position (r, c) are at the columns `c + k W` of its row,
+//! where W = (N/2)/R for R slots, a power of two; they are then exactly R neighbours in the
+//! transform's bit-reversed order, a *run*: all masks of the tally are constant on runs, and
+//! rotating by multiples of W moves slots around within their run.
 //!
-//! A ciphertext has N/K' positions. With fewer samples than that, they are cut into G *groups*, so
+//! How a class is written in the slots of a position is its [`Coding`]:
+//!
+//! | coding | a vote for class k | slots |
+//! |---|---|---|
+//! | one-hot | one at slot k of a run | K, padded to a power of two |
+//! | bits packed in a run | one at slot i for each bit i of k, repeated to fill the run | at least 8 |
+//! | bits across ciphertexts | one in ciphertext i for each bit i of k, all at one slot | 1 in each |
+//!
+//! A ciphertext has N/R positions. With fewer samples than that, they are cut into G *groups*, so
 //! that one ciphertext holds G cells: G rounds of each sample (the teacher repeats its votes).
 
-/// Fewest slots a run: a run is whole registers, and uniform junk looks one-hot with a chance of
-/// 2^-125.
+pub(crate) mod cells;
+
+use serde::Serialize;
+
+pub use cells::CellOrder;
+pub(crate) use cells::Cells;
+
+/// Fewest slots of a run of several: a run is whole registers, and uniform junk looks like a vote
+/// with a chance below 2^-100.
 const MIN_RUN: usize = 8;
 
-/// Most ciphertexts of cells that one aggregation holds in memory.
+/// Most ciphertexts of cells that one aggregation holds in memory, with several slots a sample.
 const MAX_CIPHERTEXTS: usize = 128;
+
+/// Most slots of cells that one aggregation holds in memory, with one slot a sample.
+const MAX_SLOTS: usize = 1 << 23;
+
+/// Bits by which the chance that junk of any sample looks like a label stays below one.
+const CLEAN_BITS: f64 = 40.0;
+
+/// How a class is written in slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coding {
+    /// A slot for each class. The only coding of version 0.1 and of the composable release.
+    OneHot,
+    /// A slot for each bit of the class, side by side in a ciphertext.
+    PackedBits,
+    /// A ciphertext for each bit of the class, a slot for each sample.
+    BitsAcross,
+}
+
+impl std::fmt::Display for Coding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::OneHot => "one-hot",
+            Self::PackedBits => "packed-bits",
+            Self::BitsAcross => "bits-across",
+        })
+    }
+}
+
+/// The choices behind a layout that the election does not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Design {
+    /// How classes are written.
+    pub coding: Coding,
+    /// How rounds stand in cells.
+    pub cells: CellOrder,
+}
+
+impl Design {
+    /// What version 0.1 did: its keys, ballots and releases are of this design and of no other.
+    pub const VERSION_0_1: Self = Self { coding: Coding::OneHot, cells: CellOrder::Cyclic };
+
+    /// This coding, with the linear reveal.
+    pub const fn linear(coding: Coding) -> Self {
+        Self { coding, cells: CellOrder::MixedRadix }
+    }
+}
 
 /// The layout of one plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     degree: usize,
     classes: usize,
+    coding: Coding,
     run: usize,
+    checks: usize,
     groups: usize,
     rounds: usize,
-}
-
-/// Where one of an aggregation's cells lies: cell c is group `group` of ciphertext `ciphertext`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cell {
-    pub(crate) ciphertext: usize,
-    pub(crate) group: usize,
+    cells: Cells,
 }
 
 impl Layout {
     /// The layout for `samples` samples of `classes` classes with `rounds` rounds in a ring of
     /// `degree` coefficients; `None` where a position would need more slots than a row has.
     pub(crate) fn new(
+        design: Design,
         degree: usize,
         classes: usize,
         samples: usize,
         rounds: usize,
     ) -> Option<Self> {
-        let run = classes.next_power_of_two().max(MIN_RUN);
+        let bits = bits(classes);
+        let run = match design.coding {
+            Coding::OneHot => classes.next_power_of_two().max(MIN_RUN),
+            Coding::PackedBits => bits.next_power_of_two().max(MIN_RUN),
+            Coding::BitsAcross => 1,
+        };
         let positions = degree / run;
         if positions < 2 {
             return None;
         }
+        let (planes, most) = match design.coding {
+            Coding::OneHot | Coding::PackedBits => (1, MAX_CIPHERTEXTS),
+            Coding::BitsAcross => (bits, (MAX_SLOTS / degree / bits).max(1)),
+        };
         // As many groups as the samples leave room for; more, and so smaller batches, where the
         // cells would otherwise need too many ciphertexts at once.
         let fitting = positions / samples.min(positions);
         let roomy = 1 << fitting.ilog2();
-        let needed = rounds.div_ceil(MAX_CIPHERTEXTS).next_power_of_two();
+        let needed = rounds.div_ceil(most).next_power_of_two();
         let groups = rounds.next_power_of_two().min(roomy.max(needed)).min(positions);
-        Some(Self { degree, classes, run, groups, rounds })
+        let cells = Cells::new(design.cells, rounds, groups);
+        // Junk of one cell looks like a label with a chance of K / t^slots.
+        let slots = planes * run;
+        let lookalikes = (classes as f64 * cells.count() as f64 * samples as f64).log2();
+        let wanted = ((CLEAN_BITS + lookalikes) / 16.0).ceil() as usize;
+        let checks = if run == 1 { wanted.saturating_sub(slots) } else { 0 };
+        let coding = design.coding;
+        Some(Self { degree, classes, coding, run, checks, groups, rounds, cells })
     }
 
     /// Coefficients of the ring.
@@ -66,9 +141,38 @@ impl Layout {
         self.classes
     }
 
-    /// Slots a position: the classes, padded to a power of two.
+    /// How a class is written.
+    pub fn coding(&self) -> Coding {
+        self.coding
+    }
+
+    /// Choices that the election did not make.
+    pub fn design(&self) -> Design {
+        Design { coding: self.coding, cells: self.cells.order() }
+    }
+
+    /// Bits of a class.
+    pub fn bits(&self) -> usize {
+        bits(self.classes)
+    }
+
+    /// Slots a position in each ciphertext: the classes or the bits, padded to a power of two.
     pub fn run(&self) -> usize {
         self.run
+    }
+
+    /// Ciphertexts of a ballot, and of the tally of a cell.
+    pub fn planes(&self) -> usize {
+        match self.coding {
+            Coding::OneHot | Coding::PackedBits => 1,
+            Coding::BitsAcross => self.bits(),
+        }
+    }
+
+    /// Ciphertexts of a released cell: those of the tally, and some that are 0 where the others are
+    /// a label, so that junk does not look like one.
+    pub fn released_planes(&self) -> usize {
+        self.planes() + self.checks
     }
 
     /// Runs in a ciphertext.
@@ -86,24 +190,60 @@ impl Layout {
         self.positions() / self.groups
     }
 
-    /// Rounds of the mechanism: cells of a sample.
+    /// Rounds of the mechanism.
     pub fn rounds(&self) -> usize {
         self.rounds
     }
 
-    /// Ciphertexts that hold all cells of a batch.
+    /// Ciphertexts that hold all cells of a batch, with one slot or run for each position; every
+    /// one of them is [`Layout::planes`] in the tally.
     pub fn ciphertexts(&self) -> usize {
-        self.rounds.div_ceil(self.groups)
+        self.cells.ciphertexts()
     }
 
-    pub(crate) fn cell(&self, cell: usize) -> Cell {
-        Cell { ciphertext: cell / self.groups, group: cell % self.groups }
+    pub(crate) fn cells(&self) -> &Cells {
+        &self.cells
     }
 
-    /// Automorphisms whose successive sums add up the classes of every run.
-    pub(crate) fn class_sums(&self) -> Vec<u64> {
+    /// Neighbouring slots of a run whose product says whether a round succeeded.
+    pub(crate) fn period(&self) -> usize {
+        match self.coding {
+            Coding::OneHot | Coding::BitsAcross => 1,
+            Coding::PackedBits => self.bits().next_power_of_two(),
+        }
+    }
+
+    /// Whether a vote for `class` is one at slot `slot` of a run in ciphertext `plane`.
+    pub(crate) fn is_one(&self, class: usize, plane: usize, slot: usize) -> bool {
+        match self.coding {
+            Coding::OneHot => slot == class,
+            Coding::PackedBits => {
+                let bit = slot % self.period();
+                class >> bit & 1 == 1
+            }
+            Coding::BitsAcross => class >> plane & 1 == 1,
+        }
+    }
+
+    /// Automorphisms that combine the slots of every run, stage by stage: the first combines each
+    /// slot with those that its rotations bring there, the next the results, and so on.
+    ///
+    /// Sums take four at a time, because the rotations of one ciphertext share their digits;
+    /// products take two.
+    pub(crate) fn run_stages(&self) -> Vec<Vec<u64>> {
         let columns = self.positions() as u64 / 2;
-        (0..self.run.ilog2()).map(|bit| power(3, columns << bit, 2 * self.degree as u64)).collect()
+        let (slots, step) = match (self.coding, self.cells.order()) {
+            (Coding::OneHot, CellOrder::Cyclic) => (self.run, 1),
+            (Coding::OneHot, CellOrder::MixedRadix) => (self.run, 2),
+            (Coding::PackedBits | Coding::BitsAcross, _) => (self.period(), 1),
+        };
+        let bits: Vec<u32> = (0..slots.ilog2()).collect();
+        bits.chunks(step)
+            .map(|stage| {
+                let turns = (1..1_u64 << stage.len()).map(|turn| turn << stage[0]);
+                turns.map(|turn| power(3, columns * turn, 2 * self.degree as u64)).collect()
+            })
+            .collect()
     }
 
     /// Automorphisms that generate all moves between groups: the columns' by powers of two, then
@@ -125,6 +265,11 @@ impl Layout {
         let row = (group / columns) ^ (by / columns);
         row * columns + column
     }
+}
+
+/// Bits that tell `classes` classes apart.
+fn bits(classes: usize) -> usize {
+    classes.next_power_of_two().ilog2().max(1) as usize
 }
 
 /// From which earlier move, by which of [`Layout::group_moves`], the move number `by` comes about.
@@ -150,10 +295,10 @@ fn power(base: u64, mut exponent: u64, modulus: u64) -> u64 {
     result
 }
 
-/// The place in transform order of every position and class.
+/// The place in transform order of every slot of every position.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    /// For each position, each of its K' classes.
+    /// For each position, each slot of its run.
     table: Vec<u32>,
     run: usize,
     samples: usize,
@@ -167,22 +312,22 @@ impl Places {
         let mut table = vec![0; n];
         let mut exponent = 1;
         for column in 0..n / 2 {
-            let (position, class) = (column % columns, column / columns);
-            table[position * layout.run + class] = place(exponent) as u32;
-            table[(columns + position) * layout.run + class] = place(2 * n - exponent) as u32;
+            let (position, slot) = (column % columns, column / columns);
+            table[position * layout.run + slot] = place(exponent) as u32;
+            table[(columns + position) * layout.run + slot] = place(2 * n - exponent) as u32;
             exponent = exponent * 3 % (2 * n);
         }
         Self { table, run: layout.run, samples: layout.samples() }
     }
 
-    /// The place of each class, padding included, of a sample in a group.
-    pub(crate) fn classes(&self, group: usize, sample: usize) -> &[u32] {
+    /// The place of each slot, padding included, of a sample in a group.
+    pub(crate) fn slots(&self, group: usize, sample: usize) -> &[u32] {
         &self.table[(group * self.samples + sample) * self.run..][..self.run]
     }
 
-    /// The run of a sample in a group: its places are `run * K' .. (run + 1) * K'`.
+    /// The run of a sample in a group: its places are `run * R .. (run + 1) * R`.
     pub(crate) fn run(&self, group: usize, sample: usize) -> usize {
-        self.classes(group, sample)[0] as usize / self.run
+        self.slots(group, sample)[0] as usize / self.run
     }
 }
 
@@ -190,16 +335,26 @@ impl Places {
 mod tests {
     use super::*;
 
+    const ONE_HOT: Design = Design::linear(Coding::OneHot);
+
     #[test]
-    fn the_classes_of_a_position_fill_one_run() {
-        for (classes, samples) in [(2, 1), (10, 100), (37, 3), (1_024, 8), (5, 5_000)] {
-            let layout = Layout::new(8_192, classes, samples, 19).unwrap();
+    fn the_slots_of_a_position_fill_one_run() {
+        for (coding, classes, samples) in [
+            (Coding::OneHot, 2, 1),
+            (Coding::OneHot, 10, 100),
+            (Coding::OneHot, 37, 3),
+            (Coding::OneHot, 1_024, 8),
+            (Coding::OneHot, 5, 5_000),
+            (Coding::PackedBits, 300, 100),
+            (Coding::BitsAcross, 300, 1_000),
+        ] {
+            let layout = Layout::new(Design::linear(coding), 8_192, classes, samples, 19).unwrap();
             let places = Places::new(&layout);
             let mut seen = vec![false; 8_192];
             for group in 0..layout.groups() {
                 for sample in 0..layout.samples() {
                     let run = places.run(group, sample);
-                    for &place in places.classes(group, sample) {
+                    for &place in places.slots(group, sample) {
                         assert_eq!(place as usize / layout.run(), run);
                         assert!(!std::mem::replace(&mut seen[place as usize], true));
                     }
@@ -210,10 +365,35 @@ mod tests {
     }
 
     #[test]
+    fn every_class_has_a_code_of_its_own() {
+        for (coding, classes) in [(Coding::PackedBits, 10), (Coding::BitsAcross, 1_000)] {
+            let layout = Layout::new(Design::linear(coding), 8_192, classes, 10, 19).unwrap();
+            let code = |class| -> Vec<bool> {
+                let slots =
+                    (0..layout.planes()).flat_map(|p| (0..layout.run()).map(move |s| (p, s)));
+                slots.map(|(plane, slot)| layout.is_one(class, plane, slot)).collect()
+            };
+            let codes: std::collections::HashSet<Vec<bool>> = (0..classes).map(code).collect();
+            assert_eq!(codes.len(), classes);
+        }
+    }
+
+    #[test]
+    fn junk_looks_like_a_label_with_a_negligible_chance() {
+        for (classes, samples) in [(2, 1_000_000), (10, 16_384), (65_536, 100_000_000)] {
+            let design = Design::linear(Coding::BitsAcross);
+            let layout = Layout::new(design, 16_384, classes, samples, 19).unwrap();
+            let chance = (classes as f64).log2() + 20_f64.log2() + (samples as f64).log2()
+                - 16.0 * layout.released_planes() as f64;
+            assert!(chance <= -40.0, "2^{chance} for {classes} classes");
+        }
+    }
+
+    #[test]
     fn many_rounds_make_smaller_batches_not_more_memory() {
         for rounds in [1, 19, 129, 5_000, 65_000] {
-            let layout = Layout::new(8_192, 10, 1_000_000, rounds).unwrap();
-            assert!(layout.ciphertexts() <= MAX_CIPHERTEXTS, "{layout:?}");
+            let layout = Layout::new(ONE_HOT, 8_192, 10, 1_000_000, rounds).unwrap();
+            assert!(layout.ciphertexts() <= MAX_CIPHERTEXTS * 9 / 8 + 2, "{layout:?}");
             assert!(layout.ciphertexts() * layout.groups() >= rounds);
         }
     }
@@ -221,7 +401,7 @@ mod tests {
     #[test]
     fn moves_reach_every_group_once() {
         for samples in [1, 50, 100, 200, 300, 600] {
-            let layout = Layout::new(8_192, 10, samples, 19).unwrap();
+            let layout = Layout::new(ONE_HOT, 8_192, 10, samples, 19).unwrap();
             for group in 0..layout.groups() {
                 let mut reached: Vec<_> =
                     (0..layout.groups()).map(|by| layout.moved(group, by)).collect();

@@ -45,7 +45,8 @@ pub use backend::BfvBackend;
 pub use ballot::BfvBallot;
 pub use error::BfvError;
 pub use keys::{EvaluationKey, KeyId, PublicKey, SecretKey};
-pub use plan::{Plan, PlanError, ReleaseMode};
+pub use layout::{CellOrder, Coding, Design};
+pub use plan::{Calibration, Plan, PlanError, ReleaseMode, Work};
 pub use release::Release;
 
 #[cfg(test)]

@@ -59,9 +59,9 @@ pub(crate) struct Ring {
 
 /// log2 of more random polynomials than the bounds of a batch speak of, and at least 12.
 ///
-/// Each pair of a released ciphertext and a moved source has a mask; each move has digits, errors
-/// and roundings; and what comes before, or the tree of the composable release, is below 128 a
-/// ciphertext and 8 a move.
+/// Each term of a released ciphertext has a mask, at most one for each source and move; each move
+/// has digits, errors and roundings; and what comes before, or the tree of the composable release,
+/// is below 128 a ciphertext and 8 a move.
 pub(crate) fn events(ciphertexts: usize, groups: usize) -> f64 {
     let (ciphertexts, groups) = (ciphertexts as f64, groups as f64);
     let masks = ciphertexts * ciphertexts * groups;
@@ -187,6 +187,22 @@ impl Ring {
         Noise { bound, limbs: a.limbs }
     }
 
+    /// The level to which factors of this noise are best switched down before their product: primes
+    /// that cost less than a bit of the product's room are not worth carrying.
+    pub(crate) fn before_product(self, a: Noise) -> Noise {
+        let relative = |e: Noise| e.bits() - self.log_q(e.limbs());
+        let mut best = a;
+        while best.limbs > 2 {
+            let lower = self.drop_to(best, best.limbs - 1);
+            let lost = relative(self.product(lower, lower)) - relative(self.product(best, best));
+            if lost >= 1.0 {
+                break;
+            }
+            best = lower;
+        }
+        best
+    }
+
     /// `a + factor b + constant`.
     pub(crate) fn combine(self, a: Noise, b: Noise, factor: f64) -> Noise {
         let bound = a.bound + factor.abs() * (b.bound + self.wrap()) + self.wrap();
@@ -198,9 +214,9 @@ impl Ring {
         Noise { bound: a.bound + self.switch(a.limbs), limbs: a.limbs }
     }
 
-    /// Rotations and sums that add up runs of `run` slots.
-    pub(crate) fn class_sum(self, a: Noise, run: usize) -> Noise {
-        (0..run.ilog2()).fold(a, |a, _| self.combine(self.rotation(a), a, 1.0))
+    /// A ciphertext plus `rotations` of its rotations.
+    pub(crate) fn sum_of_rotations(self, a: Noise, rotations: usize) -> Noise {
+        (0..rotations).fold(a, |sum, _| self.combine(sum, self.rotation(a), 1.0))
     }
 
     /// The modulus switched down to `limbs` primes.

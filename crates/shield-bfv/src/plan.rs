@@ -1,20 +1,24 @@
 //! The plan: from an election to a ring, a layout, a proven noise bound, flooding and sizes.
 //!
-//! Candidate rings are tried from the cheapest up. A ring is taken when the noise bound of the
-//! whole circuit, flooding included, leaves every slot decryptable: see [`crate::noise`].
+//! Every coding of the classes is tried in every ring. A ring can be taken when the noise bound of
+//! the whole circuit, flooding included, leaves every slot decryptable: see [`crate::noise`]. Of
+//! all that can, the one with the least work for the whole election is taken, the opening of the
+//! ballots included: see [`Plan::work`].
 
+mod cost;
 mod refusal;
 
 use serde::Serialize;
 use shield::Election;
 
+pub use cost::{Calibration, Work};
 pub use refusal::PlanError;
 use refusal::{lowered, nearest};
 
 use crate::codec;
 use crate::composable;
 use crate::flooding;
-use crate::layout::Layout;
+use crate::layout::{CellOrder, Coding, Design, Layout};
 use crate::noise::{self, Noise, Ring};
 use crate::ring::PLAINTEXT;
 use crate::security::security_bits;
@@ -59,7 +63,7 @@ pub(crate) struct Stages {
     pub(crate) fresh: Noise,
     pub(crate) tally: Noise,
     pub(crate) unanimity: Noise,
-    pub(crate) sums: Noise,
+    pub(crate) successes: Noise,
     pub(crate) released: Noise,
 }
 
@@ -71,10 +75,18 @@ pub struct Plan {
     layout: Layout,
     order: Order,
     stages: Stages,
+    /// Levels of the products in sequence of unanimity, and of those over bits.
+    unanimity_levels: Vec<usize>,
+    success_levels: Vec<usize>,
     reveal_limbs: usize,
     flooding: u32,
     margin: f64,
     samples: usize,
+    teachers: u32,
+    /// Draws of one sample.
+    draws: usize,
+    /// The cost of every coding that was considered, in butterflies; none where no ring has room.
+    considered: Vec<(Coding, Option<f64>)>,
 }
 
 /// Ring degree, bits of a prime, number of primes: the cheapest first.
@@ -97,87 +109,187 @@ const RINGS: [(usize, u32, usize); 16] = [
     (32_768, 51, 17),
 ];
 
-/// Most classes: with more, a position no longer fits twice in the smallest ring's row.
-const MAX_CLASSES: usize = 1_024;
+/// Most classes of the composable release, which is one-hot: with more, a position no longer fits
+/// twice in the smallest ring's row.
+const MAX_COMPOSABLE_CLASSES: usize = 1_024;
 
 /// Most rounds of a reveal: it counts successes modulo t, and the count must not come round to
 /// zero.
 const MAX_REVEAL_ROUNDS: usize = PLAINTEXT as usize - 2;
 
+/// What a reveal may be made of.
+const REVEAL_DESIGNS: [Design; 3] = [
+    Design::linear(Coding::OneHot),
+    Design::linear(Coding::PackedBits),
+    Design::linear(Coding::BitsAcross),
+];
+
+/// The bound on the noise of the successes, from that of unanimity, and the level of each product
+/// in sequence.
+fn success_noise(ring: Ring, layout: &Layout, unanimity: Noise) -> (Noise, Vec<usize>) {
+    let mut levels = Vec::new();
+    let stages = layout.run_stages();
+    let mut descend = |noise: Noise| {
+        let noise = ring.before_product(noise);
+        levels.push(noise.limbs());
+        noise
+    };
+    let successes = match layout.coding() {
+        Coding::OneHot => stages.iter().fold(unanimity, |e, s| ring.sum_of_rotations(e, s.len())),
+        Coding::PackedBits => stages.iter().fold(unanimity, |noise, _| {
+            let noise = descend(noise);
+            ring.product(noise, ring.rotation(noise))
+        }),
+        Coding::BitsAcross => {
+            let steps = layout.planes().next_power_of_two().ilog2();
+            (0..steps).fold(unanimity, |noise, _| {
+                let noise = descend(noise);
+                ring.product(noise, noise)
+            })
+        }
+    };
+    (successes, levels)
+}
+
+/// Draws of one sample: the degrees of all rounds.
+fn draws(polynomial: &shield::Polynomial) -> usize {
+    polynomial.terms().iter().map(|term| term.degree as usize * term.rounds as usize).sum()
+}
+
 impl Plan {
-    /// The plan for an election.
+    /// The plan for an election: the coding of classes that takes the least work.
     pub fn new(election: &Election, release: ReleaseMode) -> Result<Self, PlanError> {
+        let designs: &[Design] = match release {
+            ReleaseMode::Reveal => &REVEAL_DESIGNS,
+            ReleaseMode::Composable => &[Design::VERSION_0_1],
+        };
+        Self::of_designs(election, release, designs)
+    }
+
+    /// The plan with a given design: for comparisons, and for what version 0.1 made.
+    pub fn with_design(
+        election: &Election,
+        release: ReleaseMode,
+        design: Design,
+    ) -> Result<Self, PlanError> {
+        Self::of_designs(election, release, &[design])
+    }
+
+    fn of_designs(
+        election: &Election,
+        release: ReleaseMode,
+        designs: &[Design],
+    ) -> Result<Self, PlanError> {
         let polynomial = &election.setting().polynomial;
         let classes = election.classes().count();
-        if classes > MAX_CLASSES {
-            return Err(PlanError::Classes { classes, largest: MAX_CLASSES });
+        if release == ReleaseMode::Composable && classes > MAX_COMPOSABLE_CLASSES {
+            return Err(PlanError::Classes { classes, largest: MAX_COMPOSABLE_CLASSES });
         }
-        let Some(order) = Order::new(polynomial.degree()) else {
-            let degree = polynomial.degree();
+        let degree = polynomial.degree();
+        if Order::new(degree, Coding::OneHot).is_none() {
             return Err(PlanError::Degree { degree, nearest: lowered(polynomial) });
-        };
+        }
         let rounds = polynomial.round_count();
         if release == ReleaseMode::Reveal && rounds > MAX_REVEAL_ROUNDS {
             return Err(PlanError::Rounds { rounds, largest: MAX_REVEAL_ROUNDS });
         }
-        Self::search(election, order, rounds, release).ok_or_else(|| PlanError::Noise {
+        Self::search(election, rounds, release, designs).ok_or_else(|| PlanError::Noise {
             rounds,
             release,
-            nearest: nearest(election, order, rounds, release),
+            nearest: nearest(election, rounds, release, designs),
         })
     }
 
     fn search(
         election: &Election,
-        order: Order,
         rounds: usize,
         release: ReleaseMode,
+        designs: &[Design],
     ) -> Option<Self> {
-        RINGS
-            .iter()
-            .map(|&(degree, prime_bits, limbs)| Ring { degree, prime_bits, limbs, events: 0.0 })
-            .find_map(|ring| Self::try_ring(election, order, rounds, release, ring))
+        let mut considered = Vec::with_capacity(designs.len());
+        let mut best: Option<(f64, Self)> = None;
+        for &design in designs {
+            let rings = RINGS.iter().map(|&(degree, prime_bits, limbs)| Ring {
+                degree,
+                prime_bits,
+                limbs,
+                events: 0.0,
+            });
+            let mut plans =
+                rings.filter_map(|ring| Self::try_ring(election, rounds, release, design, ring));
+            // Version 0.1 took the first ring.
+            let found = if design == Design::VERSION_0_1 {
+                plans.next().map(|plan| (plan.cost(), plan))
+            } else {
+                plans.map(|plan| (plan.cost(), plan)).min_by(|(a, _), (b, _)| a.total_cmp(b))
+            };
+            considered.push((design.coding, found.as_ref().map(|(cost, _)| *cost)));
+            best = match (best, found) {
+                (Some(best), Some(found)) => Some(if found.0 < best.0 { found } else { best }),
+                (best, found) => best.or(found),
+            };
+        }
+        best.map(|(_, plan)| Self { considered, ..plan })
     }
 
     /// The plan in one ring, if the noise leaves room.
     fn try_ring(
         election: &Election,
-        order: Order,
         rounds: usize,
         release: ReleaseMode,
+        design: Design,
         ring: Ring,
     ) -> Option<Self> {
         let samples = election.samples();
-        let layout = Layout::new(ring.degree, election.classes().count(), samples, rounds)?;
-        let events = noise::events(layout.ciphertexts(), layout.groups());
+        let polynomial = &election.setting().polynomial;
+        let order = Order::new(polynomial.degree(), design.coding)?;
+        let classes = election.classes().count();
+        let layout = Layout::new(design, ring.degree, classes, samples, rounds)?;
+        let cells = layout.ciphertexts();
+        let events = noise::events(cells * layout.released_planes(), layout.groups());
         let ring = Ring { events, ..ring };
-        let degree = election.setting().polynomial.degree() as usize;
-        let drawn = layout.positions().saturating_mul(degree);
+        let drawn = layout.positions().saturating_mul(polynomial.degree() as usize);
         let ballots = drawn.min(election.teachers() as usize);
         let tally = ring.tally(ballots, layout.positions());
-        let unanimity = order.noise(ring, tally);
-        let sums = ring.class_sum(unanimity, layout.run());
-        let (released, ciphertexts, reveal_limbs) = match release {
+        let (unanimity, unanimity_levels) = order.noise(ring, tally);
+        let (successes, success_levels) = success_noise(ring, &layout, unanimity);
+        let (released, reveal_limbs) = match release {
             ReleaseMode::Reveal => {
-                let moved = (0..layout.groups().ilog2()).fold(sums, |e, _| ring.rotation(e));
+                // In the tree they are summed before they are moved: one more wrap, no more noise.
+                let summed = ring.combine(successes, successes, 0.0);
+                let moved = (0..layout.groups().ilog2()).fold(summed, |e, _| ring.rotation(e));
                 let level = ring.lowest_level(moved);
-                let (a, b) = (ring.drop_to(unanimity, level), ring.drop_to(moved, level));
-                let terms = layout.ciphertexts() * layout.groups();
-                (ring.masked(a, b, terms), layout.ciphertexts(), level)
+                let outcome = if design.coding == Coding::OneHot { unanimity } else { tally };
+                let (a, b) = (ring.drop_to(outcome, level), ring.drop_to(moved, level));
+                // Every cell's successes enter a target once, in whichever sum they are.
+                (ring.masked(a, b, cells * layout.groups()), level)
             }
             ReleaseMode::Composable => {
-                let released = composable::noise(ring, &layout, unanimity);
-                (released, 1, ring.limbs)
+                (composable::noise(ring, &layout, unanimity), unanimity.limbs())
             }
         };
         let released = ring.combine(released, ring.drop_to(ring.fresh(), ring.limbs), 1.0);
-        let flooding = flooding::bits(released.bound(), ciphertexts);
-        let total = (2_f64.powf(flooding::magnitude(flooding)) + released.bound()).log2();
-        let margin = ring.limit(released.limbs()) - total;
-        let stages = Stages { fresh: ring.fresh(), tally, unanimity, sums, released };
-        let plan =
-            Self { release, ring, layout, order, stages, reveal_limbs, flooding, margin, samples };
-        (margin >= 0.0 && plan.security_bits() >= 128).then_some(plan)
+        let stages = Stages { fresh: ring.fresh(), tally, unanimity, successes, released };
+        let mut plan = Self {
+            release,
+            ring,
+            layout,
+            order,
+            stages,
+            unanimity_levels,
+            success_levels,
+            reveal_limbs,
+            flooding: 0,
+            margin: 0.0,
+            samples,
+            teachers: election.teachers(),
+            draws: draws(polynomial),
+            considered: Vec::new(),
+        };
+        plan.flooding = flooding::bits(released.bound(), plan.released_ciphertexts());
+        let total = (2_f64.powf(flooding::magnitude(plan.flooding)) + released.bound()).log2();
+        plan.margin = ring.limit(released.limbs()) - total;
+        (plan.margin >= 0.0 && plan.security_bits() >= 128).then_some(plan)
     }
 
     /// What the student gets.
@@ -188,6 +300,47 @@ impl Plan {
     /// Where everything lies in a ciphertext.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// How classes are written in slots.
+    pub fn coding(&self) -> Coding {
+        self.layout.coding()
+    }
+
+    /// Why classes are written as they are: what every coding would cost, beside this one.
+    pub fn coding_reason(&self) -> String {
+        if self.release == ReleaseMode::Composable {
+            return "the composable release is one-hot".to_owned();
+        }
+        let own = self.cost();
+        let compare = |(coding, cost): &(Coding, Option<f64>)| match cost {
+            Some(_) if *coding == self.coding() => format!("{coding} takes the least work"),
+            Some(cost) => format!("{coding} {:.1} times as much", cost / own),
+            None => format!("{coding} does not fit into any ring"),
+        };
+        let (own, other): (Vec<_>, Vec<_>) =
+            self.considered.iter().partition(|(coding, _)| *coding == self.coding());
+        own.into_iter().chain(other).map(compare).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Bytes that one teacher sends for the whole election.
+    pub fn teacher_bytes(&self) -> usize {
+        self.batches() * self.ballot_bytes()
+    }
+
+    /// Bytes that the server takes in for the whole election: ballots of all teachers, and its key.
+    pub fn server_bytes(&self) -> usize {
+        self.teachers as usize * self.teacher_bytes() + self.evaluation_key_bytes()
+    }
+
+    /// Bytes that the student fetches for the whole election.
+    pub fn student_bytes(&self) -> usize {
+        self.batches() * self.result_bytes()
+    }
+
+    /// Seconds that one thread takes for a full batch, by a calibration.
+    pub fn seconds_per_batch(&self, calibration: &Calibration) -> f64 {
+        calibration.seconds(self.work())
     }
 
     /// The common degree of the rounds.
@@ -232,29 +385,39 @@ impl Plan {
 
     /// Products of ciphertexts a batch.
     pub fn products(&self) -> usize {
-        let unanimity = self.layout.ciphertexts() * self.order.products();
-        match self.release {
-            ReleaseMode::Reveal => unanimity,
-            ReleaseMode::Composable => unanimity + composable::products(&self.layout),
+        let cells = self.layout.ciphertexts();
+        let unanimity = cells * self.layout.planes() * self.order.products();
+        match (self.release, self.coding()) {
+            (ReleaseMode::Composable, _) => unanimity + composable::products(&self.layout),
+            (ReleaseMode::Reveal, Coding::OneHot) => unanimity,
+            (ReleaseMode::Reveal, Coding::PackedBits) => {
+                unanimity + cells * self.success_levels.len()
+            }
+            (ReleaseMode::Reveal, Coding::BitsAcross) => {
+                unanimity + cells * (self.layout.planes() - 1)
+            }
         }
     }
 
     /// Products of ciphertexts in sequence.
     pub fn depth(&self) -> u32 {
-        match self.release {
-            ReleaseMode::Reveal => self.order.depth(),
-            ReleaseMode::Composable => self.order.depth() + composable::depth(&self.layout),
-        }
+        let successes = match self.release {
+            ReleaseMode::Reveal => self.success_levels.len() as u32,
+            ReleaseMode::Composable => composable::depth(&self.layout),
+        };
+        self.order.depth() + successes
     }
 
     /// Rotations of ciphertexts a batch.
     pub fn rotations(&self) -> usize {
-        let sums = self.layout.run().ilog2() as usize;
+        let turns: usize = self.layout.run_stages().iter().map(Vec::len).sum();
         let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());
-        match self.release {
-            ReleaseMode::Reveal => ciphertexts * (sums + groups - 1),
-            ReleaseMode::Composable => ciphertexts * sums + composable::rotations(&self.layout),
-        }
+        let moves = match (self.release, self.layout.cells().order()) {
+            (ReleaseMode::Composable, _) => composable::rotations(&self.layout),
+            (ReleaseMode::Reveal, CellOrder::Cyclic) => ciphertexts * (groups - 1),
+            (ReleaseMode::Reveal, CellOrder::MixedRadix) => groups - 1,
+        };
+        ciphertexts * turns + moves
     }
 
     /// Bits by which the released noise stays below what would spoil a slot, at worst.
@@ -290,7 +453,7 @@ impl Plan {
     /// Ciphertexts in a release.
     pub(crate) fn released_ciphertexts(&self) -> usize {
         match self.release {
-            ReleaseMode::Reveal => self.layout.ciphertexts(),
+            ReleaseMode::Reveal => self.layout.ciphertexts() * self.layout.released_planes(),
             ReleaseMode::Composable => 1,
         }
     }
@@ -299,18 +462,36 @@ impl Plan {
         self.ring
     }
 
+    /// The value of n where a round succeeded, modulo the plaintext modulus.
+    pub(crate) fn success(&self) -> u64 {
+        let factors = self.layout.period() * self.layout.planes();
+        (0..factors).fold(1, |product, _| product * self.order.success() % PLAINTEXT)
+    }
+
+    pub(crate) fn unanimity_levels(&self) -> &[usize] {
+        &self.unanimity_levels
+    }
+
+    pub(crate) fn success_levels(&self) -> &[usize] {
+        &self.success_levels
+    }
+
     pub(crate) fn reveal_limbs(&self) -> usize {
         self.reveal_limbs
     }
 
     /// Bits of the noise bound after each stage: the canonical norm, of log2 Q bits.
     pub fn noise_bits(&self) -> [(&'static str, f64); 5] {
-        let Stages { fresh, tally, unanimity, sums, released } = self.stages;
+        let Stages { fresh, tally, unanimity, successes, released } = self.stages;
+        let over = match self.coding() {
+            Coding::OneHot => "sums over classes",
+            Coding::PackedBits | Coding::BitsAcross => "product over bits",
+        };
         [
             ("fresh", fresh.bits()),
             ("tally", tally.bits()),
             ("unanimity", unanimity.bits()),
-            ("sums over classes", sums.bits()),
+            (over, successes.bits()),
             ("release, before flooding", released.bits()),
         ]
     }

@@ -6,7 +6,7 @@ use shield::framing::MadeFor;
 use shield::{Class, Label};
 
 use crate::keys::KeyId;
-use crate::layout::{Layout, Places};
+use crate::layout::{Coding, Layout, Places};
 use crate::plan::{Plan, ReleaseMode};
 use crate::ring::Context;
 use crate::scheme::{Ciphertext, Secret};
@@ -47,29 +47,52 @@ pub(crate) fn labels(
     samples: usize,
 ) -> Vec<Label> {
     let layout = plan.layout();
+    let planes = layout.released_planes();
     let label = |sample| match plan.release() {
-        ReleaseMode::Reveal => (0..layout.rounds()).find_map(|cell| {
-            let cell = layout.cell(cell);
-            let value = plan.order().success();
-            clean(layout, places, &slots[cell.ciphertext], cell.group, sample, value)
-        }),
-        ReleaseMode::Composable => clean(layout, places, &slots[0], 0, sample, 1),
+        ReleaseMode::Reveal => {
+            let value = match layout.coding() {
+                Coding::OneHot => plan.order().success(),
+                Coding::PackedBits | Coding::BitsAcross => u64::from(plan.order().get()),
+            };
+            // In whichever order: there is one clean cell at most.
+            slots.chunks_exact(planes).find_map(|cell| {
+                (0..layout.groups())
+                    .find_map(|group| clean(layout, cell, places.slots(group, sample), value))
+            })
+        }
+        ReleaseMode::Composable => clean(layout, slots, places.slots(0, sample), 1),
     };
     (0..samples).map(label).collect()
 }
 
-/// The class at which a run is `value`, if it is 0 everywhere else.
-fn clean(
-    layout: &Layout,
-    places: &Places,
-    slots: &[u64],
-    group: usize,
-    sample: usize,
-    value: u64,
-) -> Label {
-    let places = places.classes(group, sample);
-    let mut filled = places.iter().enumerate().filter(|(_, place)| slots[**place as usize] != 0);
-    let (class, &place) = filled.next()?;
-    let only = filled.next().is_none() && class < layout.classes();
-    (only && slots[place as usize] == value).then_some(Class(class as u16))
+/// The class whose code is `value` times one in these places of a cell, if there is one and all
+/// else is 0.
+fn clean(layout: &Layout, cell: &[Vec<u64>], places: &[u32], value: u64) -> Label {
+    let is_one = |plane: usize, slot: usize| match cell[plane][places[slot] as usize] {
+        0 => Some(false),
+        x if x == value => Some(true),
+        _ => None,
+    };
+    let class = match layout.coding() {
+        Coding::OneHot => {
+            let filled = (0..layout.classes()).find(|&slot| cell[0][places[slot] as usize] != 0);
+            filled?
+        }
+        Coding::PackedBits => bits((0..layout.bits()).map(|slot| is_one(0, slot)))?,
+        Coding::BitsAcross => bits((0..layout.planes()).map(|plane| is_one(plane, 0)))?,
+    };
+    let planes = 0..cell.len();
+    let mut all = planes.flat_map(|plane| (0..places.len()).map(move |slot| (plane, slot)));
+    let coded = |plane, slot| plane < layout.planes() && layout.is_one(class, plane, slot);
+    let whole = all.all(|(plane, slot)| is_one(plane, slot) == Some(coded(plane, slot)));
+    (whole && class < layout.classes()).then_some(Class(class as u16))
+}
+
+/// The number with these bits, the lowest first, if all are bits.
+fn bits(bits: impl Iterator<Item = Option<bool>>) -> Option<usize> {
+    let mut number = 0;
+    for (i, bit) in bits.enumerate() {
+        number |= usize::from(bit?) << i;
+    }
+    Some(number)
 }

@@ -3,44 +3,52 @@
 //!
 //! # Construction
 //!
-//! Let pi_j be the one-hot-or-zero outcome of round j, n_j its sum over classes (1 if the round
-//! succeeded) and s_j the sum of n_i over earlier rounds i < j. Then `v_j = 1 - n_j + s_j` is 0 for
-//! the first round that succeeds and between 1 and the number of rounds for every other one, so
-//! never a multiple of t. The release is `u_j = pi_j + r_j v_j` with r_j uniform in every slot.
-//! (All of it times D!, the value of [`crate::unanimity`] on success, which changes nothing.)
+//! Let pi_j be the outcome of round j: one-hot or zero where classes are one-hot, the tally of the
+//! bits where classes are in bits. Let n_j be 1 if the round succeeded, else 0, and s_j the sum of
+//! n_i over earlier rounds i < j. Then `v_j = 1 - n_j + s_j` is 0 for the first round that succeeds
+//! and between 1 and the number of rounds for every other one, so never a multiple of t. The
+//! release is `u_j = pi_j + r_j v_j` with r_j uniform in every slot. (n and v are times the value
+//! of a success, a constant that is not 0 modulo t: see [`crate::unanimity`].)
 //!
-//! The rounds of each sample stand in its cells at a secret cyclic shift, uniform and drawn anew
-//! for each sample: round j is in cell (j + shift) mod a. The shift costs nothing, because the
-//! tally's masks are made for it: cell c tallies whatever round stands there. Only v needs to know
-//! the order, cell by cell: for a sample with a given shift, the successes of cell c' enter v of
-//! cell c with coefficient -1 if c' = c, +1 if the round in c' comes before the round in c, and 0
-//! otherwise. Multiplied by r that is one plaintext for each pair of ciphertexts, so everything
-//! after the unanimity test is linear, and the circuit's depth is that of the test. (The paper's
-//! prefix product costs another log2 of the rounds.)
+//! The rounds of each sample stand in its cells under a secret shift, uniform and drawn anew for
+//! each sample. The shift costs nothing, because the tally's masks are made for it: a cell tallies
+//! whatever round stands there. Only v needs to know the order. The cells are numbered in digits,
+//! and each digit is shifted cyclically on its own ([`crate::layout::CellOrder`]), so s_j is a sum
+//! of sibling subtrees, each of which counts or not, depending on the sample. Multiplied by r that
+//! is one plaintext for each sibling, so everything after the successes is linear, and one deep.
+//! (The paper's prefix product costs another log2 of the rounds.) Cells in which no round stands
+//! fail, like a round whose draws disagree.
 //!
 //! # What the student sees
 //!
 //! **Claim.** For each sample, the cells are: if some round succeeds with class k, one cell, at a
-//! uniform place, that is D! at class k and 0 at all others, and uniform slots in every other cell;
+//! uniform place, that holds the code of k and nothing else, and uniform slots in every other cell;
 //! if none does, uniform slots in every cell. All of this is independent across samples, of the
 //! round that won, of the votes and of the draws, given the labels.
 //!
 //! **Proof.** Fix votes, draws and shifts. In a cell with v != 0, r v is uniform in every slot, as
 //! t is prime and r is uniform, and so is pi + r v; the r of different slots are independent. A
-//! cell with v = 0 holds exactly the first success: there pi is one-hot and u = pi. So given the
-//! label, the cells depend on votes and draws only through the place of the clean cell, (j + shift)
-//! mod a, which is uniform for every j because the shift is uniform and in nothing else. []
+//! cell with v = 0 holds exactly the first success, and there u = pi. With one-hot classes, pi is
+//! D! at class k and 0 elsewhere. With bits, pi is the tally: each slot is the sum of weights of
+//! the draws whose bit is one, all of them or none, so D times the bit; the order of the draws, who
+//! was drawn and the round's degree are no longer in it, because every round's weights add up to
+//! D. So given the label, the cells depend on votes and draws only through the place of the clean
+//! cell. Round j stands at digits (j_0 + sigma_0 mod b_0, j_1 + sigma_1 mod b_1, ...); the sigma are
+//! uniform, independent and in nothing else, so the place is uniform over all cells for every j. []
 //!
-//! So the slots can be simulated from the labels. That the rest of a ciphertext can,
-//! [`crate::flooding`] proves. A student that wants a label finds the one clean cell; that junk
-//! looks clean has a chance of at most K a / t^K' a sample, below 2^-100.
+//! (One cyclic shift of all cells, as version 0.1 had it, is the case of a single digit.) So the
+//! slots can be simulated from the labels. That the rest of a ciphertext can, [`crate::flooding`]
+//! proves. A student that wants a label finds the one clean cell; that junk of any sample of the
+//! election looks clean has a chance below 2^-40: a cell that is released in few slots gets more,
+//! which are 0 in pi ([`crate::layout::Layout::released_planes`]).
 
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
 use shield::Seed;
 
+use crate::layout::cells::{self, CellOrder, Cells};
 use crate::layout::{Layout, Places};
-use crate::ring::{Buffer, Context, PLAINTEXT, limb};
+use crate::ring::{Buffer, Context, PLAINTEXT, Poly, limb};
 use crate::scheme::{Ciphertext, plaintext_slots};
 
 /// Purposes of the random streams: a shift a sample, masks a ciphertext.
@@ -58,18 +66,27 @@ pub(crate) enum Safeguards {
     /// Masks only.
     #[cfg(test)]
     WithoutShift,
+    /// Everything but the shift of one digit of the cells' numbers, counted from the groups.
+    #[cfg(test)]
+    WithoutShiftOf(usize),
     /// Shifts only.
     #[cfg(test)]
     WithoutMask,
 }
 
 impl Safeguards {
-    /// The secret cyclic shift of a sample: round j stands in cell (j + shift) mod rounds.
-    pub(crate) fn shift(self, seed: &Seed, sample: u64, rounds: usize) -> usize {
+    /// The secret shift of a sample, for [`Cells::place`].
+    pub(crate) fn shift(self, seed: &Seed, sample: u64, cells: &Cells) -> usize {
+        let shift = below(cells.count() as u64, &mut seed.stream(SHIFT, sample)) as usize;
         match self {
             #[cfg(test)]
             Self::WithoutShift => 0,
-            _ => below(rounds as u64, &mut seed.stream(SHIFT, sample)) as usize,
+            #[cfg(test)]
+            Self::WithoutShiftOf(digit) => {
+                let weight: usize = cells.radices()[digit..].iter().product();
+                shift - cells.digits(shift)[digit] * weight
+            }
+            _ => shift,
         }
     }
 
@@ -94,20 +111,36 @@ fn below(bound: u64, rng: &mut impl RngCore) -> u64 {
     }
 }
 
-/// What the reveal is computed from.
-pub(crate) struct Rounds {
-    /// The outcomes pi, one ciphertext a layout's ciphertext of cells.
-    pub(crate) outcomes: Vec<Ciphertext>,
-    /// For each of those, for each move between groups: the successes n, moved.
-    pub(crate) successes: Vec<Vec<Ciphertext>>,
+/// The successes n, in the sums that the order of the cells asks for.
+pub(crate) enum Successes {
+    /// Each ciphertext under every move between groups.
+    Moved(Vec<Vec<Ciphertext>>),
+    /// Sums of subtrees.
+    Tree {
+        /// For each number of leading digits, from none: the sum of each subtree.
+        levels: Vec<Vec<Ciphertext>>,
+        /// The sum of all under every move between groups, the first of which is none.
+        moved: Vec<Ciphertext>,
+    },
 }
 
-/// Which pairs of cells a plaintext of the reveal connects.
+/// When the successes of a source enter the v of a target.
 #[derive(Clone, Copy)]
-struct Pair {
-    target: usize,
-    source: usize,
-    by: usize,
+enum Rule {
+    /// The target's own successes: always, with a minus.
+    Own,
+    /// A sibling `other` of the digit `own` at place `place`, modulo `radix`.
+    Sibling { place: usize, own: usize, other: usize, radix: usize },
+    /// All ciphertexts, moved between groups.
+    Moved { by: usize },
+    /// One ciphertext, moved between groups, in the cyclic order.
+    Pair { source: usize, by: usize },
+}
+
+/// One summand of v: whose successes, and when they count.
+struct Term<'a> {
+    source: &'a Ciphertext,
+    rule: Rule,
 }
 
 /// `u = pi + r v` in every ciphertext of cells.
@@ -125,32 +158,82 @@ pub(crate) struct Reveal<'a> {
 }
 
 impl Reveal<'_> {
-    /// The released ciphertexts, before flooding.
-    pub(crate) fn run(&self, rounds: &Rounds) -> Vec<Ciphertext> {
-        (0..self.layout.ciphertexts())
+    /// The released ciphertexts, before flooding: cell by cell, plane by plane. `outcomes` are the
+    /// pi in that order, without the check planes.
+    pub(crate) fn run(&self, outcomes: &[Ciphertext], successes: &Successes) -> Vec<Ciphertext> {
+        let (layout, cells) = (self.layout, self.layout.cells());
+        let shifts: Vec<Vec<usize>> = match cells.order() {
+            CellOrder::Cyclic => self.shifts.iter().map(|&shift| vec![shift]).collect(),
+            CellOrder::MixedRadix => self.shifts.iter().map(|&shift| cells.digits(shift)).collect(),
+        };
+        let (planes, released) = (layout.planes(), layout.released_planes());
+        (0..layout.ciphertexts() * released)
             .into_par_iter()
-            .map(|target| self.ciphertext(rounds, target))
+            .map(|index| {
+                let (target, plane) = (index / released, index % released);
+                let outcome = (plane < planes).then(|| &outcomes[target * planes + plane]);
+                let terms = self.terms(target, successes);
+                self.ciphertext(index, target, outcome, &terms, &shifts)
+            })
             .collect()
     }
 
-    fn ciphertext(&self, rounds: &Rounds, target: usize) -> Ciphertext {
+    fn terms<'s>(&self, target: usize, successes: &'s Successes) -> Vec<Term<'s>> {
+        let groups = self.layout.groups();
+        match successes {
+            Successes::Moved(moved) => moved
+                .iter()
+                .enumerate()
+                .flat_map(|(source, moved)| {
+                    moved.iter().zip(0..).map(move |(c, by)| (source, c, by))
+                })
+                .map(|(source, c, by)| Term { source: c, rule: Rule::Pair { source, by } })
+                .collect(),
+            Successes::Tree { levels, moved } => {
+                let cells = self.layout.cells();
+                let digits = &cells.digits(target)[1..];
+                let own = &levels[cells.radices().len()][target];
+                let mut terms = vec![Term { source: own, rule: Rule::Own }];
+                let moves = (1..groups).map(|by| (&moved[by], Rule::Moved { by }));
+                terms.extend(moves.map(|(source, rule)| Term { source, rule }));
+                let mut node = 0;
+                for (place, (&radix, &own)) in cells.radices().iter().zip(digits).enumerate() {
+                    for other in (0..radix).filter(|&other| other != own) {
+                        let source = &levels[place + 1][node * radix + other];
+                        let rule = Rule::Sibling { place: place + 1, own, other, radix };
+                        terms.push(Term { source, rule });
+                    }
+                    node = node * radix + own;
+                }
+                terms
+            }
+        }
+    }
+
+    fn ciphertext(
+        &self,
+        index: usize,
+        target: usize,
+        outcome: Option<&Ciphertext>,
+        terms: &[Term<'_>],
+        shifts: &[Vec<usize>],
+    ) -> Ciphertext {
         let context = self.context;
-        let index = self.batch * self.layout.ciphertexts() + target;
+        let stream = self.batch * self.layout.ciphertexts() * self.layout.released_planes() + index;
         let mut mask = vec![0; context.degree()];
-        self.safeguards.mask(&mut mask, &mut self.seed.stream(MASK, index as u64));
-        let mut out = rounds.outcomes[target].clone();
+        self.safeguards.mask(&mut mask, &mut self.seed.stream(MASK, stream as u64));
+        let mut out = outcome.cloned().unwrap_or_else(|| {
+            let (n, limbs) = (context.degree(), terms[0].source.limbs());
+            Ciphertext { parts: [Poly::zero(n, limbs), Poly::zero(n, limbs)] }
+        });
         let constant = mask.iter().map(|r| r * self.success % PLAINTEXT).collect();
         out.add_slots(context, constant);
-        let pairs: Vec<Pair> = (0..self.layout.ciphertexts())
-            .flat_map(|source| (0..self.layout.groups()).map(move |by| (source, by)))
-            .map(|(source, by)| Pair { target, source, by })
-            .collect();
         let mut values = vec![Buffer::stale(context.degree()); TERMS];
-        for pairs in pairs.chunks(TERMS) {
-            let plaintexts: Vec<Buffer> = pairs
+        for terms in terms.chunks(TERMS) {
+            let plaintexts: Vec<Buffer> = terms
                 .iter()
-                .map(|&pair| {
-                    let mut slots = self.slots(pair, &mask);
+                .map(|term| {
+                    let mut slots = self.slots(term.rule, target, &mask, shifts);
                     context.encode(&mut slots);
                     slots
                 })
@@ -162,8 +245,7 @@ impl Reveal<'_> {
                     ntt.forward(values);
                 }
                 for (part, sum) in out.parts.iter_mut().enumerate() {
-                    let successes =
-                        pairs.iter().map(|p| rounds.successes[p.source][p.by].parts[part].limb(i));
+                    let successes = terms.iter().map(|term| term.source.parts[part].limb(i));
                     let terms: Vec<(&[u64], &[u64])> =
                         values.iter().map(|values| &**values).zip(successes).collect();
                     limb::add_products(ntt.modulus(), sum.limb_mut(i), &terms);
@@ -174,28 +256,56 @@ impl Reveal<'_> {
     }
 
     /// r times the coefficient with which the source's successes enter the target's v.
-    fn slots(&self, pair: Pair, mask: &[u64]) -> Buffer {
-        let (run, rounds, groups) = (self.layout.run(), self.layout.rounds(), self.layout.groups());
+    fn slots(&self, rule: Rule, target: usize, mask: &[u64], shifts: &[Vec<usize>]) -> Buffer {
+        let run = self.layout.run();
         let mut slots = Buffer::zeroed(mask.len());
-        for group in 0..groups {
-            let own = pair.target * groups + group;
-            let other = pair.source * groups + self.layout.moved(group, pair.by);
-            if own >= rounds || other >= rounds {
-                continue;
-            }
-            for (sample, &shift) in self.shifts.iter().enumerate() {
-                let round = |cell: usize| (cell + rounds - shift) % rounds;
+        for group in 0..self.layout.groups() {
+            for (sample, shift) in shifts.iter().enumerate() {
                 let start = self.places.run(group, sample) * run;
                 let (slots, mask) = (&mut slots[start..][..run], &mask[start..][..run]);
-                if own == other {
-                    for (slot, &r) in slots.iter_mut().zip(mask) {
-                        *slot = (PLAINTEXT - r) % PLAINTEXT;
+                match self.coefficient(rule, target, group, shift) {
+                    Coefficient::None => {}
+                    Coefficient::Plus => slots.copy_from_slice(mask),
+                    Coefficient::Minus => {
+                        for (slot, &r) in slots.iter_mut().zip(mask) {
+                            *slot = (PLAINTEXT - r) % PLAINTEXT;
+                        }
                     }
-                } else if round(other) < round(own) {
-                    slots.copy_from_slice(mask);
                 }
             }
         }
         slots
     }
+
+    fn coefficient(&self, rule: Rule, target: usize, group: usize, shift: &[usize]) -> Coefficient {
+        let (groups, rounds) = (self.layout.groups(), self.layout.rounds());
+        let before = |is| if is { Coefficient::Plus } else { Coefficient::None };
+        match rule {
+            Rule::Own => Coefficient::Minus,
+            Rule::Sibling { place, own, other, radix } => {
+                before(cells::before(other, own, shift[place], radix))
+            }
+            Rule::Moved { by } => {
+                before(cells::before(self.layout.moved(group, by), group, shift[0], groups))
+            }
+            Rule::Pair { source, by } => {
+                let own = target * groups + group;
+                let other = source * groups + self.layout.moved(group, by);
+                if own >= rounds || other >= rounds {
+                    Coefficient::None
+                } else if own == other {
+                    Coefficient::Minus
+                } else {
+                    before(cells::before(other, own, shift[0], rounds))
+                }
+            }
+        }
+    }
+}
+
+/// How the successes of a source enter v.
+enum Coefficient {
+    None,
+    Plus,
+    Minus,
 }

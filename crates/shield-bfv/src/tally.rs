@@ -9,6 +9,8 @@
 //! times block, summed in two 64-bit halves, reduced once after up to 4,000 teachers. Ballots are
 //! opened a few at a time; nothing grows with the number of teachers but the time.
 
+pub(crate) mod dense;
+
 use std::borrow::Cow;
 
 use rayon::prelude::*;
@@ -27,12 +29,21 @@ const MAX_TERMS: usize = 4_000;
 /// Blocks of a part's limb that one step of the inner loop takes.
 const STEP: usize = 2;
 
-/// One drawn entry: this ballot, for this ciphertext, at this run.
+/// One drawn entry: this ballot, for this ciphertext, at this run, so many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Selection {
     pub(crate) teacher: u32,
-    pub(crate) ciphertext: u32,
-    pub(crate) position: u32,
+    pub(crate) ciphertext: u16,
+    pub(crate) position: u16,
+    pub(crate) weight: u16,
+}
+
+/// Opens the ballots of these teachers, several at a time.
+fn open_all<'a, E: Send>(
+    teachers: &[&[Selection]],
+    open: &(impl Fn(u32) -> Result<Cow<'a, [Ciphertext]>, E> + Sync),
+) -> Result<Vec<Cow<'a, [Ciphertext]>>, E> {
+    teachers.par_iter().map(|own| open(own[0].teacher)).collect()
 }
 
 /// Halves of the sums of one step of one ciphertext: both parts' blocks, each low and high.
@@ -62,13 +73,13 @@ struct Octet {
 
 /// Sums the selected ballots into one ciphertext each.
 ///
-/// `selections` are sorted by teacher; `open` is asked once for each teacher in them, in order.
+/// `selections` are sorted by teacher; `open` is asked once for each teacher in them.
 pub(crate) fn tally<'a, E: Send>(
     context: &Context,
     positions: usize,
     ciphertexts: usize,
     selections: &[Selection],
-    mut open: impl FnMut(u32) -> Result<Cow<'a, Ciphertext>, E>,
+    open: impl Fn(u32) -> Result<Cow<'a, [Ciphertext]>, E> + Sync,
 ) -> Result<Vec<Ciphertext>, E> {
     let limbs = context.limbs();
     let steps = context.degree() / LANES / STEP;
@@ -76,18 +87,15 @@ pub(crate) fn tally<'a, E: Send>(
         .map(|_| Sums { words: Buffer::zeroed(steps * ciphertexts * 4 * STEP * LANES) })
         .collect();
     let mut terms = vec![0; ciphertexts];
-    let mut rest = selections;
-    while !rest.is_empty() {
-        let mut ballots = Vec::with_capacity(OPEN_BALLOTS);
+    let of_teachers: Vec<&[Selection]> =
+        selections.chunk_by(|a, b| a.teacher == b.teacher).collect();
+    for chunk in of_teachers.chunks(OPEN_BALLOTS) {
+        let ballots = open_all(chunk, &open)?;
         let mut masks: Vec<Vec<(usize, &[Selection])>> = vec![Vec::new(); ciphertexts];
-        while ballots.len() < OPEN_BALLOTS && !rest.is_empty() {
-            let teacher = rest[0].teacher;
-            let (own, later) = rest.split_at(rest.partition_point(|s| s.teacher == teacher));
+        for (ballot, own) in chunk.iter().enumerate() {
             for mask in own.chunk_by(|a, b| a.ciphertext == b.ciphertext) {
-                masks[mask[0].ciphertext as usize].push((ballots.len(), mask));
+                masks[mask[0].ciphertext as usize].push((ballot, mask));
             }
-            ballots.push(open(teacher)?);
-            rest = later;
         }
         let full: Vec<bool> = terms
             .iter_mut()
@@ -135,7 +143,7 @@ fn encode(
             let blocks = values.as_chunks_mut::<LANES>().0;
             for (lane, (_, mask)) in octet.iter().enumerate() {
                 for selection in *mask {
-                    blocks[selection.position as usize][lane] += 1;
+                    blocks[selection.position as usize][lane] += u64::from(selection.weight);
                 }
             }
             context.t().backward_batch(blocks);
@@ -162,7 +170,7 @@ fn accumulate(
     context: &Context,
     i: usize,
     positions: usize,
-    ballots: &[Cow<'_, Ciphertext>],
+    ballots: &[Cow<'_, [Ciphertext]>],
     octets: &[Octet],
     masks: &[Buffer],
     full: &[bool],
@@ -170,7 +178,7 @@ fn accumulate(
 ) {
     let limbs: Vec<[&[Block]; 2]> = ballots
         .iter()
-        .map(|ballot| [0, 1].map(|part| ballot.parts[part].limb(i).as_chunks().0))
+        .map(|ballot| [0, 1].map(|part| ballot[0].parts[part].limb(i).as_chunks().0))
         .collect();
     let ciphertexts = full.len();
     let steps = context.degree() / LANES / STEP;
@@ -341,12 +349,17 @@ mod tests {
         // Runs of 8 slots. Every teacher is drawn at run 3 of ciphertext 0, teachers 0 to 99 twice
         // at run 5 of 1.
         let teachers = 2 * MAX_TERMS as u32 + 100;
-        let everyone =
-            (0..teachers).map(|teacher| Selection { teacher, ciphertext: 0, position: 3 });
-        let twice = (0..200).map(|i| Selection { teacher: i / 2, ciphertext: 1, position: 5 });
+        let everyone = (0..teachers).map(|teacher| Selection {
+            teacher,
+            ciphertext: 0,
+            position: 3,
+            weight: 1,
+        });
+        let twice =
+            (0..100).map(|teacher| Selection { teacher, ciphertext: 1, position: 5, weight: 2 });
         let mut selections: Vec<Selection> = everyone.chain(twice).collect();
         selections.sort_unstable();
-        let open = |_| Ok::<_, Infallible>(Cow::Borrowed(&ballot));
+        let open = |_| Ok::<_, Infallible>(Cow::Borrowed(std::slice::from_ref(&ballot)));
         let Ok(tallies) = tally(&context, 128, 2, &selections, open);
         for (mut tally, (run, count)) in tallies.into_iter().zip([(3, teachers), (5, 200)]) {
             tally.drop_to(&context, 1);

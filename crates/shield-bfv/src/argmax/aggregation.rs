@@ -17,7 +17,7 @@ use crate::ballot::BfvBallot;
 use crate::flooding;
 use crate::release::Release;
 use crate::ring::{Context, PLAINTEXT, Poly};
-use crate::scheme::{Ciphertext, Levels};
+use crate::scheme::Ciphertext;
 
 /// Purposes of the random streams: the factors of a batch's reveal, and its flooding.
 const MASK: &str = "shield 2026 bfv argmax masks of one batch";
@@ -42,7 +42,6 @@ pub(crate) enum Safeguards {
 /// One batch to aggregate.
 pub(crate) struct Aggregation<'a> {
     pub(crate) context: &'a Context,
-    pub(crate) levels: &'a Levels,
     pub(crate) plan: &'a ArgmaxPlan,
     pub(crate) places: &'a Places,
     pub(crate) coefficients: &'a [i64],
@@ -76,11 +75,11 @@ impl Aggregation<'_> {
         for teacher in contributors(self.noise, ballots).map_err(BallotError::from)?? {
             let fits = |ballot: &BfvBallot| {
                 ballot.presence.len() == self.samples
-                    && ballot.ciphertext.limbs() == limbs
-                    && ballot.ciphertext.parts[0].degree() == n
+                    && matches!(&ballot.ciphertexts[..], [only]
+                        if only.limbs() == limbs && only.parts[0].degree() == n)
             };
             let ballot = open_ballot(ballots, teacher, made_for, fits)?;
-            sum.add(self.context, &ballot.ciphertext);
+            sum.add(self.context, &ballot.ciphertexts[0]);
         }
         Ok(sum)
     }
@@ -154,11 +153,8 @@ impl Aggregation<'_> {
 
     /// The sign of every y, at the level of the wins.
     pub(crate) fn signs(&self, differences: Vec<Ciphertext>) -> Vec<Ciphertext> {
-        let arithmetic = Ciphertexts {
-            context: self.context,
-            levels: self.levels,
-            relinearisation: &self.key.relinearisation,
-        };
+        let arithmetic =
+            Ciphertexts { context: self.context, relinearisation: &self.key.relinearisation };
         let noise = self.plan.stages().difference;
         let sign = |value| {
             let circuit = Circuit { ring: self.plan.ring(), arithmetic: &arithmetic };

@@ -23,7 +23,7 @@ use crate::ballot::BfvBallot;
 use crate::keys::{PublicKey, SecretKey};
 use crate::release::{self, Release};
 use crate::ring::{Context, PLAINTEXT};
-use crate::scheme::{Ciphertext, Levels};
+use crate::scheme::Ciphertext;
 
 /// The engine, set up for one election and some noise.
 pub struct ArgmaxBackend {
@@ -33,7 +33,6 @@ pub struct ArgmaxBackend {
     shares: Shares,
     plan: ArgmaxPlan,
     context: Context,
-    levels: Levels,
     places: Places,
     coefficients: Vec<i64>,
     pub(crate) binding: [u8; 32],
@@ -80,7 +79,6 @@ impl ArgmaxBackend {
         let ring = plan.ring();
         let context = Context::new(ring.degree, ring.prime_bits, ring.limbs);
         Ok(Self {
-            levels: Levels::new(&context, plan.start()),
             places: Places::new(ring.degree, plan.pairing().run()),
             coefficients: sign::coefficients(plan.range()),
             binding: binding(&election, &noise, sensitivity, &plan),
@@ -152,7 +150,7 @@ impl ArgmaxBackend {
         ciphertext.add_slots(&self.context, std::mem::take(&mut *slots));
         // Who abstains adds its share all the same, so everybody is present on every sample.
         let presence = Presence::new((0..self.batch(batch).len()).map(|_| true));
-        BfvBallot { ciphertext, presence, batch, key: key.id }
+        BfvBallot { ciphertexts: vec![ciphertext], presence, batch, key: key.id }
     }
 
     fn is_ours(&self, key: &PublicKey) -> bool {
@@ -168,7 +166,6 @@ impl ArgmaxBackend {
     ) -> Aggregation<'a> {
         Aggregation {
             context: &self.context,
-            levels: &self.levels,
             plan: &self.plan,
             places: &self.places,
             coefficients: &self.coefficients,

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use crate::noise::{Noise, Ring};
 use crate::ring::{Context, PLAINTEXT};
-use crate::scheme::{Ciphertext, Extended, Levels, SwitchKey, combine, sum_of_products};
+use crate::scheme::{Ciphertext, Extended, SwitchKey, combine, sum_of_products};
 
 /// What a circuit is computed with.
 pub(crate) trait Arithmetic {
@@ -120,7 +120,6 @@ impl<A: Arithmetic> Circuit<'_, A> {
 /// Arithmetic on ciphertexts.
 pub(crate) struct Ciphertexts<'a> {
     pub(crate) context: &'a Context,
-    pub(crate) levels: &'a Levels,
     pub(crate) relinearisation: &'a SwitchKey,
 }
 
@@ -133,11 +132,11 @@ impl Arithmetic for Ciphertexts<'_> {
     }
 
     fn factor(&self, value: &Ciphertext, _: usize) -> Extended {
-        Extended::new(self.context, self.levels, value)
+        Extended::new(self.context, value)
     }
 
     fn products(&self, pairs: &[(&Extended, &Extended)], _: usize) -> Ciphertext {
-        sum_of_products(self.context, self.levels, self.relinearisation, pairs)
+        sum_of_products(self.context, self.relinearisation, pairs)
     }
 
     fn add(&self, a: &mut Ciphertext, b: &Ciphertext) {

@@ -175,7 +175,7 @@ impl Payloads for ArgmaxBackend {
     }
 
     fn write_votes(&self, out: &mut Vec<u8>, ballot: &BfvBallot) {
-        for part in &ballot.ciphertext.parts {
+        for part in ballot.ciphertexts.iter().flat_map(|c| &c.parts) {
             write_poly(out, self.context(), part);
         }
     }
@@ -221,7 +221,7 @@ impl Payloads for ArgmaxBackend {
         MadeFor { batch, key }: MadeFor,
     ) -> Option<BfvBallot> {
         let ciphertext = read_ciphertext(payload, self.context(), self.context().limbs())?;
-        Some(BfvBallot { ciphertext, presence, batch, key })
+        Some(BfvBallot { ciphertexts: vec![ciphertext], presence, batch, key })
     }
 
     fn read_release(

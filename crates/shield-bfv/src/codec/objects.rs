@@ -115,13 +115,13 @@ impl Payloads for BfvBackend {
         let context = self.context();
         write_public(out, context, &key.public);
         write_switch(out, context, &key.relinearisation);
-        for rotation in key.class_sums.iter().chain(&key.group_moves) {
+        for rotation in key.run_turns.iter().chain(&key.group_moves) {
             write_switch(out, context, &rotation.key);
         }
     }
 
     fn write_votes(&self, out: &mut Vec<u8>, ballot: &BfvBallot) {
-        for part in &ballot.ciphertext.parts {
+        for part in ballot.ciphertexts.iter().flat_map(|c| &c.parts) {
             write_poly(out, self.context(), part);
         }
     }
@@ -153,7 +153,7 @@ impl Payloads for BfvBackend {
             id,
             public: payload.public(context)?,
             relinearisation: payload.switch(context)?,
-            class_sums: payload.rotations(context, sums)?,
+            run_turns: payload.rotations(context, sums)?,
             group_moves: payload.rotations(context, moves)?,
         })
     }
@@ -164,8 +164,11 @@ impl Payloads for BfvBackend {
         presence: Presence,
         MadeFor { batch, key }: MadeFor,
     ) -> Option<BfvBallot> {
-        let ciphertext = payload.ciphertext(self.context(), self.context().limbs())?;
-        Some(BfvBallot { ciphertext, presence, batch, key })
+        let limbs = self.context().limbs();
+        let ciphertexts = (0..self.plan().layout().planes())
+            .map(|_| payload.ciphertext(self.context(), limbs))
+            .collect::<Option<_>>()?;
+        Some(BfvBallot { ciphertexts, presence, batch, key })
     }
 
     fn read_release(

@@ -3,7 +3,8 @@
 use shield::{Election, Polynomial, Term};
 use thiserror::Error;
 
-use super::{MAX_REVEAL_ROUNDS, Plan, ReleaseMode};
+use super::{MAX_REVEAL_ROUNDS, Plan, REVEAL_DESIGNS, ReleaseMode};
+use crate::layout::Design;
 use crate::unanimity::Order;
 
 /// Why no parameter set can run an election, and the nearest election that one can.
@@ -22,7 +23,7 @@ pub enum PlanError {
     },
     /// More classes than fit beside each other.
     #[error(
-        "{classes} classes are beyond the engine, which packs up to {largest}; merge classes to {largest} or fewer"
+        "{classes} classes are beyond the composable release, which packs up to {largest} side by side; use the reveal release, or merge classes"
     )]
     Classes {
         /// How many were asked for.
@@ -66,21 +67,21 @@ pub(super) fn lowered(polynomial: &Polynomial) -> Polynomial {
 /// A setting close to the one that failed and that works.
 pub(super) fn nearest(
     election: &Election,
-    order: Order,
     rounds: usize,
     release: ReleaseMode,
+    designs: &[Design],
 ) -> String {
-    let works = |rounds, release| {
+    let works = |rounds, release, designs| {
         (release == ReleaseMode::Composable || rounds <= MAX_REVEAL_ROUNDS)
-            && Plan::search(election, order, rounds, release).is_some()
+            && Plan::search(election, rounds, release, designs).is_some()
     };
-    if release == ReleaseMode::Composable && works(rounds, ReleaseMode::Reveal) {
+    if release == ReleaseMode::Composable && works(rounds, ReleaseMode::Reveal, &REVEAL_DESIGNS) {
         return format!("reveal release with all {rounds} rounds");
     }
     let (mut works_with, mut fails_with) = (0, rounds);
     while fails_with - works_with > 1 {
         let middle = works_with.midpoint(fails_with);
-        if works(middle, release) {
+        if works(middle, release, designs) {
             works_with = middle;
         } else {
             fails_with = middle;

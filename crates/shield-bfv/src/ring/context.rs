@@ -16,6 +16,18 @@ pub(crate) const PLAINTEXT: u64 = 65_537;
 /// error term `(Q mod t) m / t` from every product.
 const STEP: u64 = 65_536 * PLAINTEXT;
 
+/// Conversions for products of ciphertexts at one level, Q the product of its primes and P that of
+/// one more auxiliary prime.
+#[derive(Debug)]
+pub(crate) struct Level {
+    /// From Q to P, the same centred integer.
+    pub(crate) extend: Conversion,
+    /// From Q and P to P, divided by Q / t and rounded.
+    pub(crate) divide: Conversion,
+    /// From P to Q, the same centred integer.
+    pub(crate) restrict: Conversion,
+}
+
 /// Everything about the ring that does not depend on a key.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -23,12 +35,8 @@ pub(crate) struct Context {
     q: Vec<Ntt>,
     p: Vec<Ntt>,
     t: Ntt,
-    /// From Q to P, the same centred integer.
-    pub(crate) extend: Conversion,
-    /// From Q and P to P, divided by Q / t and rounded.
-    pub(crate) divide: Conversion,
-    /// From P to Q, the same centred integer.
-    pub(crate) restrict: Conversion,
+    /// What products need, for each number of ciphertext primes from one.
+    levels: Vec<Level>,
     /// floor(Q / t) modulo each prime of Q: the same at every level, as Q is zero and t Delta = Q -
     /// 1.
     delta: Vec<Factor>,
@@ -50,9 +58,16 @@ impl Context {
         Self {
             degree,
             t: Ntt::new(Modulus::new(PLAINTEXT), degree),
-            extend: Conversion::exact(&mq, &mp),
-            divide: Conversion::divide(&mq, &mp, PLAINTEXT),
-            restrict: Conversion::exact(&mp, &mq),
+            levels: (1..=limbs)
+                .map(|limbs| {
+                    let (q, p) = (&mq[..limbs], &mp[..=limbs]);
+                    Level {
+                        extend: Conversion::exact(q, p),
+                        divide: Conversion::divide(q, p, PLAINTEXT),
+                        restrict: Conversion::exact(p, q),
+                    }
+                })
+                .collect(),
             delta: mq.iter().map(|q| q.factor(q.value() - q.inv(PLAINTEXT))).collect(),
             montgomery: mq.iter().map(|q| q.factor(q.montgomery(1))).collect(),
             inverses: (0..limbs)
@@ -77,9 +92,14 @@ impl Context {
         &self.q
     }
 
-    /// Transforms modulo the auxiliary primes of a product.
-    pub(crate) fn p(&self) -> &[Ntt] {
-        &self.p
+    /// Transforms modulo the auxiliary primes of a product at a level.
+    pub(crate) fn p(&self, limbs: usize) -> &[Ntt] {
+        &self.p[..=limbs]
+    }
+
+    /// Conversions for products at a level.
+    pub(crate) fn level(&self, limbs: usize) -> &Level {
+        &self.levels[limbs - 1]
     }
 
     /// The transform modulo the plaintext modulus: slots are its values.

@@ -13,7 +13,6 @@ pub(crate) mod packing;
 mod poly;
 mod primes;
 
-pub(crate) use basis::Conversion;
 pub(crate) use buffer::Buffer;
 pub(crate) use context::{Context, PLAINTEXT};
 #[cfg(test)]

@@ -7,43 +7,7 @@
 
 use super::ciphertext::Ciphertext;
 use super::keyswitch::SwitchKey;
-use crate::ring::{
-    Coefficients, Context, Conversion, Modulus, Ntt, PLAINTEXT, Poly, Unit, Values,
-    combine as combination, limb,
-};
-
-/// The conversions of a product at one level.
-#[derive(Debug)]
-struct Level {
-    extend: Conversion,
-    divide: Conversion,
-    restrict: Conversion,
-}
-
-/// The conversions of products at every level up to one.
-#[derive(Debug)]
-pub(crate) struct Levels(Vec<Level>);
-
-impl Levels {
-    /// For products of ciphertexts with at most `limbs` limbs.
-    pub(crate) fn new(context: &Context, limbs: usize) -> Self {
-        let moduli = |ntts: &[Ntt]| ntts.iter().map(Ntt::modulus).collect::<Vec<Modulus>>();
-        let (q, p) = (moduli(context.q()), moduli(context.p()));
-        let level = |limbs: usize| {
-            let (q, p) = (&q[..limbs], &p[..=limbs]);
-            Level {
-                extend: Conversion::exact(q, p),
-                divide: Conversion::divide(q, p, PLAINTEXT),
-                restrict: Conversion::exact(p, q),
-            }
-        };
-        Self((1..=limbs).map(level).collect())
-    }
-
-    fn at(&self, limbs: usize) -> &Level {
-        &self.0[limbs - 1]
-    }
-}
+use crate::ring::{Coefficients, Context, Ntt, Poly, Unit, Values, combine as combination, limb};
 
 /// A ciphertext with its residues modulo the auxiliary primes: a factor of products.
 pub(crate) struct Extended {
@@ -52,7 +16,7 @@ pub(crate) struct Extended {
 }
 
 impl Extended {
-    pub(crate) fn new(context: &Context, levels: &Levels, c: &Ciphertext) -> Self {
+    pub(crate) fn new(context: &Context, c: &Ciphertext) -> Self {
         let (n, limbs) = (context.degree(), c.limbs());
         let mut coefficients = c.parts.clone();
         for (i, ntt) in context.q()[..limbs].iter().enumerate() {
@@ -62,10 +26,10 @@ impl Extended {
         }
         let mut p = coefficients.map(|coefficients| {
             let mut extended = Poly::<Values>::unset(n, limbs + 1);
-            levels.at(limbs).extend.apply(coefficients.data(), extended.data_mut(), n);
+            context.level(limbs).extend.apply(coefficients.data(), extended.data_mut(), n);
             extended
         });
-        for (i, ntt) in context.p()[..=limbs].iter().enumerate() {
+        for (i, ntt) in context.p(limbs).iter().enumerate() {
             for part in &mut p {
                 ntt.forward(part.limb_mut(i));
             }
@@ -102,17 +66,16 @@ fn tensors<'a>(
 /// The sum of the products of all pairs, which are at one level.
 pub(crate) fn sum_of_products(
     context: &Context,
-    levels: &Levels,
     key: &SwitchKey,
     pairs: &[(&Extended, &Extended)],
 ) -> Ciphertext {
     let n = context.degree();
     let limbs = pairs.first().map_or(0, |(a, _)| a.q[0].limbs());
     let mut d_q = tensors(n, &context.q()[..limbs], pairs, |x| &x.q);
-    let mut d_p = tensors(n, &context.p()[..=limbs], pairs, |x| &x.p);
+    let mut d_p = tensors(n, context.p(limbs), pairs, |x| &x.p);
     for (q, p) in d_q.iter_mut().zip(&mut d_p) {
-        levels.at(limbs).divide.apply(q.data(), p.data_mut(), n);
-        levels.at(limbs).restrict.apply(p.data(), q.data_mut(), n);
+        context.level(limbs).divide.apply(q.data(), p.data_mut(), n);
+        context.level(limbs).restrict.apply(p.data(), q.data_mut(), n);
     }
     let [mut d0, mut d1, d2] = d_q.map(Poly::reinterpret::<Coefficients>);
     let mut out = key.switch(context, &d2, None);

@@ -12,7 +12,7 @@ mod sampling;
 mod secret;
 
 pub(crate) use ciphertext::{Ciphertext, EncryptionKey};
-pub(crate) use extended::{Extended, Levels, combine, sum_of_products};
+pub(crate) use extended::{Extended, combine, sum_of_products};
 pub(crate) use keyswitch::{Automorphism, Digits, SwitchKey};
 pub(crate) use multiply::multiply;
 pub(crate) use sampling::{ERROR_VARIANCE, plaintext_slots};

@@ -6,8 +6,8 @@ use shield::backend::Backend;
 use shield::backend::suite::{self, Case, Shape};
 use shield::{Sampling, Seed};
 
-use super::shape;
-use crate::{BfvBackend, ReleaseMode};
+use super::{DESIGNS, shape};
+use crate::{BfvBackend, Design, ReleaseMode};
 
 fn check(case: &Case, release: ReleaseMode, number: u64) {
     let backend = BfvBackend::new(case.election.clone(), release).expect("a plan");
@@ -16,6 +16,16 @@ fn check(case: &Case, release: ReleaseMode, number: u64) {
     let seed = Seed::from_number(number);
     let found = suite::labels(&backend, &keys, &case.votes, &seed, &mut rng);
     assert!(found == case.expected(&seed), "{release} release of {:?}", case.election);
+}
+
+fn check_design(case: &Case, design: Design, number: u64) {
+    let backend = BfvBackend::with_design(case.election.clone(), ReleaseMode::Reveal, design);
+    let backend = backend.expect("a plan");
+    let mut rng = ChaCha20Rng::seed_from_u64(number);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let seed = Seed::from_number(number);
+    let found = suite::labels(&backend, &keys, &case.votes, &seed, &mut rng);
+    assert!(found == case.expected(&seed), "{design:?} of {:?}", case.election);
 }
 
 #[test]
@@ -71,6 +81,21 @@ fn random_elections_all() {
             let start = std::time::Instant::now();
             check(&random_election(i), release, i as u64);
             println!("{i} {release} {:?} {:?}", start.elapsed(), random_election(i).election);
+        }
+    }
+}
+
+#[test]
+fn every_design_gives_the_same_labels() {
+    for (i, polynomial) in ["X", "2X^2+X", "X^3+2X^2", "X^4+X^3+X"].into_iter().enumerate() {
+        let sampling = [Sampling::WithReplacement, Sampling::WithoutReplacement][i % 2];
+        // So few teachers and dummies that some rounds have nothing to draw.
+        let teachers = [6, 2, 1, 5][i];
+        let shape =
+            Shape { sampling, offset: 0, abstentions: 20, ..shape(teachers, 5, 9, polynomial) };
+        let case = Case::new(shape, i as u64);
+        for design in DESIGNS {
+            check_design(&case, design, i as u64);
         }
     }
 }

@@ -4,6 +4,7 @@ mod codec;
 mod determinism;
 mod elections;
 pub(crate) mod noise;
+mod profile;
 mod view;
 
 use rand::SeedableRng;
@@ -12,7 +13,15 @@ use shield::Sampling;
 use shield::backend::suite::{Case, Shape};
 use shield::backend::{Backend, KeysOf, MemoryBallotBox};
 
-use crate::{BfvBackend, BfvBallot, ReleaseMode};
+use crate::{BfvBackend, BfvBallot, Coding, Design, ReleaseMode};
+
+/// Every design of a reveal, that of version 0.1 first.
+pub(crate) const DESIGNS: [Design; 4] = [
+    Design::VERSION_0_1,
+    Design::linear(Coding::OneHot),
+    Design::linear(Coding::PackedBits),
+    Design::linear(Coding::BitsAcross),
+];
 
 /// An election with keys and the ballots of its first batch.
 pub(crate) struct Fixture {
@@ -36,6 +45,18 @@ impl Fixture {
     pub(crate) fn new(shape: Shape, release: ReleaseMode) -> Self {
         let case = Case::new(shape, 5);
         let backend = BfvBackend::new(case.election.clone(), release).expect("a plan");
+        Self::of(case, backend)
+    }
+
+    /// With a given design, for a reveal.
+    pub(crate) fn with_design(shape: Shape, design: Design) -> Self {
+        let case = Case::new(shape, 5);
+        let release = ReleaseMode::Reveal;
+        let backend = BfvBackend::with_design(case.election.clone(), release, design);
+        Self::of(case, backend.expect("a plan"))
+    }
+
+    fn of(case: Case, backend: BfvBackend) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(7);
         let keys = backend.generate_keys(&mut rng).expect("keys");
         let samples = backend.batch(0);

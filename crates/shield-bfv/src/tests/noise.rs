@@ -5,7 +5,7 @@ use shield::Seed;
 use shield::backend::suite::Shape;
 use shield::backend::{Backend, urns};
 
-use super::{Fixture, shape};
+use super::{DESIGNS, Fixture, shape};
 use crate::ReleaseMode;
 use crate::composable;
 use crate::noise::Noise;
@@ -53,6 +53,27 @@ fn check(what: &str, found: f64, bound: Noise, slack: f64) {
     );
 }
 
+/// Stage by stage, in the first ciphertext.
+fn check_stages(fixture: &Fixture) {
+    let Fixture { case, backend, keys, ballots } = fixture;
+    let (context, stages) = (backend.context(), backend.plan().stages());
+    let seed = Seed::from_number(1);
+    let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
+    let measure = |c: &Ciphertext| measured(context, &keys.secret.secret, c);
+    let zero = keys.public.key.zero(context, context.limbs(), &mut seed.stream("test", 0));
+    check("fresh", measure(&zero), stages.fresh, 6.0);
+    let urns = urns(&case.election, backend.batch(0).len(), ballots).expect("urns");
+    let shifts = aggregation.shifts();
+    let tallies = aggregation.tally(&urns, &shifts, ballots).expect("tallies");
+    check("tally", measure(&tallies[0]), stages.tally, 12.0);
+    let planes = backend.plan().layout().planes();
+    let answers = aggregation.unanimity(tallies[..planes].to_vec());
+    check("unanimity", measure(&answers[0]), stages.unanimity, 35.0);
+    check("successes", measure(&aggregation.successes(answers)), stages.successes, 90.0);
+    let released = aggregation.reveal(tallies, &shifts, &seed);
+    check("release", measure(&released[0]), stages.released, 90.0);
+}
+
 #[test]
 fn measured_noise_stays_below_the_bound_on_every_layout() {
     for (samples, classes, polynomial) in [
@@ -67,23 +88,22 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
         println!("{samples} samples, {classes} classes, {polynomial}");
         // Without dummies, so that every cell draws teachers.
         let shape = Shape { offset: 0, ..shape(40, classes, samples, polynomial) };
-        let fixture = Fixture::new(shape, ReleaseMode::Reveal);
-        let Fixture { case, backend, keys, ballots } = &fixture;
-        let (context, stages) = (backend.context(), backend.plan().stages());
-        let seed = Seed::from_number(1);
-        let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
-        let measure = |c: &Ciphertext| measured(context, &keys.secret.secret, c);
-        let zero = keys.public.key.zero(context, context.limbs(), &mut seed.stream("test", 0));
-        check("fresh", measure(&zero), stages.fresh, 6.0);
-        let urns = urns(&case.election, backend.batch(0).len(), ballots).expect("urns");
-        let shifts = aggregation.shifts();
-        let tallies = aggregation.tally(&urns, &shifts, ballots).expect("tallies");
-        check("tally", measure(&tallies[0]), stages.tally, 12.0);
-        let outcomes = aggregation.unanimity(tallies);
-        check("unanimity", measure(&outcomes[0]), stages.unanimity, 35.0);
-        check("sums", measure(&aggregation.class_sum(&outcomes[0])), stages.sums, 40.0);
-        let released = aggregation.reveal(outcomes, &shifts, &seed);
-        check("release", measure(&released[0]), stages.released, 45.0);
+        check_stages(&Fixture::with_design(shape, DESIGNS[1]));
+    }
+}
+
+#[test]
+fn measured_noise_stays_below_the_bound_in_every_design() {
+    for (design, classes, polynomial) in [
+        (DESIGNS[0], 10, "2X^4+2X"),
+        (DESIGNS[2], 10, "2X^4+2X"),
+        (DESIGNS[2], 300, "2X"),
+        (DESIGNS[3], 10, "2X^4+X"),
+        (DESIGNS[3], 100, "2X^2+X"),
+    ] {
+        println!("{design:?}, {classes} classes, {polynomial}");
+        let shape = Shape { offset: 0, ..shape(12, classes, 40, polynomial) };
+        check_stages(&Fixture::with_design(shape, design));
     }
 }
 

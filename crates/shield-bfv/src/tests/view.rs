@@ -1,17 +1,17 @@
 //! What the student sees: one clean cell at a uniform place, junk that is uniform, and nothing of
 //! the rounds.
 //!
-//! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift or a mask is
-//! left out.
+//! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift, the shift of
+//! one digit or a mask is left out.
 
 use shield::backend::{Backend, BallotBox, MemoryBallotBox, urns};
 use shield::operator::unanimity;
 use shield::{Draws, Seed};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::{Fixture, shape};
-use crate::ReleaseMode;
+use super::{DESIGNS, Fixture, shape};
 use crate::reveal::Safeguards;
+use crate::{Coding, Design, ReleaseMode};
 
 const LEVEL: f64 = 1e-6;
 
@@ -37,17 +37,25 @@ struct View {
 const ROUNDS: usize = 4;
 const BINS: u64 = 64;
 
-fn view(safeguards: Safeguards) -> View {
-    let mut fixture = Fixture::new(shape(12, 3, 500, "X^3+2X^2+X"), ReleaseMode::Reveal);
+/// The view of 500 samples in two groups of two ciphertexts, so that a place has two digits.
+fn view(design: Design, safeguards: Safeguards) -> View {
+    let mut fixture = Fixture::with_design(shape(12, 3, 500, "X^3+2X^2+X"), design);
     fixture.backend.safeguards = safeguards;
     let Fixture { case, backend, keys, ballots } = fixture;
     let setting = case.election.setting();
     let layout = backend.plan().layout();
+    let value = match layout.coding() {
+        Coding::OneHot => backend.plan().order().success(),
+        _ => u64::from(backend.plan().order().get()),
+    };
     let mut view = View {
         places: vec![vec![0; ROUNDS]; ROUNDS],
         junk: vec![0; BINS as usize],
         later: vec![0; BINS as usize],
     };
+    let cells = layout.cells();
+    assert_eq!(cells.count(), ROUNDS);
+    let planes = layout.released_planes();
     for number in 0..8 {
         let seed = Seed::from_number(number);
         let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
@@ -61,22 +69,26 @@ fn view(safeguards: Safeguards) -> View {
             let Some(winner) = wins.iter().position(|&win| win) else {
                 continue;
             };
-            let shift = safeguards.shift(&seed, sample as u64, ROUNDS);
-            for cell in 0..ROUNDS {
-                let place = layout.cell(cell);
-                let classes = backend.places().classes(place.group, sample);
-                let slot = |class: &u32| slots[place.ciphertext][*class as usize];
-                let filled = classes.iter().filter(|class| slot(class) != 0).count();
-                let round = (cell + ROUNDS - shift) % ROUNDS;
-                assert!(round != winner || filled == 1, "the first success is clean");
-                if filled <= 1 {
-                    view.places[winner][cell] += 1;
+            let shift = safeguards.shift(&seed, sample as u64, cells);
+            for (round, &won) in wins.iter().enumerate() {
+                let place = cells.place(round, shift);
+                let runs = backend.places().slots(place.group, sample);
+                let cell = &slots[place.ciphertext * planes..][..planes];
+                let slots: Vec<u64> = cell
+                    .iter()
+                    .flat_map(|slots| runs.iter().map(|&slot| slots[slot as usize]))
+                    .collect();
+                let clean = slots.iter().all(|&slot| slot == 0 || slot == value);
+                assert!(round != winner || clean, "the first success is clean");
+                if clean {
+                    let number = place.ciphertext * layout.groups() + place.group;
+                    view.places[winner][number] += 1;
                     continue;
                 }
-                for class in classes {
-                    let bin = (slot(class) * BINS / 65_537) as usize;
+                for slot in slots {
+                    let bin = (slot * BINS / 65_537) as usize;
                     view.junk[bin] += 1;
-                    view.later[bin] += u64::from(wins[round]);
+                    view.later[bin] += u64::from(won);
                 }
             }
         }
@@ -94,24 +106,38 @@ fn junk_is_uniform(view: &View) -> bool {
 
 #[test]
 fn the_view_follows_from_the_label() {
-    let view = view(Safeguards::Whole);
-    assert!(
-        view.places.iter().flatten().sum::<u64>() > 3_000 && view.junk.iter().sum::<u64>() > 10_000
-    );
-    assert!(places_are_uniform(&view), "{:?}", view.places);
-    assert!(junk_is_uniform(&view), "{:?}", view.junk);
+    for design in DESIGNS {
+        let view = view(design, Safeguards::Whole);
+        assert!(view.places.iter().flatten().sum::<u64>() > 3_000);
+        assert!(view.junk.iter().sum::<u64>() > 10_000);
+        assert!(places_are_uniform(&view), "{design:?}: {:?}", view.places);
+        assert!(junk_is_uniform(&view), "{design:?}: {:?}", view.junk);
+    }
 }
 
 #[test]
 fn a_missing_shift_is_noticed() {
-    let view = view(Safeguards::WithoutShift);
-    assert!(!places_are_uniform(&view));
-    assert!(junk_is_uniform(&view));
+    for design in DESIGNS {
+        let view = view(design, Safeguards::WithoutShift);
+        assert!(!places_are_uniform(&view), "{design:?}");
+        assert!(junk_is_uniform(&view), "{design:?}");
+    }
+}
+
+#[test]
+fn a_missing_shift_of_one_digit_is_noticed() {
+    for digit in 0..2 {
+        let view = view(DESIGNS[1], Safeguards::WithoutShiftOf(digit));
+        assert!(!places_are_uniform(&view), "digit {digit}");
+        assert!(junk_is_uniform(&view), "digit {digit}");
+    }
 }
 
 #[test]
 fn a_missing_mask_is_noticed() {
-    assert!(!junk_is_uniform(&view(Safeguards::WithoutMask)));
+    for design in DESIGNS {
+        assert!(!junk_is_uniform(&view(design, Safeguards::WithoutMask)), "{design:?}");
+    }
 }
 
 /// A seed must never meet two sets of ballots. Should it all the same, the masks are not shared:

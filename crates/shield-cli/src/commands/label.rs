@@ -12,7 +12,9 @@ use shield::backend::{Backend, ClearBackend};
 use shield::labelling::{self, BallotRandomness, Labelled, Seconds};
 use shield::mechanism::NoiseShares;
 use shield::privacy::Usage;
-use shield::{ClassNames, Election, Epsilon, Histogram, Label, Labels, Mechanism, Seed, Votes, files};
+use shield::{
+    ClassNames, Election, Epsilon, Histogram, Label, Labels, Mechanism, Seed, Votes, files,
+};
 use shield_bfv::{BfvBackend, ReleaseMode};
 
 use super::upload::Upload;
