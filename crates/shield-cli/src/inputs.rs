@@ -22,8 +22,8 @@ use crate::failure::Failure;
 /// The votes, and what is known about them.
 #[derive(Args, Debug)]
 pub(crate) struct VotesArgs {
-    /// Votes, samples x teachers: .csv (also with header, ids, class names), .npy, .npz, .parquet or
-    /// .feather, also as .gz; `-` is standard input. Empty cells, NaN and -1 abstain
+    /// Votes, samples x teachers: .csv (also with header, ids, class names), .npy, .npz, .parquet
+    /// or .feather, also as .gz; `-` is standard input. Empty cells, NaN and -1 abstain
     #[arg(long, value_name = "FILE")]
     pub(crate) votes: PathBuf,
 

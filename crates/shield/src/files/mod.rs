@@ -291,8 +291,8 @@ pub fn write_labels(path: &Path, labels: &Labels) -> Result<(), FileError> {
     write_named_labels(path, labels, None)
 }
 
-/// Writes labels by the names of their classes, where there are any, to `.csv`. An `.npy` file holds
-/// their numbers.
+/// Writes labels by the names of their classes, where there are any, to `.csv`. An `.npy` file
+/// holds their numbers.
 pub fn write_named_labels(
     path: &Path,
     labels: &Labels,

@@ -1,5 +1,5 @@
 //! Small numbers in as few bytes as the largest of them needs: votes of 10,000 teachers on 100,000
-//! samples are a thousand million cells, and a byte holds each where there are 255 classes or fewer.
+//! samples are a thousand million cells, and a byte holds each where there are at most 255 classes.
 
 /// What a cell holds where there is no number.
 pub(crate) const MISSING: u32 = u32::MAX;
