@@ -15,7 +15,7 @@ use crate::inputs::{FileUsageArgs, MechanismArgs, NoiseArgs, VotesArgs};
 /// Accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield analyze --votes examples/mnist/paper-votes.npy.gz \
-    --labels examples/mnist/digits.npy.gz --classes 10 --polynomial 2X^3+3X^2+X --offset 5\n\n\
+    --labels examples/mnist/digits.npy.gz --classes 10 --queries 100\n\n\
     Only the data-independent figures may be published: the others depend on the votes, and so say \
     something about them.")]
 pub(super) struct AnalyzeArgs {

@@ -20,10 +20,10 @@ use crate::plot::{self, Figure};
 /// The Pareto front of privacy and accuracy over polynomials and offsets
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --max-degree 4 --max-terms 20 \
-    --offsets 1,2,5 --plot front.svg\n  \
-    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --max-degree 4 --max-terms 20 \
-    --offsets 2,5,10 --target-epsilon 2")]
+    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
+    --max-degree 4 --max-terms 20 --offsets 1,2,5 --plot front.svg\n  \
+    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
+    --target-epsilon 2 --time-limit 60")]
 pub(super) struct TuneArgs {
     #[command(flatten)]
     votes: VotesArgs,
