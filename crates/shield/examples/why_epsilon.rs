@@ -21,7 +21,7 @@ use shield::privacy::Usage;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::moments::LawPair;
 use shield::privacy::neighbours::neighbours;
-use shield::{Accuracy, Classes, Histogram, Setting, files};
+use shield::{Accuracy, Classes, Histogram, Offset, Setting, files};
 
 const POLYNOMIALS: [(&str, f64); 4] = [
     ("2X^3+3X^2+X", 2.39),
@@ -57,7 +57,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     for (shape, histograms) in &shapes {
         for (text, paper) in POLYNOMIALS {
-            let setting = Setting { polynomial: text.parse()?, ..Setting::default() };
+            let setting =
+                Setting { polynomial: text.parse()?, offset: Offset::PAPER, ..Setting::default() };
             let laws: Vec<Vec<LawPair>> = histograms
                 .par_iter()
                 .map(|votes| neighbours(&setting, votes).into_iter().map(|n| n.laws).collect())

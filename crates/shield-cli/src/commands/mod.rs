@@ -5,6 +5,7 @@ mod analyze;
 mod bench;
 mod bound;
 mod close;
+mod compare;
 mod completions;
 mod demo;
 #[cfg(feature = "learn")]
@@ -19,6 +20,7 @@ mod plan;
 #[cfg(feature = "learn")]
 mod predict;
 mod preflight;
+mod recommend;
 mod reveal;
 mod serve;
 mod status;
@@ -63,6 +65,8 @@ enum Command {
     Demo(demo::DemoArgs),
     Label(label::LabelArgs),
     Analyze(analyze::AnalyzeArgs),
+    Compare(compare::CompareArgs),
+    Recommend(recommend::RecommendArgs),
     Bound(bound::BoundArgs),
     Tune(tune::TuneArgs),
     Plan(plan::PlanArgs),
@@ -127,6 +131,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(&args, output),
         Command::Label(args) => label::run(&args, output),
         Command::Analyze(args) => analyze::run(&args, output),
+        Command::Compare(args) => compare::run(&args, output),
+        Command::Recommend(args) => recommend::run(&args, output),
         Command::Bound(args) => bound::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
         Command::Plan(args) => plan::run(&args, output),
