@@ -12,6 +12,7 @@
 //! | [`distribution`], [`accuracy`] | the exact law of the output, and how good it is |
 //! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
 //! | [`tune`] | which polynomial and offset to take |
+//! | [`voting_rule`] | the operator as a voting rule: fairness, insincerity, coalitions |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
 //! | [`polya`] | noise in shares, for the noisy argmax that SHIELD is compared with |
 //! | [`framing`] | keys, ballots and releases as bytes: the frame that the engines share |
@@ -36,6 +37,7 @@ pub mod setting;
 pub mod synthetic;
 pub mod tune;
 pub mod votes;
+pub mod voting_rule;
 
 pub use accuracy::Accuracy;
 pub use distribution::OutputDistribution;
