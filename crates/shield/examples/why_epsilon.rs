@@ -91,7 +91,7 @@ fn read_histograms(path: &Path) -> Result<Vec<Histogram>, Box<dyn Error>> {
     let file = npyz::NpyFile::new(std::fs::File::open(path)?)?;
     let classes = usize::try_from(*file.shape().last().ok_or("no rows")?)?;
     let counts: Vec<f64> = file.into_vec()?;
-    let whole = |count: &f64| u32::try_from(*count as i64);
+    let whole = |count: &f64| format!("{count:.0}").parse::<u32>();
     let histogram = |row: &[f64]| -> Result<Histogram, Box<dyn Error>> {
         Ok(Histogram::new(row.iter().map(whole).collect::<Result<_, _>>()?)?)
     };
