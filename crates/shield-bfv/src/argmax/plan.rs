@@ -265,8 +265,10 @@ impl ArgmaxPlan {
 
         let coefficients = vec![0; blocks.babies * blocks.count];
         let y = || Bounded { value: (), noise: difference };
-        let signs = (0..evaluations).map(|_| circuit.sign(y(), blocks, &coefficients).noise);
-        let sign = signs.last()?;
+        let mut sign = difference;
+        for _ in 0..evaluations {
+            sign = circuit.sign(y(), blocks, &coefficients).noise;
+        }
         if sign.bits() > ring.limit(sign.limbs()) {
             return None;
         }
