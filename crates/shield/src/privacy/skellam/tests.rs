@@ -98,6 +98,24 @@ fn histograms_cost_what_their_largest_change_does() {
 }
 
 #[test]
+fn moments_of_large_shifts_by_the_definition() {
+    let noise = noise(3.0, 10, 0);
+    let argmax = SkellamArgmax::new(&noise, 3, Sensitivity::Counts(30)).unwrap();
+    let wide = law_with(9.0, 200);
+    for (shift, order) in [(1, 2.0), (4, 1.5), (12, 0.5), (30, 0.2)] {
+        let direct: f64 = (-150..=150_i64)
+            .map(|z| {
+                let (p, q) = (wide.probability(z), wide.probability(z - shift));
+                if p > 1e-200 { p * (p / q).powf(order) } else { 0.0 }
+            })
+            .sum();
+        let found = argmax.shift_moment(u32::try_from(shift).unwrap(), order);
+        assert!(found >= direct.ln() * (1.0 - 1e-9), "{shift} {order}: {found} {}", direct.ln());
+        assert!(found <= direct.ln() * 1.01 + 1e-6, "{shift} {order}: {found} {}", direct.ln());
+    }
+}
+
+#[test]
 fn the_promise_holds_whoever_is_missing() {
     let usage = Usage::default();
     let all = SkellamArgmax::new(&noise(20.0, 100, 0), 3, Sensitivity::Vote).unwrap();
