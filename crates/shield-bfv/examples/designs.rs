@@ -42,14 +42,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("bits across", Design::linear(Coding::BitsAcross)),
     ];
     for (name, design) in designs {
-        let backend =
-            match BfvBackend::with_design(election.clone(), ReleaseMode::Reveal, design) {
-                Ok(backend) => backend,
-                Err(error) => {
-                    println!("{name:>12}: {error}");
-                    continue;
-                }
-            };
+        let backend = match BfvBackend::with_design(election.clone(), ReleaseMode::Reveal, design) {
+            Ok(backend) => backend,
+            Err(error) => {
+                println!("{name:>12}: {error}");
+                continue;
+            }
+        };
         let plan = backend.plan();
         let batch = backend.batch(0).len();
         let expected = plan.seconds_per_batch(&calibration);
@@ -84,7 +83,9 @@ fn aggregate(backend: &BfvBackend, teachers: usize) -> Result<f64, String> {
     let keys = backend.generate_keys(&mut rng).map_err(|e| text(&e))?;
     // A few ballots serve all teachers: the work is the same.
     let few: Vec<_> = (0..teachers.min(4))
-        .map(|teacher| backend.encrypt(&keys.public, 0, &votes.teacher(teacher, 0..samples), &mut rng))
+        .map(|teacher| {
+            backend.encrypt(&keys.public, 0, &votes.teacher(teacher, 0..samples), &mut rng)
+        })
         .collect::<Result<_, _>>()
         .map_err(|e| text(&e))?;
     let ballots = (0..teachers).map(|teacher| few.get(teacher % few.len()).cloned()).collect();

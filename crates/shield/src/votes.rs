@@ -12,7 +12,7 @@ pub type Vote = Option<Class>;
 pub type Label = Option<Class>;
 
 /// The cell value of an abstention. No class has this number: see [`Classes::MAX`].
-const ABSTENTION: u16 = u16::MAX;
+const ABSTENTION: u32 = u32::MAX;
 
 /// What is wrong with votes or labels. Rows (samples) and columns (teachers) count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -64,7 +64,7 @@ pub enum VotesError {
 pub struct VotesBuilder {
     classes: Option<Classes>,
     teachers: Option<usize>,
-    cells: Vec<u16>,
+    cells: Vec<u32>,
     largest: u16,
     rows: usize,
     column: usize,
@@ -83,7 +83,7 @@ impl VotesBuilder {
         let cell = match u16::try_from(value) {
             Ok(class) if usize::from(class) < classes => {
                 self.largest = self.largest.max(class);
-                class
+                u32::from(class)
             }
             _ if value == -1 => ABSTENTION,
             _ => {
@@ -132,7 +132,7 @@ impl VotesBuilder {
 pub struct Votes {
     classes: Classes,
     teachers: usize,
-    cells: Vec<u16>,
+    cells: Vec<u32>,
 }
 
 impl std::fmt::Debug for Votes {
@@ -215,8 +215,8 @@ impl Votes {
     }
 }
 
-fn decode(cell: u16) -> Vote {
-    (cell != ABSTENTION).then_some(Class(cell))
+fn decode(cell: u32) -> Vote {
+    u16::try_from(cell).ok().map(Class)
 }
 
 /// One label a sample; some may be absent.
