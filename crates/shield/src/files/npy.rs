@@ -169,8 +169,8 @@ pub(super) fn write<Row: Iterator<Item = Option<Class>>>(
     // The cast of -1 and of everything up to the largest is exact.
     #[expect(clippy::cast_possible_truncation, reason = "no cell is larger than the largest")]
     match largest {
-        ..=0x7f => array(writer, &shape, rows.flatten().map(|class| cells(class) as i8)),
-        ..=0x7fff => array(writer, &shape, rows.flatten().map(|class| cells(class) as i16)),
+        -1..=0x7f => array(writer, &shape, rows.flatten().map(|class| cells(class) as i8)),
+        0x80..=0x7fff => array(writer, &shape, rows.flatten().map(|class| cells(class) as i16)),
         _ => array(writer, &shape, rows.flatten().map(cells)),
     }
 }
