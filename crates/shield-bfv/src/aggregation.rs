@@ -120,8 +120,8 @@ impl Aggregation<'_> {
         for (place, (urn, sample)) in urns.iter().zip(self.samples.clone()).enumerate() {
             let draws = Draws::seeded(self.election.setting(), urn, self.seed, sample as u64);
             // Past the last round, a cell is like a round that draws nothing: it fails.
-            let rounds = draws.rounds().map(|(degree, drawn)| (degree, drawn));
-            let rounds = rounds.chain(std::iter::repeat((self.plan.order().get(), &[][..])));
+            let rounds =
+                draws.rounds().chain(std::iter::repeat((self.plan.order().get(), &[][..])));
             for (round, (degree, drawn)) in rounds.take(cells.count()).enumerate() {
                 let cell = cells.place(round, shifts[place]);
                 let plaintexts = &mut plaintexts[cell.ciphertext * planes..][..planes];
@@ -246,8 +246,10 @@ impl Aggregation<'_> {
         let mut turns = self.key.run_turns.iter();
         self.plan.layout().run_stages().iter().fold(outcome, |mut sum, stage| {
             if let [_] = stage[..] {
-                let rotated = turns.next().map(|rotation| rotation.rotate(self.context, &sum));
-                rotated.iter().for_each(|rotated| sum.add(self.context, rotated));
+                if let Some(rotation) = turns.next() {
+                    let rotated = rotation.rotate(self.context, &sum);
+                    sum.add(self.context, &rotated);
+                }
                 return sum;
             }
             let digits = Digits::of(self.context, &sum);
@@ -321,7 +323,9 @@ impl Aggregation<'_> {
         let limbs = self.plan.reveal_limbs();
         let moves = |c: Ciphertext| {
             let mut moved = self.moves(c);
-            moved.iter_mut().for_each(|c| c.drop_to(context, limbs));
+            for c in &mut moved {
+                c.drop_to(context, limbs);
+            }
             moved
         };
         if cells.order() == CellOrder::Cyclic {
