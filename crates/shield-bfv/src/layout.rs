@@ -28,6 +28,9 @@ pub(crate) use cells::Cells;
 /// with a chance below 2^-100.
 const MIN_RUN: usize = 8;
 
+/// Fewest positions of a ciphertext: the tally's transforms of masks are not made for less.
+const MIN_POSITIONS: usize = 8;
+
 /// Most ciphertexts of cells that one aggregation holds in memory, with several slots a sample.
 const MAX_CIPHERTEXTS: usize = 128;
 
@@ -108,7 +111,7 @@ impl Layout {
             Coding::BitsAcross => 1,
         };
         let positions = degree / run;
-        if positions < 2 {
+        if positions < MIN_POSITIONS {
             return None;
         }
         let (planes, most) = match design.coding {
