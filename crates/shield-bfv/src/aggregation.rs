@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use shield::backend::{BallotBox, urns};
+use shield::backend::{BallotBox, Presence, urns};
 use shield::{Drawn, Draws, Election, Seed, Urn};
 
 use crate::ballot::BfvBallot;
@@ -16,12 +16,16 @@ use crate::plan::{Plan, ReleaseMode};
 use crate::release::Release;
 use crate::reveal::{Reveal, Rounds, Safeguards};
 use crate::ring::Context;
-use crate::scheme::{Ciphertext, Digits};
+use crate::scheme::{Ciphertext, Digits, plaintext_slots};
 use crate::tally::{self, Selection};
 use crate::unanimity;
+use crate::validity::{self, BallotCheck, Coding, Examination, Validity};
 
 /// Purpose of the random streams of re-randomisation and flooding: one a ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
+
+/// Purpose of the random streams that hide samples nobody asked for: one per ciphertext.
+const HIDE: &str = "shield 2026 bfv junk for samples that were not asked for";
 
 /// Purpose of the seed that masks and flooding come from.
 const BOUND: &str = "shield 2026 bfv seed bound to the tallies of a batch";
@@ -37,6 +41,17 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) batch: usize,
     pub(crate) samples: std::ops::Range<usize>,
     pub(crate) safeguards: Safeguards,
+    pub(crate) check: BallotCheck,
+    pub(crate) asked: Asked<'a>,
+}
+
+/// Which samples of a batch are to be labelled.
+#[derive(Clone, Copy)]
+pub(crate) enum Asked<'a> {
+    /// All of them.
+    All,
+    /// These; the cells of the others are junk.
+    Only(&'a Presence),
 }
 
 /// What the draws select: ballots, and plaintexts to add.
@@ -52,10 +67,17 @@ impl Aggregation<'_> {
     pub(crate) fn run<B: BallotBox<BfvBallot>>(&self, ballots: &B) -> Result<Release, BfvError> {
         let urns = urns(self.election, self.samples.len(), ballots)?;
         let shifts = self.shifts();
-        let tallies = self.tally(&urns, &shifts, ballots)?;
-        let fresh = self.bound_to(&tallies);
+        let (tallies, checks) = match self.check {
+            BallotCheck::On => {
+                let mut examination = Examination::new(self, ballots)?;
+                let tallies = self.tally_with(&urns, &shifts, |t| examination.open(t))?;
+                (tallies, self.lowered(examination.finish()?))
+            }
+            BallotCheck::Off => (self.tally(&urns, &shifts, ballots)?, vec![]),
+        };
+        let fresh = self.bound_to(&tallies, &checks);
         let outcomes = self.unanimity(tallies);
-        let released = match self.plan.release() {
+        let mut released = match self.plan.release() {
             ReleaseMode::Reveal => self.reveal(outcomes, &shifts, &fresh),
             ReleaseMode::Composable => vec![composable::labels(
                 self.context,
@@ -67,17 +89,20 @@ impl Aggregation<'_> {
                 self.samples.len(),
             )],
         };
+        self.spoil(&mut released, &checks, &fresh);
+        self.hide(&mut released, &fresh);
         let ciphertexts = self.flood(released, &fresh);
         Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
     }
 
     /// A seed for masks and flooding that follows from the seed and from everything that is
-    /// released under them: binding, release, keys, and the tallies, in which every drawn ballot
-    /// is. Should one seed ever meet two sets of ballots, against all rules, the two releases at
+    /// released under them: binding, release, keys, the tallies, in which every drawn ballot is,
+    /// and the checks, in which every ballot is. Should one seed ever meet two sets of ballots, against all rules, the two releases at
     /// least do not share their masks.
-    pub(crate) fn bound_to(&self, tallies: &[Ciphertext]) -> Seed {
+    pub(crate) fn bound_to(&self, tallies: &[Ciphertext], checks: &[Ciphertext]) -> Seed {
         let digests: Vec<blake3::Hash> = tallies
             .par_iter()
+            .chain(checks)
             .map(|tally| {
                 let mut hasher = blake3::Hasher::new();
                 let mut bytes = Vec::with_capacity(8 * self.context.degree());
@@ -148,9 +173,18 @@ impl Aggregation<'_> {
         shifts: &[usize],
         ballots: &B,
     ) -> Result<Vec<Ciphertext>, BfvError> {
+        self.tally_with(urns, shifts, |teacher| self.open(ballots, teacher))
+    }
+
+    /// The tally of ballots that `open` hands out, asked for in the order of teachers.
+    fn tally_with<'b>(
+        &self,
+        urns: &[Urn],
+        shifts: &[usize],
+        open: impl FnMut(u32) -> Result<Cow<'b, Ciphertext>, BfvError>,
+    ) -> Result<Vec<Ciphertext>, BfvError> {
         let layout = self.plan.layout();
         let selected = self.select(urns, shifts);
-        let open = |teacher| self.open(ballots, teacher);
         let (positions, ciphertexts) = (layout.positions(), layout.ciphertexts());
         let mut tallies =
             tally::tally(self.context, positions, ciphertexts, &selected.ballots, open)?;
@@ -162,7 +196,7 @@ impl Aggregation<'_> {
     }
 
     /// A ballot's ciphertext, if the ballot is one for this batch.
-    fn open<'b, B: BallotBox<BfvBallot>>(
+    pub(crate) fn open<'b, B: BallotBox<BfvBallot>>(
         &self,
         ballots: &'b B,
         teacher: u32,
@@ -184,6 +218,67 @@ impl Aggregation<'_> {
             (None, Cow::Borrowed(ballot)) => Ok(Cow::Borrowed(&ballot.ciphertext)),
             (None, Cow::Owned(ballot)) => Ok(Cow::Owned(ballot.ciphertext)),
         }
+    }
+
+    /// The check of this batch's ballots.
+    pub(crate) fn validity(&self, challenge: Seed) -> Validity<'_> {
+        Validity {
+            context: self.context,
+            layout: self.plan.layout(),
+            places: self.places,
+            key: self.key,
+            coding: Coding::OneHot,
+            challenge,
+            samples: self.samples.len(),
+        }
+    }
+
+    /// Ciphertexts at the level of the release.
+    fn lowered(&self, mut ciphertexts: Vec<Ciphertext>) -> Vec<Ciphertext> {
+        let limbs = self.plan.reveal_limbs();
+        ciphertexts.par_iter_mut().for_each(|c| c.drop_to(self.context, limbs));
+        ciphertexts
+    }
+
+    /// Turns every cell of a sample whose checks are not zero into junk.
+    fn spoil(&self, released: &mut [Ciphertext], checks: &[Ciphertext], fresh: &Seed) {
+        let first = self.batch * self.plan.released_ciphertexts();
+        // Labels of the composable release are in the first group; its other slots stay zero.
+        let mut label = vec![self.plan.release() == ReleaseMode::Reveal; self.context.degree()];
+        for sample in 0..self.samples.len() {
+            for &place in self.places.classes(0, sample) {
+                label[place as usize] = true;
+            }
+        }
+        released.par_iter_mut().enumerate().for_each(|(i, c)| {
+            validity::mask(self.context, c, checks, fresh, first + i, |place| label[place]);
+        });
+    }
+
+    /// Turns every cell of a sample that was not asked for into junk: uniform slots are added.
+    fn hide(&self, released: &mut [Ciphertext], fresh: &Seed) {
+        let Asked::Only(asked) = self.asked else {
+            return;
+        };
+        let layout = self.plan.layout();
+        let groups = match self.plan.release() {
+            ReleaseMode::Reveal => layout.groups(),
+            ReleaseMode::Composable => 1,
+        };
+        let first = self.batch * self.plan.released_ciphertexts();
+        released.par_iter_mut().enumerate().for_each(|(i, c)| {
+            let mut uniform = vec![0; self.context.degree()];
+            plaintext_slots(&mut uniform, &mut fresh.stream(HIDE, (first + i) as u64));
+            let mut slots = vec![0; self.context.degree()];
+            for sample in (0..self.samples.len()).filter(|&sample| !asked.contains(sample)) {
+                for group in 0..groups {
+                    for &place in self.places.classes(group, sample) {
+                        slots[place as usize] = uniform[place as usize];
+                    }
+                }
+            }
+            c.add_slots(self.context, slots);
+        });
     }
 
     pub(crate) fn unanimity(&self, tallies: Vec<Ciphertext>) -> Vec<Ciphertext> {

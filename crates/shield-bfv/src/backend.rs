@@ -5,16 +5,18 @@ use shield::backend::{Backend, BallotBox, Keys, KeysOf};
 use shield::votes::Vote;
 use shield::{Election, Label, Seed};
 
-use crate::aggregation::Aggregation;
+use crate::aggregation::{Aggregation, Asked};
+use crate::alarms::{self, Inspection};
 use crate::ballot::{self, BfvBallot};
 use crate::codec;
 use crate::error::BfvError;
-use crate::keys::{self, EvaluationKey, PublicKey, SecretKey};
+use crate::keys::{self, EvaluationKey, KeyId, PublicKey, SecretKey};
 use crate::layout::Places;
 use crate::plan::{Plan, ReleaseMode};
 use crate::release::{self, Release};
 use crate::reveal::Safeguards;
 use crate::ring::Context;
+use crate::validity::BallotCheck;
 
 /// The engine, set up for one election.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub struct BfvBackend {
     places: Places,
     binding: [u8; 32],
     pub(crate) safeguards: Safeguards,
+    check: BallotCheck,
 }
 
 impl BfvBackend {
@@ -40,7 +43,15 @@ impl BfvBackend {
             plan,
             binding,
             safeguards: Safeguards::Whole,
+            check: BallotCheck::On,
         })
+    }
+
+    /// The same engine, whose aggregations check ballots or do not. They should: see
+    /// [`BallotCheck`].
+    #[must_use]
+    pub fn with_ballot_check(self, check: BallotCheck) -> Self {
+        Self { check, ..self }
     }
 
     /// The plan.
@@ -62,6 +73,43 @@ impl BfvBackend {
         if batch < batches { Ok(()) } else { Err(BfvError::Batch { batch, batches }) }
     }
 
+    /// Refuses a batch that does not exist, and an evaluation key of another plan.
+    pub(crate) fn check_aggregation(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+    ) -> Result<(), BfvError> {
+        self.check_batch(batch)?;
+        check_key("evaluation key", &self.context, &key.public.parts[0])?;
+        let (sums, moves) = keys::automorphisms(self.plan.layout());
+        if key.class_sums.len() != sums.len() || key.group_moves.len() != moves.len() {
+            return Err(BfvError::Foreign { what: "evaluation key", of: "election" });
+        }
+        Ok(())
+    }
+
+    /// Refuses what belongs to other keys or to another batch, and a secret key of another plan.
+    pub(crate) fn check_decryption(
+        &self,
+        key: &SecretKey,
+        made_for: KeyId,
+        batch: usize,
+        made_in: usize,
+        what: &'static str,
+    ) -> Result<(), BfvError> {
+        self.check_batch(batch)?;
+        if made_for != key.id {
+            return Err(BfvError::Foreign { what, of: "set of keys" });
+        }
+        if made_in != batch {
+            return Err(BfvError::Foreign { what, of: "batch" });
+        }
+        if key.secret.coefficients().len() != self.context.degree() {
+            return Err(BfvError::Foreign { what: "secret key", of: "election" });
+        }
+        Ok(())
+    }
+
     pub(crate) fn aggregation<'a>(
         &'a self,
         key: &'a EvaluationKey,
@@ -78,6 +126,8 @@ impl BfvBackend {
             batch,
             samples: self.batch(batch),
             safeguards: self.safeguards,
+            check: self.check,
+            asked: Asked::All,
         }
     }
 
@@ -87,7 +137,6 @@ impl BfvBackend {
         release::slots(&self.context, &key.secret, release)
     }
 
-    #[cfg(test)]
     pub(crate) fn places(&self) -> &Places {
         &self.places
     }
@@ -150,7 +199,8 @@ impl Backend for BfvBackend {
             }
         }
         let layout = self.plan.layout();
-        Ok(ballot::encrypt(&self.context, layout, &self.places, key, batch, votes, rng))
+        let ballot = ballot::encrypt(&self.context, layout, &self.places, key, batch, votes, rng);
+        Ok(BfvBallot { digest: codec::digest(&self.encode_ballot(&ballot)), ..ballot })
     }
 
     fn aggregate<B: BallotBox<BfvBallot>>(
@@ -160,12 +210,7 @@ impl Backend for BfvBackend {
         ballots: &B,
         seed: &Seed,
     ) -> Result<Release, BfvError> {
-        self.check_batch(batch)?;
-        check_key("evaluation key", &self.context, &key.public.parts[0])?;
-        let (sums, moves) = keys::automorphisms(self.plan.layout());
-        if key.class_sums.len() != sums.len() || key.group_moves.len() != moves.len() {
-            return Err(BfvError::Foreign { what: "evaluation key", of: "election" });
-        }
+        self.check_aggregation(key, batch)?;
         self.aggregation(key, batch, seed).run(ballots)
     }
 
@@ -175,27 +220,30 @@ impl Backend for BfvBackend {
         batch: usize,
         release: &Release,
     ) -> Result<Vec<Label>, BfvError> {
-        self.check_batch(batch)?;
-        let foreign = |of| Err(BfvError::Foreign { what: "release", of });
-        if release.key != key.id {
-            return foreign("set of keys");
-        }
-        if release.batch != batch {
-            return foreign("batch");
-        }
+        Ok(self.inspect(key, batch, release)?.labels)
+    }
+}
+
+impl BfvBackend {
+    /// The labels of one batch, and what honest ballots could not have caused.
+    pub fn inspect(
+        &self,
+        key: &SecretKey,
+        batch: usize,
+        release: &Release,
+    ) -> Result<Inspection, BfvError> {
+        self.check_decryption(key, release.key, batch, release.batch, "release")?;
         let fits = |c: &crate::scheme::Ciphertext| {
             c.limbs() == 1 && c.parts[0].degree() == self.context.degree()
         };
         let expected = self.plan.released_ciphertexts();
         if release.ciphertexts.len() != expected || !release.ciphertexts.iter().all(fits) {
-            return foreign("election");
-        }
-        if key.secret.coefficients().len() != self.context.degree() {
-            return Err(BfvError::Foreign { what: "secret key", of: "election" });
+            return Err(BfvError::Foreign { what: "release", of: "election" });
         }
         let slots = release::slots(&self.context, &key.secret, release);
         let samples = self.batch(batch).len();
-        Ok(release::labels(&self.plan, &self.places, &slots, samples))
+        let (election, plan, places) = (&self.election, &self.plan, &self.places);
+        Ok(alarms::inspect(election, plan, places, &slots, batch, samples))
     }
 }
 

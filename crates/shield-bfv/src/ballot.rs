@@ -22,6 +22,8 @@ pub struct BfvBallot {
     pub(crate) presence: Presence,
     pub(crate) batch: usize,
     pub(crate) key: KeyId,
+    /// The checksum of its bytes: two ballots have the same only if they are the same.
+    pub(crate) digest: [u8; 32],
 }
 
 impl Ballot for BfvBallot {
@@ -39,7 +41,8 @@ impl fmt::Debug for BfvBallot {
     }
 }
 
-/// Encrypts votes that have been checked to be classes. The work is the same whatever they are.
+/// Encrypts votes that have been checked to be classes. The work is the same whatever they are. The
+/// digest is left to whoever knows the bytes.
 pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     context: &Context,
     layout: &Layout,
@@ -61,5 +64,5 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     let mut ciphertext = key.key.zero(context, context.limbs(), rng);
     ciphertext.add_slots(context, slots);
     let presence = Presence::new(votes.iter().map(Option::is_some));
-    BfvBallot { ciphertext, presence, batch, key: key.id }
+    BfvBallot { ciphertext, presence, batch, key: key.id, digest: [0; 32] }
 }

@@ -7,6 +7,7 @@ use crate::keys;
 use crate::plan::Plan;
 use crate::ring::{Context, Poly};
 
+mod audit;
 mod objects;
 
 pub(crate) use objects::key_id;
@@ -32,6 +33,11 @@ impl ReadPoly for Reader<'_> {
         }
         Some(poly)
     }
+}
+
+/// The checksum that framed bytes end with: the digest of a ballot.
+pub(crate) fn digest(bytes: &[u8]) -> [u8; 32] {
+    bytes.last_chunk().copied().unwrap_or_default()
 }
 
 fn prime_bits(p: u64) -> u32 {
@@ -98,6 +104,15 @@ fn ballot_payload(plan: &Plan, samples: usize) -> usize {
 
 fn release_payload(plan: &Plan) -> usize {
     2 * plan.released_ciphertexts() * poly_bytes(plan, 1)
+}
+
+fn audit_payload(plan: &Plan) -> usize {
+    2 * plan.audit().ciphertexts * poly_bytes(plan, 1)
+}
+
+/// Bytes of a batch's audit.
+pub(crate) fn audit_bytes(plan: &Plan) -> usize {
+    framed_bytes(audit_payload(plan))
 }
 
 /// Bytes of a full batch's ballot.

@@ -7,8 +7,10 @@
 //! | [`plan`], [`security`], [`noise`], [`layout`] | what is decided before any key is made: ring, noise bound, slots |
 //! | [`keys`], [`ballot`] | what the student makes, and what a teacher sends |
 //! | `aggregation` | the server's work on a batch: the stages below in order |
+//! | `validity` | whether the ballots are votes; where they are not, the sample is junk |
 //! | `tally`, [`unanimity`], [`reveal`], [`flooding`] | who was drawn, whether they agree, who sees what, and that nothing else shows |
 //! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
+//! | [`alarms`], [`audit`] | what shows that a ballot was no vote, and whose it was |
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | `published` | the paper's circuit, as a baseline (feature `published`) |
@@ -19,6 +21,8 @@
 //! each module.
 
 mod aggregation;
+pub mod alarms;
+pub mod audit;
 pub mod backend;
 pub mod ballot;
 pub mod codec;
@@ -38,13 +42,17 @@ mod scheme;
 pub mod security;
 mod tally;
 pub mod unanimity;
+mod validity;
 
+pub use alarms::{Alarm, Alarms, Inspection};
+pub use audit::{Audit, Excluding, Verdict};
 pub use backend::BfvBackend;
 pub use ballot::BfvBallot;
 pub use error::BfvError;
 pub use keys::{EvaluationKey, KeyId, PublicKey, SecretKey};
 pub use plan::{Plan, PlanError, ReleaseMode};
 pub use release::Release;
+pub use validity::BallotCheck;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use shield::Election;
 pub use refusal::PlanError;
 use refusal::{lowered, nearest};
 
+use crate::audit::Packing;
 use crate::codec;
 use crate::composable;
 use crate::flooding;
@@ -19,6 +20,7 @@ use crate::noise::{self, Noise, Ring};
 use crate::ring::PLAINTEXT;
 use crate::security::security_bits;
 use crate::unanimity::Order;
+use crate::validity::REPETITIONS;
 
 /// What the student gets for each sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -60,6 +62,8 @@ pub(crate) struct Stages {
     pub(crate) tally: Noise,
     pub(crate) unanimity: Noise,
     pub(crate) sums: Noise,
+    /// The check of the ballots.
+    pub(crate) validity: Noise,
     pub(crate) released: Noise,
 }
 
@@ -75,13 +79,14 @@ pub struct Plan {
     flooding: u32,
     margin: f64,
     samples: usize,
+    audit: Packing,
 }
 
 /// Ring degree, bits of a prime, number of primes: the cheapest first.
 const RINGS: [(usize, u32, usize); 16] = [
     (8_192, 51, 3),
     (8_192, 51, 4),
-    (8_192, 43, 5),
+    (8_192, 42, 5),
     (16_384, 51, 5),
     (16_384, 51, 6),
     (16_384, 51, 7),
@@ -149,18 +154,22 @@ impl Plan {
     ) -> Option<Self> {
         let samples = election.samples();
         let layout = Layout::new(ring.degree, election.classes().count(), samples, rounds)?;
-        let events = noise::events(layout.ciphertexts(), layout.groups());
+        let teachers = election.teachers() as usize;
+        let events = noise::events(layout.ciphertexts(), layout.groups(), teachers);
         let ring = Ring { events, ..ring };
         let degree = election.setting().polynomial.degree() as usize;
         let drawn = layout.positions().saturating_mul(degree);
-        let ballots = drawn.min(election.teachers() as usize);
+        let ballots = drawn.min(teachers);
         let tally = ring.tally(ballots, layout.positions());
         let unanimity = order.noise(ring, tally);
         let sums = ring.class_sum(unanimity, layout.run());
+        let slots = layout.run() * layout.groups();
+        let validity = ring.validity(teachers, layout.positions(), slots);
         let (released, ciphertexts, reveal_limbs) = match release {
             ReleaseMode::Reveal => {
                 let moved = (0..layout.groups().ilog2()).fold(sums, |e, _| ring.rotation(e));
-                let level = ring.lowest_level(moved);
+                let larger = if moved.bound() > validity.bound() { moved } else { validity };
+                let level = ring.lowest_level(larger);
                 let (a, b) = (ring.drop_to(unanimity, level), ring.drop_to(moved, level));
                 let terms = layout.ciphertexts() * layout.groups();
                 (ring.masked(a, b, terms), layout.ciphertexts(), level)
@@ -170,13 +179,26 @@ impl Plan {
                 (released, 1, ring.limbs)
             }
         };
+        let check = ring.drop_to(validity, reveal_limbs);
+        let released = ring.masked(released, check, REPETITIONS);
         let released = ring.combine(released, ring.drop_to(ring.fresh(), ring.limbs), 1.0);
         let flooding = flooding::bits(released.bound(), ciphertexts);
         let total = (2_f64.powf(flooding::magnitude(flooding)) + released.bound()).log2();
         let margin = ring.limit(released.limbs()) - total;
-        let stages = Stages { fresh: ring.fresh(), tally, unanimity, sums, released };
-        let plan =
-            Self { release, ring, layout, order, stages, reveal_limbs, flooding, margin, samples };
+        let stages = Stages { fresh: ring.fresh(), tally, unanimity, sums, validity, released };
+        let audit = Packing::new(ring, &layout, teachers)?;
+        let plan = Self {
+            release,
+            ring,
+            layout,
+            order,
+            stages,
+            reveal_limbs,
+            flooding,
+            margin,
+            samples,
+            audit,
+        };
         (margin >= 0.0 && plan.security_bits() >= 128).then_some(plan)
     }
 
@@ -215,7 +237,7 @@ impl Plan {
         PLAINTEXT
     }
 
-    /// Security by the standard's table.
+    /// Security by the table of [`crate::security`].
     pub fn security_bits(&self) -> u32 {
         security_bits(self.ring.degree, self.log_q()).unwrap_or(0)
     }
@@ -251,10 +273,12 @@ impl Plan {
     pub fn rotations(&self) -> usize {
         let sums = self.layout.run().ilog2() as usize;
         let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());
-        match self.release {
+        let check = REPETITIONS * (sums + groups.ilog2() as usize);
+        let release = match self.release {
             ReleaseMode::Reveal => ciphertexts * (sums + groups - 1),
             ReleaseMode::Composable => ciphertexts * sums + composable::rotations(&self.layout),
-        }
+        };
+        check + release
     }
 
     /// Bits by which the released noise stays below what would spoil a slot, at worst.
@@ -295,6 +319,16 @@ impl Plan {
         }
     }
 
+    /// How an audit packs the checks of single teachers.
+    pub(crate) fn audit(&self) -> Packing {
+        self.audit
+    }
+
+    /// Bytes of an audit of one batch.
+    pub fn audit_bytes(&self) -> usize {
+        codec::audit_bytes(self)
+    }
+
     pub(crate) fn ring(&self) -> Ring {
         self.ring
     }
@@ -304,13 +338,14 @@ impl Plan {
     }
 
     /// Bits of the noise bound after each stage: the canonical norm, of log2 Q bits.
-    pub fn noise_bits(&self) -> [(&'static str, f64); 5] {
-        let Stages { fresh, tally, unanimity, sums, released } = self.stages;
+    pub fn noise_bits(&self) -> [(&'static str, f64); 6] {
+        let Stages { fresh, tally, unanimity, sums, validity, released } = self.stages;
         [
             ("fresh", fresh.bits()),
             ("tally", tally.bits()),
             ("unanimity", unanimity.bits()),
             ("sums over classes", sums.bits()),
+            ("check of the ballots", validity.bits()),
             ("release, before flooding", released.bits()),
         ]
     }

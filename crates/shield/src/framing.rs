@@ -65,6 +65,10 @@ pub enum Kind {
     Ballot,
     /// What the student gets for one batch.
     Release,
+    /// The checks of single teachers, for the student.
+    Audit,
+    /// The student's answer to an audit.
+    Verdict,
 }
 
 /// Who may hold some bytes.
@@ -77,8 +81,15 @@ pub enum Holder {
 }
 
 impl Kind {
-    const ALL: [Self; 5] =
-        [Self::SecretKey, Self::PublicKey, Self::EvaluationKey, Self::Ballot, Self::Release];
+    const ALL: [Self; 7] = [
+        Self::SecretKey,
+        Self::PublicKey,
+        Self::EvaluationKey,
+        Self::Ballot,
+        Self::Release,
+        Self::Audit,
+        Self::Verdict,
+    ];
 
     fn byte(self) -> u8 {
         match self {
@@ -87,6 +98,8 @@ impl Kind {
             Self::EvaluationKey => 3,
             Self::Ballot => 4,
             Self::Release => 5,
+            Self::Audit => 6,
+            Self::Verdict => 7,
         }
     }
 
@@ -107,13 +120,16 @@ impl fmt::Display for Kind {
             Self::EvaluationKey => "evaluation key",
             Self::Ballot => "ballot",
             Self::Release => "release",
+            Self::Audit => "audit",
+            Self::Verdict => "verdict",
         })
     }
 }
 
 /// With its article.
 fn one(kind: Kind) -> String {
-    let article = if kind == Kind::EvaluationKey { "an" } else { "a" };
+    let vowel = matches!(kind, Kind::EvaluationKey | Kind::Audit);
+    let article = if vowel { "an" } else { "a" };
     format!("{article} {kind}")
 }
 

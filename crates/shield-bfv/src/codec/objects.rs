@@ -32,7 +32,7 @@ fn write_switch(out: &mut Vec<u8>, context: &Context, key: &SwitchKey) {
 }
 
 /// Reading what a payload is made of.
-trait ReadObjects {
+pub(super) trait ReadObjects {
     fn public(&mut self, context: &Context) -> Option<EncryptionKey>;
     fn switch(&mut self, context: &Context) -> Option<SwitchKey>;
     fn rotations(&mut self, context: &Context, exponents: Vec<u64>) -> Option<Vec<Rotation>>;
@@ -170,7 +170,7 @@ impl BfvBackend {
         let mut read = || {
             let presence = reader.presence(samples)?;
             let ciphertext = reader.ciphertext(self.context(), self.context().limbs())?;
-            Some(BfvBallot { ciphertext, presence, batch, key })
+            Some(BfvBallot { ciphertext, presence, batch, key, digest: super::digest(bytes) })
         };
         read().ok_or(DecodeError::Range { kind })
     }

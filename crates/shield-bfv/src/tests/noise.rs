@@ -10,10 +10,11 @@ use crate::ReleaseMode;
 use crate::composable;
 use crate::noise::Noise;
 use crate::ring::{Context, PLAINTEXT};
+use crate::validity::Examination;
 use crate::scheme::{Ciphertext, Secret, embedding};
 
 /// log2 of the canonical norm of a ciphertext's error.
-fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
+pub(crate) fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
     let phase = context.backward(c.phase(context, secret));
     let primes: Vec<BigUint> =
         context.q()[..c.limbs()].iter().map(|q| q.modulus().value().into()).collect();
@@ -82,6 +83,9 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
         let outcomes = aggregation.unanimity(tallies);
         check("unanimity", measure(&outcomes[0]), stages.unanimity, 35.0);
         check("sums", measure(&aggregation.class_sum(&outcomes[0])), stages.sums, 40.0);
+        let examination = Examination::new(&aggregation, ballots).expect("an examination");
+        let checks = examination.finish().expect("checks");
+        check("validity", measure(&checks[0]), stages.validity, 25.0);
         let released = aggregation.reveal(outcomes, &shifts, &seed);
         check("release", measure(&released[0]), stages.released, 45.0);
     }

@@ -1,0 +1,163 @@
+//! Alarms: what a release shows that honest ballots and an honest server cannot make.
+//!
+//! | alarm | why it cannot happen | what it means |
+//! |---|---|---|
+//! | [`Alarm::NoLabel`] | a round of degree 1 draws one entry, and is always unanimous | a ballot is no vote, or the evaluation key is damaged |
+//! | [`Alarm::SeveralLabels`] | exactly one cell has v = 0: see [`crate::reveal`] | a ballot is no vote and the check missed it (2^-29), or the server does not follow the protocol |
+//! | [`Alarm::EmptyCell`] | junk is uniform and a clean cell shows a class | the same |
+//! | [`Alarm::Junk`] | a composable label is one-hot or zero | a ballot is no vote |
+//!
+//! Under a polynomial without a term of degree 1, or with offset 0 on a sample on which nobody
+//! voted, "no label" is an outcome like any other, and is no alarm.
+
+use std::fmt;
+
+use shield::{Election, Label};
+
+use crate::layout::Places;
+use crate::plan::{Plan, ReleaseMode};
+use crate::release;
+
+/// Something that honest ballots cannot cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Alarm {
+    /// There is no label, although the polynomial cannot fail.
+    NoLabel,
+    /// More than one cell shows a label; none of them counts.
+    SeveralLabels,
+    /// A cell is zero in all of its slots.
+    EmptyCell,
+    /// The label of a composable release is neither one-hot nor zero.
+    Junk,
+}
+
+impl fmt::Display for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoLabel => "no label, although every honest election has one",
+            Self::SeveralLabels => "more than one label",
+            Self::EmptyCell => "a cell without any content",
+            Self::Junk => "neither a label nor none",
+        })
+    }
+}
+
+/// What the student reads out of a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// The label of each sample of the batch.
+    pub labels: Vec<Label>,
+    /// What should not be.
+    pub alarms: Alarms,
+}
+
+/// The alarms of one batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alarms {
+    batch: usize,
+    /// Samples of the batch, from 0, in increasing order.
+    raised: Vec<(usize, Alarm)>,
+}
+
+impl Alarms {
+    /// Whether all is as it should be.
+    pub fn is_empty(&self) -> bool {
+        self.raised.is_empty()
+    }
+
+    /// The batch.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// The samples with an alarm, counted from 0 within the batch, and which one it is.
+    pub fn raised(&self) -> &[(usize, Alarm)] {
+        &self.raised
+    }
+
+    /// The samples with an alarm, each once: what an audit should ask about.
+    pub fn samples(&self) -> Vec<usize> {
+        let mut samples: Vec<usize> = self.raised.iter().map(|&(sample, _)| sample).collect();
+        samples.dedup();
+        samples
+    }
+}
+
+impl fmt::Display for Alarms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((first, alarm)) = self.raised.first() else {
+            return write!(f, "batch {}: no alarm", self.batch);
+        };
+        write!(
+            f,
+            "batch {}: {} samples are spoiled, the first of them {first} ({alarm}): some ballot is \
+             no vote; do not use their labels, ask the server for an audit, and have those \
+             samples aggregated again without the teachers that it names",
+            self.batch,
+            self.samples().len(),
+        )
+    }
+}
+
+/// Whether every sample of an honest run has a label.
+fn cannot_fail(election: &Election) -> bool {
+    let setting = election.setting();
+    setting.offset.dummies() > 0 && setting.polynomial.terms().iter().any(|term| term.degree == 1)
+}
+
+/// Reads the first `samples` samples of a release's slots.
+pub(crate) fn inspect(
+    election: &Election,
+    plan: &Plan,
+    places: &Places,
+    slots: &[Vec<u64>],
+    batch: usize,
+    samples: usize,
+) -> Inspection {
+    let mut labels = release::labels(plan, places, slots, samples);
+    let mut raised = Vec::new();
+    for (sample, label) in labels.iter_mut().enumerate() {
+        let found = match plan.release() {
+            ReleaseMode::Reveal => revealed(plan, places, slots, sample),
+            ReleaseMode::Composable => composed(places, &slots[0], sample, *label),
+        };
+        if found.contains(&Alarm::SeveralLabels) {
+            *label = None;
+        }
+        let missing = label.is_none() && found.is_empty() && cannot_fail(election);
+        let missing = missing.then_some(Alarm::NoLabel);
+        raised.extend(found.into_iter().chain(missing).map(|alarm| (sample, alarm)));
+    }
+    Inspection { labels, alarms: Alarms { batch, raised } }
+}
+
+fn revealed(plan: &Plan, places: &Places, slots: &[Vec<u64>], sample: usize) -> Vec<Alarm> {
+    let layout = plan.layout();
+    let (mut clean, mut empty) = (0, 0);
+    for cell in 0..layout.rounds() {
+        let cell = layout.cell(cell);
+        match filled(places.classes(cell.group, sample), &slots[cell.ciphertext]) {
+            0 => empty += 1,
+            1 => clean += 1,
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    if clean > 1 {
+        found.push(Alarm::SeveralLabels);
+    }
+    if empty > 0 {
+        found.push(Alarm::EmptyCell);
+    }
+    found
+}
+
+fn composed(places: &Places, slots: &[u64], sample: usize, label: Label) -> Vec<Alarm> {
+    let junk = label.is_none() && filled(places.classes(0, sample), slots) > 0;
+    if junk { vec![Alarm::Junk] } else { vec![] }
+}
+
+/// Slots of a run that are not zero.
+fn filled(run: &[u32], slots: &[u64]) -> usize {
+    run.iter().filter(|&&place| slots[place as usize] != 0).count()
+}
