@@ -124,7 +124,7 @@ impl Ring {
     /// log2 of a prime, from below. Primes are about 2^36 apart, so short ones lie further from
     /// `2^prime_bits`.
     pub(crate) fn log_prime(self) -> f64 {
-        let gap = if self.prime_bits >= 51 { 1e-3 } else { 0.032 };
+        let gap = if self.prime_bits >= 51 { 1e-3 } else { 0.14 };
         f64::from(self.prime_bits) - gap
     }
 

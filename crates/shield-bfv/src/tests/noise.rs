@@ -10,8 +10,8 @@ use crate::ReleaseMode;
 use crate::composable;
 use crate::noise::Noise;
 use crate::ring::{Context, PLAINTEXT};
-use crate::validity::Examination;
 use crate::scheme::{Ciphertext, Secret, embedding};
+use crate::validity::Examination;
 
 /// log2 of the canonical norm of a ciphertext's error.
 pub(crate) fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {

@@ -89,7 +89,12 @@ impl Sums {
     }
 
     /// The ciphertexts of one repetition.
-    pub(super) fn repetition(&self, context: &Context, key: &SwitchKey, repetition: usize) -> Summed {
+    pub(super) fn repetition(
+        &self,
+        context: &Context,
+        key: &SwitchKey,
+        repetition: usize,
+    ) -> Summed {
         let (n, limbs) = (context.degree(), context.limbs());
         let mut tensor = [0; 3].map(|_| Poly::<Values>::unset(n, limbs));
         let mut values = [0; 2].map(|_| Poly::<Values>::unset(n, limbs));

@@ -1,6 +1,7 @@
 //! A library of cheating teachers, and what becomes of them.
 
 mod attacks;
+mod audits;
 mod limits;
 mod soundness;
 
@@ -16,7 +17,7 @@ use crate::{BfvBallot, ReleaseMode};
 const WANTED: usize = 3;
 
 /// What a cheat writes into slot `class` of a run, in group `group` of sample `sample`.
-type Forgery = fn(&mut ChaCha20Rng, usize, usize) -> u64;
+pub(crate) type Forgery = fn(&mut ChaCha20Rng, usize, usize) -> u64;
 
 /// Cheats that the check must find: a name, what they write on the samples they cheat on.
 const CHEATS: [(&str, Forgery); 10] = [
@@ -50,7 +51,7 @@ const DIFFERENT_COPIES: Forgery = |_, group, class| u64::from(class == (WANTED +
 
 /// A ballot that says what a forgery does on the samples that `cheated` names, and votes for the
 /// wanted class elsewhere.
-fn forged(fixture: &Fixture, forgery: Forgery, cheated: &[usize]) -> BfvBallot {
+pub(crate) fn forged(fixture: &Fixture, forgery: Forgery, cheated: &[usize]) -> BfvBallot {
     let Fixture { backend, keys, .. } = fixture;
     let (layout, context) = (backend.plan().layout(), backend.context());
     let samples = backend.batch(0).len();
@@ -78,7 +79,10 @@ fn forged(fixture: &Fixture, forgery: Forgery, cheated: &[usize]) -> BfvBallot {
 }
 
 /// The fixture's ballots with some replaced.
-fn replaced(fixture: &Fixture, cheats: &[(u32, BfvBallot)]) -> MemoryBallotBox<BfvBallot> {
+pub(crate) fn replaced(
+    fixture: &Fixture,
+    cheats: &[(u32, BfvBallot)],
+) -> MemoryBallotBox<BfvBallot> {
     let own = |teacher| fixture.ballots.open(teacher).ok().map(std::borrow::Cow::into_owned);
     let forged = |teacher| cheats.iter().find(|(t, _)| *t == teacher).map(|(_, b)| b.clone());
     let teachers = fixture.case.election.teachers();
@@ -86,10 +90,15 @@ fn replaced(fixture: &Fixture, cheats: &[(u32, BfvBallot)]) -> MemoryBallotBox<B
     MemoryBallotBox::new(fixture.backend.batch(0).len(), ballots.collect())
 }
 
+/// Twelve teachers, ten classes, four rounds.
+fn fixture(samples: usize, release: ReleaseMode) -> Fixture {
+    Fixture::new(shape(12, 10, samples, "2X^2+2X"), release)
+}
+
 /// One group, and several.
-fn fixtures(release: ReleaseMode) -> [Fixture; 2] {
+fn fixtures() -> [Fixture; 2] {
     [(300, 1), (100, 4)].map(|(samples, groups)| {
-        let fixture = Fixture::new(shape(12, 10, samples, "2X^2+2X"), release);
+        let fixture = fixture(samples, ReleaseMode::Reveal);
         assert_eq!(fixture.backend.plan().layout().groups(), groups);
         fixture
     })

@@ -43,7 +43,7 @@ fn by_definition(
 #[test]
 fn the_encrypted_check_is_the_one_defined() {
     let seed = Seed::from_number(8);
-    for fixture in fixtures(ReleaseMode::Reveal) {
+    for fixture in fixtures() {
         let Fixture { backend, keys, .. } = &fixture;
         let context = backend.context();
         // A cheat that writes junk everywhere, so that V is something on every sample.
