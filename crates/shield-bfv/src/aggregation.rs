@@ -97,8 +97,8 @@ impl Aggregation<'_> {
 
     /// A seed for masks and flooding that follows from the seed and from everything that is
     /// released under them: binding, release, keys, the tallies, in which every drawn ballot is,
-    /// and the checks, in which every ballot is. Should one seed ever meet two sets of ballots, against all rules, the two releases at
-    /// least do not share their masks.
+    /// and the checks, in which every ballot is. Should one seed ever meet two sets of ballots,
+    /// against all rules, the two releases at least do not share their masks.
     pub(crate) fn bound_to(&self, tallies: &[Ciphertext], checks: &[Ciphertext]) -> Seed {
         let digests: Vec<blake3::Hash> = tallies
             .par_iter()
