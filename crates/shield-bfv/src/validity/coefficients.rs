@@ -85,7 +85,7 @@ impl Coefficients<'_> {
             Coding::Bits => vec![0; self.layout.samples()],
         };
         let mut weights = Weights { squares: vec![0; degree], values: vec![0; degree], sums };
-        let copied = if self.layout.groups() > 1 { 1 } else { 0 };
+        let copied = u64::from(self.layout.groups() > 1);
         for sample in 0..self.samples {
             let first = self.places.classes(0, sample);
             for (class, &place) in first.iter().enumerate() {

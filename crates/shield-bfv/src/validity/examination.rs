@@ -110,6 +110,6 @@ impl<'a, 'b, B: BallotBox<BfvBallot>> Examination<'a, 'b, B> {
     /// V of each repetition, at full level, when the tally has all it wants.
     pub(crate) fn finish(mut self) -> Result<Vec<Ciphertext>, BfvError> {
         while self.advance()? {}
-        Ok(self.validity.finish(self.sums, &self.voters))
+        Ok(self.validity.finish(&self.sums, &self.voters))
     }
 }

@@ -143,14 +143,14 @@ impl Validity<'_> {
     }
 
     /// V of each repetition, in every slot of every run of its sample.
-    fn finish(&self, sums: Sums, voters: &[Voter]) -> Vec<Ciphertext> {
+    fn finish(&self, sums: &Sums, voters: &[Voter]) -> Vec<Ciphertext> {
         let summed = sums.finish(self.context, &self.key.relinearisation);
-        let finish = |(repetition, summed)| self.spread(repetition, summed, voters);
+        let finish = |(repetition, summed)| self.spread(repetition, &summed, voters);
         summed.into_par_iter().enumerate().map(finish).collect()
     }
 
     /// V from the sums over ballots: weighted slot by slot, then summed over runs and groups.
-    fn spread(&self, repetition: usize, summed: Summed, voters: &[Voter]) -> Ciphertext {
+    fn spread(&self, repetition: usize, summed: &Summed, voters: &[Voter]) -> Ciphertext {
         let context = self.context;
         let coefficients = self.coefficients(repetition);
         let weights = coefficients.weights();
@@ -170,7 +170,7 @@ impl Validity<'_> {
         let mut sums = Sums::new(self.context);
         self.add(&mut sums, &[(voter.teacher, ballot)]);
         let first = sums.repetition(self.context, &self.key.relinearisation, 0);
-        self.spread(0, first, &[voter])
+        self.spread(0, &first, &[voter])
     }
 }
 

@@ -84,7 +84,7 @@ impl Sums {
     }
 
     /// The ciphertexts of each repetition.
-    pub(super) fn finish(self, context: &Context, key: &SwitchKey) -> [Summed; REPETITIONS] {
+    pub(super) fn finish(&self, context: &Context, key: &SwitchKey) -> [Summed; REPETITIONS] {
         std::array::from_fn(|repetition| self.repetition(context, key, repetition))
     }
 
