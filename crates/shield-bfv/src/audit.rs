@@ -181,9 +181,9 @@ impl BfvBackend {
         let derived = |purpose, samples: &[usize]| {
             let mut hasher = blake3::Hasher::new_derive_key(purpose);
             hasher.update(bound.as_bytes());
-            samples.iter().for_each(|&s| {
-                hasher.update(&(s as u64).to_le_bytes());
-            });
+            for &sample in samples {
+                hasher.update(&(sample as u64).to_le_bytes());
+            }
             Seed::from_bytes(*hasher.finalize().as_bytes())
         };
         let validity = aggregation.validity(derived(COEFFICIENTS, &[]));

@@ -483,6 +483,17 @@ impl Plan {
         self.audit
     }
 
+    /// Which ballots are found out while they are encrypted.
+    pub fn ballot_check(&self) -> &'static str {
+        let codes = 1_usize << self.layout.bits();
+        match self.coding() {
+            Coding::PackedBits | Coding::BitsAcross if codes > self.layout.classes() => {
+                "every ballot is checked; codes that are no class pass, and raise an alarm if they win"
+            }
+            _ => "every ballot is checked",
+        }
+    }
+
     /// Bytes of an audit of one batch.
     pub fn audit_bytes(&self) -> usize {
         codec::audit_bytes(self)

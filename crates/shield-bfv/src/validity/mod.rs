@@ -1,30 +1,31 @@
 //! Validity: every ballot is a vote, or the samples it cheats on are found out.
 //!
-//! A teacher could encrypt anything. For honest ballots every slot z is 0 or 1, the classes of a
-//! present sample sum to 1, padding and absent samples are 0, and copies of a vote in several
-//! groups are equal. All of it is checked while encrypted, when the ballots are frozen, with
-//! coefficients drawn then.
+//! A teacher could encrypt anything. For honest ballots every slot z is 0 or 1, padding is 0, copies
+//! of a part of a vote, in a run or in several groups, are equal, and where classes are one-hot the
+//! slots of a sample sum to 1 if the teacher is present, else to 0. All of it is checked while
+//! encrypted, when the ballots are frozen, with coefficients drawn then.
 //!
 //! # Construction
 //!
-//! Per repetition, for teacher t, group g, sample s and slot k, let w_(t,g,s), lambda_(s,k),
-//! lambda'_(s,k), gamma_(s,k) and mu_s be uniform modulo t and independent, except that with
-//! several groups `w_(t,0,s) = - sum over g > 0 of w_(t,g,s)`. With z the slots of the ballots,
+//! Let the *originals* of a sample be the slots of its first run that write the code of a class, in
+//! every ciphertext of a ballot. The other slots of the sample's runs are padding, or copies of an
+//! original o(k). Per repetition, let w_(t,s) for teacher t and sample s, lambda_(s,k) for slot k and
+//! mu_s be uniform modulo t and independent. (mu is 0 where classes are in bits: any bits are a
+//! code.) With z the slots of the ballots,
 //!
 //! ```text
-//! V_s = sum over t of w_(t,0,s) [ sum over classes k of lambda_k (z_0k^2 - z_0k)
-//!                               + mu (sum over classes k of z_0k - present_t)
-//!                               + sum over padding k of lambda'_k z_0k ]
-//!     + sum over t, g > 0, k of w_(t,g,s) gamma_k (z_gk - [k is a class] z_0k)
+//! V_s = sum over t of w_(t,s) [ sum over originals k of lambda_k (z_k^2 - z_k)
+//!                             + mu (sum over originals k of z_k - present_t)
+//!                             + sum over padding k of lambda_k z_k
+//!                             + sum over copies k of lambda_k (z_k - z_o(k)) ]
 //! ```
 //!
-//! The second line is `w gamma z` summed over *all* groups, because the w of a sample sum to zero.
-//! So everything about teacher t has one weight per run, and V is `A Q + B L` summed over the
-//! slots of a run and over groups, where `Q = sum_t w_t c_t^2` and `L = sum_t w_t c_t` over all
-//! ballots ([`sums`]), A and B are two plaintexts ([`Coefficients::weights`]) and a constant
-//! holds `- mu sum_t w_t present_t`. Two repetitions give V and V*. Every released ciphertext gets
-//! `r V + r* V*` added, with r and r* uniform in every slot, drawn for this and nothing else (the
-//! reveal has masks of its own).
+//! Everything about teacher t has one weight per sample, and V is `A Q + B L` summed over the
+//! ciphertexts of a ballot, the slots of a run and the groups, where `Q = sum_t w_t c_t^2` and
+//! `L = sum_t w_t c_t` over all ballots ([`sums`]), A and B are two plaintexts for each ciphertext of
+//! a ballot ([`Coefficients::weights`]) and a constant holds `- mu sum_t w_t present_t`. Two
+//! repetitions give V and V*. Every released ciphertext gets `r V + r* V*` added, with r and r*
+//! uniform in every slot, drawn for this and nothing else (the reveal has masks of its own).
 //!
 //! # Honest runs are unchanged
 //!
@@ -37,12 +38,16 @@
 //! over the coefficients, all slots of all cells of s are uniform and independent of each other
 //! and of everything else.
 //!
-//! **Proof.** V is a polynomial of degree 2 in the independent coefficients. The monomials w_tg
-//! lambda_k, w_tg mu, w_tg lambda'_k and w_tg gamma_k occur once each, with the factors z^2 - z,
-//! `sum - present`, z and a difference of copies: one of them is not zero. So V is not the zero
-//! polynomial, and by Schwartz and Zippel it is 0 with probability at most 2/t; V and V* have
-//! independent coefficients. If V is not 0, r V is uniform in every slot (t is prime), whatever
-//! else is added, and likewise for V*. []
+//! **Proof.** V is a polynomial of degree 2 in the independent coefficients. The monomials w_t
+//! lambda_k and w_t mu occur once each, with the factors z^2 - z, z or a difference of copies, and
+//! `sum - present`: one of them is not zero. So V is not the zero polynomial, and by Schwartz and
+//! Zippel it is 0 with probability at most 2/t; V and V* have independent coefficients. If V is not
+//! 0, r V is uniform in every slot (t is prime), whatever else is added, and likewise for V*. []
+//!
+//! (With one slot per sample, eight samples share the w of a teacher: a weight is constant on
+//! registers. Nothing above is about two samples at once.) Codes of classes that do not exist pass:
+//! see [`crate::alarms`]. So does what a ballot in bits holds where its teacher is absent: nobody
+//! draws it.
 //!
 //! Whether V is zero depends on the ballots and the coefficients alone, not on the draws: that a
 //! sample was spoiled says nothing about whom the server drew. (Weights that are 0 where a teacher

@@ -17,12 +17,13 @@
 //! # Proof
 //!
 //! (After Feldman and Zrnic, "Individual privacy accounting via a Renyi filter", 2021.) Let L_i be
-//! the ratio P/Q of release i given the outputs before, and `W_i = (L_1 ... L_i)^l exp(-(m_1 + ...
-//! + m_i))`. Given the outputs before, m_i is a constant and `E_P[L_i^l] <= exp(m_i)`, so `E_P[W_i
-//! | before] <= W_(i-1)`: W is a supermartingale that starts at 1, and `E_P[W] <= 1` whenever one
-//! stops. At the end m_1 + ... + m_k <= M in every run, so `(L_1 ... L_k)^l <= W e^M`, and its mean
-//! is at most e^M. [] The proof uses one exponent l for all outputs: with another l in other runs
-//! there is no such W.
+//! the ratio P/Q of release i given the outputs before, and let S_i be the sum of m_1 to m_i. Put
+//! `W_i = (product of L_1 to L_i)^l exp(-S_i)`. Given the outputs before, m_i is a constant and the
+//! mean of L_i^l is at most exp(m_i), so the mean of W_i is at most what W was before: W is a
+//! supermartingale that starts at 1, and its mean is at most 1 whenever one stops. At the end the
+//! sum is at most M in every run, so the whole ratio to the power l is at most `W e^M`, and its
+//! mean at most e^M. [] The proof uses one exponent l for all outputs: with another l in other
+//! runs there is no such W.
 //!
 //! By [`Conversion::Renyi`] the outputs then have (epsilon, delta) for the epsilon of (l, M).
 //!

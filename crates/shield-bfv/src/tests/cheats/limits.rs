@@ -35,7 +35,7 @@ fn excessive_noise_is_caught_from_some_size_on() {
     let Fixture { backend, keys, .. } = &fixture;
     let measure = |c: &Ciphertext| measured(backend.context(), &keys.secret.secret, c);
     let mut caught = Vec::new();
-    for bits in [1, 30, 38, 42, 46, 50] {
+    for bits in [1, 30, 42, 50, 58, 66] {
         let ballots = replaced(&fixture, &[(7, noisy(&fixture, bits))]);
         let norm = measure(&ballots.open(7).expect("a ballot").ciphertexts[0]);
         let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
@@ -52,9 +52,9 @@ fn excessive_noise_is_caught_from_some_size_on() {
         caught.push((bits, spoiled));
     }
     assert!(caught.iter().all(|&(bits, spoiled)| bits > 30 || spoiled == 0), "{caught:?}");
-    assert!(caught.iter().all(|&(bits, spoiled)| bits < 50 || spoiled > 90), "{caught:?}");
+    assert!(caught.iter().all(|&(bits, spoiled)| bits < 66 || spoiled > 90), "{caught:?}");
     let audit_seed = Seed::from_number(4);
-    let ballots = replaced(&fixture, &[(7, noisy(&fixture, 50))]);
+    let ballots = replaced(&fixture, &[(7, noisy(&fixture, 66))]);
     let all: Vec<usize> = (0..100).collect();
     let audit = backend.audit(&keys.evaluation, 0, &ballots, &audit_seed, &all).expect("an audit");
     assert!(backend.read_audit(&keys.secret, 0, &audit).expect("a verdict").accused().contains(&7));
