@@ -145,8 +145,8 @@ impl Aggregation<'_> {
         for (place, (urn, sample)) in urns.iter().zip(self.samples.clone()).enumerate() {
             let draws = Draws::seeded(self.election.setting(), urn, self.seed, sample as u64);
             // Past the last round, a cell is like a round that draws nothing: it fails.
-            let rounds = draws.rounds().map(|(degree, drawn)| (degree, drawn));
-            let rounds = rounds.chain(std::iter::repeat((self.plan.order().get(), &[][..])));
+            let rounds =
+                draws.rounds().chain(std::iter::repeat((self.plan.order().get(), &[][..])));
             for (round, (degree, drawn)) in rounds.take(cells.count()).enumerate() {
                 let cell = cells.place(round, shifts[place]);
                 let plaintexts = &mut plaintexts[cell.ciphertext * planes..][..planes];
@@ -406,7 +406,9 @@ impl Aggregation<'_> {
         let limbs = self.plan.reveal_limbs();
         let moves = |c: Ciphertext| {
             let mut moved = self.moves(c);
-            moved.iter_mut().for_each(|c| c.drop_to(context, limbs));
+            for c in &mut moved {
+                c.drop_to(context, limbs);
+            }
             moved
         };
         if cells.order() == CellOrder::Cyclic {

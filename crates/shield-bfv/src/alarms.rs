@@ -17,12 +17,13 @@
 //! the check lets them pass: to refuse them, it would have to multiply as many bits as a class has,
 //! which costs levels that the check does not need otherwise. They do no harm that a vote does not.
 //! Honest votes and dummies never have such a code, so a round that draws one is unanimous only if
-//! it draws nothing else. To the operator it is a vote for class K + 1: the round fails, as it does
-//! for any vote that others disagree with, or the code is the label, about as often as one more
-//! class that nobody else votes for would win. The student then sees this alarm and has no label.
-//! What it learns is what an election with one more class would have told it. (Per draw, x such
-//! ballots and no dummy are x - 1 votes for that class and its dummy.) An audit does not accuse
-//! anybody of it, because the check of each such ballot is zero.
+//! it draws nothing else. To the operator it is a vote for a class that nobody else votes for and
+//! that has no dummies: the round fails, as it does for any vote that others disagree with, or it
+//! succeeds, no more often than if the same ballots voted for a class. In the latter case the student
+//! sees this alarm and has no label. How many ballots hold such a code does not depend on any honest
+//! vote; but the proven epsilon counts K outcomes and does not speak of this one, which such
+//! teachers could agree on with the student. An audit accuses nobody, because the check of each
+//! such ballot is zero.
 
 use std::fmt;
 

@@ -121,8 +121,10 @@ impl EvaluationKey {
         let mut turns = self.run_turns.iter();
         layout.run_stages().iter().fold(summands, |mut sum, stage| {
             if let [_] = stage[..] {
-                let rotated = turns.next().map(|rotation| rotation.rotate(context, &sum));
-                rotated.iter().for_each(|rotated| sum.add(context, rotated));
+                if let Some(rotation) = turns.next() {
+                    let rotated = rotation.rotate(context, &sum);
+                    sum.add(context, &rotated);
+                }
                 return sum;
             }
             let digits = Digits::of(context, &sum);

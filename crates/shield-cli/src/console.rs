@@ -1,6 +1,8 @@
 //! What the commands show: data on stdout, warnings and progress on stderr.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle, presets};
@@ -64,9 +66,50 @@ pub(crate) fn properties(rows: &[(&str, String)]) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// A progress bar over a known amount of work; shown only where stderr is a terminal.
+/// Becomes true when the user presses Ctrl-C, so that a long search can end with what it has. A
+/// second Ctrl-C ends the program at once.
+pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::failed)?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                flag.store(true, Ordering::Relaxed);
+                note("stopping; press Ctrl-C again to end at once");
+            }
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(130);
+            }
+        });
+    });
+    Ok(interrupted)
+}
+
+/// How often progress is written to a log.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// Writes a line on stderr every ten seconds until the bar is finished: for logs.
+fn log(bar: &ProgressBar, what: &'static str) {
+    let bar = bar.downgrade();
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(LOG_EVERY);
+            let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) else { return };
+            let (done, all) = (bar.position(), bar.length().unwrap_or(0));
+            note(&format!("{what}: {done} of {all}, {} s left", bar.eta().as_secs()));
+        }
+    });
+}
+
+/// A progress bar over a known amount of work. Where stderr is no terminal, a line every ten
+/// seconds takes its place.
 pub(crate) fn progress(steps: u64, what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(steps);
+    if !io::stderr().is_terminal() {
+        log(&bar, what);
+    }
     let style = ProgressStyle::with_template("{msg:>12} [{wide_bar}] {pos}/{len} {eta:>4}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style.progress_chars("=> "));

@@ -105,7 +105,7 @@ fn paint<B: DrawingBackend>(
     chart.draw_series(shown.map(|&(epsilon, gta)| {
         Circle::new((epsilon, 100.0 * gta), 2, RGBColor(205, 205, 205).filled())
     }))?;
-    let place = |point: &Point| (point.epsilon.get(), 100.0 * point.ground_truth);
+    let place = |point: &Point| (point.epsilon.get(), 100.0 * point.accuracy());
     chart.draw_series(LineSeries::new(
         figure.front.iter().map(place),
         RGBColor(120, 120, 120).stroke_width(2),
@@ -153,7 +153,7 @@ fn limits(figure: &Figure) -> ((f64, f64), (f64, f64)) {
         (low - low_room * width, high + high_room * width)
     };
     let epsilons = figure.front.iter().map(|point| point.epsilon.get()).collect();
-    let accuracies = figure.front.iter().map(|point| 100.0 * point.ground_truth).collect();
+    let accuracies = figure.front.iter().map(|point| 100.0 * point.accuracy()).collect();
     // Labels stand to the right of their points.
     (span(epsilons, 0.05, 0.35), span(accuracies, 0.10, 0.06))
 }
@@ -163,14 +163,14 @@ fn labelled<'a>(figure: &Figure<'a>) -> Vec<&'a Point> {
     const LABELS: usize = 5;
     let count = figure.front.len();
     let (low, high) = match (figure.front.first(), figure.front.last()) {
-        (Some(first), Some(last)) => (first.ground_truth, last.ground_truth),
+        (Some(first), Some(last)) => (first.accuracy(), last.accuracy()),
         _ => return Vec::new(),
     };
     // Even steps of accuracy, so that labels do not overlap.
     let mut points: Vec<&Point> = Vec::new();
     for i in 0..LABELS.min(count) {
         let level = high - (high - low) * i as f64 / LABELS as f64;
-        let place = figure.front.partition_point(|point| point.ground_truth < level).min(count - 1);
+        let place = figure.front.partition_point(|point| point.accuracy() < level).min(count - 1);
         let point = &figure.front[place];
         if !points.contains(&point) {
             points.push(point);
@@ -178,8 +178,7 @@ fn labelled<'a>(figure: &Figure<'a>) -> Vec<&'a Point> {
     }
     if let Some(chosen) = figure.chosen {
         // Its label matters most: drop those that would cover it.
-        points
-            .retain(|point| (point.ground_truth - chosen.ground_truth).abs() > 0.06 * (high - low));
+        points.retain(|point| (point.accuracy() - chosen.accuracy()).abs() > 0.06 * (high - low));
         points.push(chosen);
     }
     points

@@ -83,6 +83,13 @@ impl Accuracy {
         }
     }
 
+    /// The share of right labels among those samples that get one, of so many; nothing where the
+    /// truth is not known or nothing is answered.
+    pub fn precision(&self, samples: usize) -> Option<f64> {
+        let answered = (1.0 - self.failure) * samples as f64;
+        self.correct_labels.filter(|_| answered > 0.0).map(|correct| correct / answered)
+    }
+
     /// The accuracy of SHIELD.
     pub fn of(setting: &Setting, histograms: &[Histogram], labels: Option<&Labels>) -> Self {
         Self::over(histograms, labels, |histogram| OutputDistribution::of(setting, histogram))

@@ -52,17 +52,14 @@ impl Urn {
 
     /// How many entries it holds: n + wK.
     pub fn len(&self) -> u32 {
-        // Offset::MAX * Classes::MAX = 10^9, and Election::MAX_TEACHERS = 10^6: no overflow.
-        self.voter_count() + self.offset.dummies() * u32::from(self.classes_u16())
+        // An election whose urn would hold more than 32 bits count is refused: see `Election::new`.
+        let classes = u32::try_from(self.classes.count()).unwrap_or(u32::MAX);
+        self.voter_count().saturating_add(self.offset.dummies().saturating_mul(classes))
     }
 
     /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    fn classes_u16(&self) -> u16 {
-        u16::try_from(self.classes.count()).expect("Classes::MAX fits in 16 bits")
     }
 
     /// What stands at a place of the urn: first the voters, then the dummies, class by class.

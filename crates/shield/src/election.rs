@@ -46,6 +46,16 @@ impl Election {
             let allowed = "it must be from 1 to 100,000,000";
             return Err(out_of_range("the number of samples", samples, allowed));
         }
+        let dummies = u64::from(setting.offset.dummies()) * classes.count() as u64;
+        if dummies + u64::from(count) > u64::from(u32::MAX) {
+            let allowed = "with so many classes the urn would hold more than 4 billion votes; \
+                           use a smaller offset";
+            return Err(ParameterError {
+                parameter: "the offset",
+                value: setting.offset.dummies().to_string(),
+                allowed,
+            });
+        }
         Ok(Self { teachers: count, classes, samples, setting, agreement: [0; 32] })
     }
 

@@ -130,7 +130,7 @@ fn factors(mut number: usize) -> Vec<usize> {
     let mut factors = Vec::new();
     let mut factor = 2;
     while factor * factor <= number {
-        while number % factor == 0 {
+        while number.is_multiple_of(factor) {
             factors.push(factor);
             number /= factor;
         }

@@ -12,7 +12,7 @@ fn election(teachers: usize, classes: usize, samples: usize, polynomial: &str) -
 
 #[test]
 fn everything_the_engine_promises_has_a_secure_plan() {
-    for classes in [2, 3, 10, 100, 1_024] {
+    for classes in [2, 3, 10, 100, 1_024, 65_536] {
         for degree in 1..=Order::MAX {
             for samples in [1, 100, 100_000] {
                 let election = election(10_000, classes, samples, &format!("9X^{degree}"));
@@ -53,4 +53,31 @@ fn the_largest_rings_are_used() {
     // Errors of more than 2^512, whose product is more than a float holds.
     let plan = Plan::new(&election(250, 10, 100, "8000X^2"), ReleaseMode::Composable);
     assert!(plan.expect("a plan").log_q() > 612);
+}
+
+#[test]
+fn the_coding_follows_the_number_of_classes_and_samples() {
+    let default = "8X^4+6X^3+4X^2+X";
+    for (classes, samples, coding) in [
+        (10, 100, Coding::OneHot),
+        (10, 512, Coding::OneHot),
+        (10, 16_384, Coding::BitsAcross),
+        (100, 512, Coding::PackedBits),
+        (1_000, 512, Coding::PackedBits),
+        (1_000, 16_384, Coding::BitsAcross),
+        (65_536, 16_384, Coding::BitsAcross),
+    ] {
+        let election = election(250, classes, samples, default);
+        let plan = Plan::new(&election, ReleaseMode::Reveal).expect("a plan");
+        assert_eq!(plan.coding(), coding, "{classes} classes: {}", plan.coding_reason());
+        assert!(plan.coding_reason().starts_with(&format!("{coding} takes the least work")));
+        assert_eq!(plan.teacher_bytes(), plan.batches() * plan.ballot_bytes());
+    }
+}
+
+#[test]
+fn a_calibration_expects_seconds() {
+    let plan = Plan::new(&election(250, 10, 100, "X^2+X"), ReleaseMode::Reveal).expect("a plan");
+    let seconds = plan.seconds_per_batch(&Calibration::measure());
+    assert!((1e-4..100.0).contains(&seconds), "{seconds} seconds");
 }

@@ -7,7 +7,7 @@ use shield::backend::{Backend, BackendBytes, BallotBox};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{Fixture, shape};
+use super::{DESIGNS, Fixture, shape};
 use crate::codec::{DecodeError, Header, Kind};
 use crate::{BfvBackend, ReleaseMode};
 
@@ -241,4 +241,41 @@ proptest! {
         bytes.extend(junk);
         prop_assert_eq!(read_all(&files().fixture.backend, &bytes), 0);
     }
+}
+
+/// Ballots of every design have the planned size, and those of one are refused by the others.
+#[test]
+fn the_bytes_of_a_design_are_its_own() {
+    let files: Vec<(Fixture, Vec<u8>)> = DESIGNS
+        .iter()
+        .map(|&design| {
+            let fixture = Fixture::with_design(shape(2, 5, 9, "X^2+X"), design);
+            let ballot = fixture.backend.encode_ballot(&fixture.ballots.open(1).expect("a ballot"));
+            (fixture, ballot)
+        })
+        .collect();
+    for (i, (own, _)) in files.iter().enumerate() {
+        for (j, (other, ballot)) in files.iter().enumerate() {
+            let read = own.backend.decode_ballot(ballot, 0, other.keys.public.id());
+            assert_eq!(read.is_ok(), i == j, "design {j} read by design {i}");
+            if let Ok(read) = read {
+                assert!(ballot.len() <= own.backend.plan().ballot_bytes());
+                assert!(own.backend.encode_ballot(&read) == *ballot);
+            }
+        }
+    }
+}
+
+/// What version 0.1 bound its keys, ballots and releases to, computed by it.
+#[test]
+fn the_binding_of_version_0_1_is_unchanged() {
+    let Fixture { backend, .. } = Fixture::with_design(shape(4, 3, 5, "X^2+X"), DESIGNS[0]);
+    let mut hasher = blake3::Hasher::new_derive_key("shield 2026 bfv setting v1");
+    hasher.update(&backend.election().fingerprint());
+    hasher.update(&[0]);
+    hasher.update(&8_192_u64.to_le_bytes());
+    for _ in 0..backend.plan().moduli_bits().len() {
+        hasher.update(&51_u32.to_le_bytes());
+    }
+    assert_eq!(backend.binding(), hasher.finalize().as_bytes());
 }

@@ -7,7 +7,7 @@ use shield::backend::suite::{self, Case, Shape};
 use shield::{Sampling, Seed};
 
 use super::{DESIGNS, shape};
-use crate::{BfvBackend, Design, ReleaseMode};
+use crate::{BfvBackend, Coding, Design, ReleaseMode};
 
 fn check(case: &Case, release: ReleaseMode, number: u64) {
     let backend = BfvBackend::new(case.election.clone(), release).expect("a plan");
@@ -39,7 +39,7 @@ fn the_suite_of_all_engines_with_composable_release() {
     suite::run(few, |e| BfvBackend::new(e.clone(), ReleaseMode::Composable));
 }
 
-/// Election number `i` of twenty: shapes cycle through everything the engine must take.
+/// Election number `i` of thirty: shapes cycle through everything the engine must take.
 fn random_election(i: usize) -> Case {
     let mut rng = ChaCha20Rng::seed_from_u64(100 + i as u64);
     let polynomials = [
@@ -52,11 +52,13 @@ fn random_election(i: usize) -> Case {
         "2X^7+X^4+X",
         "X^8+2X^4+X^2+X",
     ];
+    let classes = [2, 3, 10, 37, 100, 16, 150, 257, 1_000, 3_000][i % 10];
+    let samples = if classes <= 37 { 600 } else { 40 };
     let sampling = [Sampling::WithReplacement, Sampling::WithoutReplacement];
     let shape = Shape {
         teachers: if i == 0 { 1 } else { rng.random_range(2..=300) },
-        classes: [2, 3, 10, 37, 100][i % 5],
-        samples: if i == 1 { 1 } else { rng.random_range(2..=600) },
+        classes,
+        samples: if i == 1 { 1 } else { rng.random_range(2..=samples) },
         polynomial: polynomials[i % polynomials.len()],
         offset: [0, 1, 5][i % 3],
         sampling: sampling[i / 2 % 2],
@@ -74,14 +76,50 @@ fn random_elections_a_few() {
 }
 
 #[test]
-#[ignore = "minutes: all twenty, both release modes"]
+fn random_elections_of_many_classes() {
+    for (i, coding) in [(6, Coding::OneHot), (9, Coding::PackedBits)] {
+        let case = random_election(i);
+        let plan = crate::Plan::new(&case.election, ReleaseMode::Reveal).expect("a plan");
+        assert_eq!(plan.coding(), coding, "{}", plan.coding_reason());
+        check(&case, ReleaseMode::Reveal, i as u64);
+    }
+}
+
+#[test]
+#[ignore = "minutes: all thirty, both release modes where both are possible"]
 fn random_elections_all() {
-    for i in 0..20 {
+    for i in 0..30 {
+        let case = random_election(i);
         for release in [ReleaseMode::Reveal, ReleaseMode::Composable] {
+            if release == ReleaseMode::Composable && case.election.classes().count() > 100 {
+                continue;
+            }
             let start = std::time::Instant::now();
-            check(&random_election(i), release, i as u64);
-            println!("{i} {release} {:?} {:?}", start.elapsed(), random_election(i).election);
+            check(&case, release, i as u64);
+            println!("{i} {release} {:?} {:?}", start.elapsed(), case.election);
         }
+    }
+}
+
+#[test]
+fn as_many_classes_as_there_can_be() {
+    let case = Case::new(shape(3, 65_536, 6, "X^2+X"), 4);
+    // The last class, whose code is all ones, for all of them.
+    let last = Some(shield::Class(u16::MAX));
+    let rows = (0..6).map(|sample| {
+        let votes = case.votes.sample(sample);
+        votes.map(|vote| if sample == 0 { last } else { vote }).collect::<Vec<_>>()
+    });
+    let votes = shield::Votes::from_rows(case.votes.classes(), rows).expect("votes");
+    let setting = shield::Setting {
+        offset: shield::Offset::new(0).expect("an offset"),
+        ..case.election.setting().clone()
+    };
+    let election = shield::Election::new(3, case.votes.classes(), 6, setting).expect("an election");
+    let case = Case { election, votes };
+    assert_eq!(case.expected(&Seed::from_number(4))[0], last);
+    for design in [DESIGNS[2], DESIGNS[3]] {
+        check_design(&case, design, 4);
     }
 }
 
@@ -108,9 +146,9 @@ fn degrees_up_to_sixteen() {
 }
 
 #[test]
-fn two_to_1024_classes() {
+fn two_to_1024_classes_one_hot() {
     for classes in [2, 8, 9, 1_024] {
-        check(&Case::new(shape(9, classes, 11, "2X^2+X"), 4), ReleaseMode::Reveal, 4);
+        check_design(&Case::new(shape(9, classes, 11, "2X^2+X"), 4), DESIGNS[1], 4);
     }
 }
 
@@ -128,7 +166,7 @@ fn every_number_of_groups() {
 #[test]
 fn more_samples_than_a_batch_holds() {
     let case = Case::new(shape(5, 10, 520, "X^2+X"), 6);
-    let backend = BfvBackend::new(case.election.clone(), ReleaseMode::Reveal).expect("a plan");
-    assert_eq!(backend.batches(), 2);
-    check(&case, ReleaseMode::Reveal, 6);
+    let plan = crate::Plan::with_design(&case.election, ReleaseMode::Reveal, DESIGNS[1]);
+    assert_eq!(plan.expect("a plan").batches(), 2);
+    check_design(&case, DESIGNS[1], 6);
 }

@@ -114,7 +114,9 @@ impl Coefficients<'_> {
                 }
             }
         }
-        values.iter_mut().for_each(|value| *value %= PLAINTEXT);
+        for value in &mut values {
+            *value %= PLAINTEXT;
+        }
         PlaneWeights { squares, values }
     }
 

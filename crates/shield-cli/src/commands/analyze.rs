@@ -1,7 +1,9 @@
 //! `analyze`: how accurate a mechanism is on given votes, and what it costs in privacy.
 
 use clap::{Args, ValueEnum};
-use shield::mechanism::{Analysis, NoiseShares, Observed, Shape};
+use shield::mechanism::{
+    Analysis, ConfidentGnmax, ExponentialOperator, NoiseShares, Observed, Rate, Shape,
+};
 use shield::privacy::noisy_argmax::Noise;
 use shield::{Epsilon, Histogram, Mechanism};
 
@@ -13,7 +15,7 @@ use crate::inputs::{FileUsageArgs, MechanismArgs, NoiseArgs, VotesArgs};
 /// Accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield analyze --votes examples/mnist/paper-votes.npy.gz \
-    --labels examples/mnist/digits.npy.gz --classes 10 --polynomial 2X^3+3X^2+X --offset 5\n\n\
+    --labels examples/mnist/digits.npy.gz --classes 10 --queries 100\n\n\
     Only the data-independent figures may be published: the others depend on the votes, and so say \
     something about them.")]
 pub(super) struct AnalyzeArgs {
@@ -33,6 +35,23 @@ pub(super) struct AnalyzeArgs {
 
     #[command(flatten)]
     noise: NoiseArgs,
+
+    /// What a vote weighs in the exponent of exponential and permute-and-flip
+    #[arg(long, value_name = "ETA", default_value_t = 0.05)]
+    rate: f64,
+
+    /// Rounds x rates of exponential-operator, in the order in which they run
+    #[arg(long, value_name = "AxR,...", default_value = "16x0.05,16x0.03,32x0.02")]
+    schedule: String,
+
+    /// Votes that the leader must seem to have for confident-gnmax to answer [default: half of
+    /// the teachers]
+    #[arg(long, value_name = "T")]
+    threshold: Option<f64>,
+
+    /// Deviation of the noise of that question [default: that of --noise]
+    #[arg(long, value_name = "S")]
+    check_noise: Option<f64>,
 }
 
 /// Which mechanism.
@@ -48,6 +67,14 @@ enum Name {
     Gnmax,
     /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
     NoisyArgmax,
+    /// GNMax that answers only where the leader seems to have enough votes (--threshold)
+    ConfidentGnmax,
+    /// The exponential mechanism (--rate)
+    Exponential,
+    /// Permute-and-flip (--rate)
+    PermuteAndFlip,
+    /// SHIELD with every vote sampled alone (--schedule, --offset)
+    ExponentialOperator,
 }
 
 impl AnalyzeArgs {
@@ -63,6 +90,16 @@ impl AnalyzeArgs {
                 let teachers = u32::try_from(teachers).map_err(Failure::bad_input)?;
                 Mechanism::NoisyArgmax(NoiseShares::Laplace(self.noise.shared(teachers)?))
             }
+            Name::ConfidentGnmax => Mechanism::ConfidentGnmax(ConfidentGnmax {
+                threshold: self.threshold.unwrap_or(teachers as f64 / 2.0),
+                check: Noise::new(self.check_noise.unwrap_or(self.noise.noise))?,
+                answer: noise()?,
+            }),
+            Name::Exponential => Mechanism::Exponential(Rate::new(self.rate)?),
+            Name::PermuteAndFlip => Mechanism::PermuteAndFlip(Rate::new(self.rate)?),
+            Name::ExponentialOperator => Mechanism::ExponentialOperator(
+                ExponentialOperator::parse(&self.schedule, self.mechanism.offset)?,
+            ),
         })
     }
 }
@@ -91,17 +128,29 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
     let mut rows = vec![
         ("votes", format!("{samples} samples x {teachers} teachers, {classes} classes")),
         ("mechanism", mechanism.setting()),
-        ("ground-truth accuracy (GTA)", percent(accuracy.ground_truth)),
-        ("probability of the argmax", percent(accuracy.argmax)),
+        ("labels as the majority's", percent(accuracy.argmax)),
+        (
+            "ground-truth accuracy (GTA)",
+            format!(
+                "{}: how likely a random voter agrees with the label",
+                percent(accuracy.ground_truth)
+            ),
+        ),
     ];
     if let Some(correct) = accuracy.correct_labels {
         let share = percent(correct / samples as f64);
-        rows.push(("expected correct labels", format!("{correct:.1} of {samples} ({share})")));
+        rows.insert(2, ("right labels", format!("{correct:.1} of {samples} ({share}), expected")));
     }
     if accuracy.failure > 0.0 {
-        rows.push(("probability of no label", percent(accuracy.failure)));
+        rows.push(("no label", percent(accuracy.failure)));
+        if let Some(precision) = accuracy.precision(samples) {
+            rows.push(("right among the answered", percent(precision)));
+        }
     }
     let costs = &analysis.epsilon;
+    if let Some(at_least) = costs.at_least {
+        rows.push(("worst pair found costs", format!("{at_least:.3}; nothing is proven")));
+    }
     let exact = costs.exact.as_ref();
     let row = |name: &str, moments: Epsilon, exact: Option<Epsilon>, publish: &str| {
         let exact = exact.map_or_else(String::new, |exact| format!("{exact:.3}"));

@@ -8,7 +8,7 @@ use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
 use shield::backend::{Backend, MemoryBallotBox};
 use shield::{Classes, Election, Label, Seed, Votes, synthetic};
-use shield_bfv::{BfvBackend, ReleaseMode, published};
+use shield_bfv::{BfvBackend, ReleaseMode, baseline};
 
 use super::{Output, tfhe};
 use crate::console::{self, duration};
@@ -128,7 +128,7 @@ fn compare(args: &BenchArgs, election: &Election, votes: &Votes) -> Result<Compa
     let published = if args.ours_only {
         None
     } else {
-        let run = published::run(election, votes, &seed, &mut rng);
+        let run = baseline::run(election, votes, &seed, &mut rng);
         Some(run.map_err(Failure::bad_input)?)
     };
     let best = seconds.iter().copied().fold(f64::INFINITY, f64::min);

@@ -317,7 +317,7 @@ impl<'a> Run<'a> {
         threads: usize,
         done: &'a (dyn Fn(u64) + Sync),
     ) -> Self {
-        Self { votes, truth: None, seed, threads, ballots: Ballots::Fresh, done }
+        Self { votes, truth: None, seed, threads, ballots: BallotRandomness::Fresh, done }
     }
 }
 

@@ -5,11 +5,13 @@ mod analyze;
 mod bench;
 mod bound;
 mod close;
+mod compare;
 mod completions;
 mod demo;
 #[cfg(feature = "learn")]
 mod experiment;
 mod fetch;
+mod job;
 mod keygen;
 mod label;
 #[cfg(feature = "learn")]
@@ -19,6 +21,7 @@ mod plan;
 #[cfg(feature = "learn")]
 mod predict;
 mod preflight;
+mod recommend;
 mod reveal;
 mod serve;
 mod status;
@@ -63,6 +66,8 @@ enum Command {
     Demo(demo::DemoArgs),
     Label(label::LabelArgs),
     Analyze(analyze::AnalyzeArgs),
+    Compare(compare::CompareArgs),
+    Recommend(recommend::RecommendArgs),
     Bound(bound::BoundArgs),
     Tune(tune::TuneArgs),
     Plan(plan::PlanArgs),
@@ -71,6 +76,7 @@ enum Command {
     Keygen(keygen::KeygenArgs),
     Vote(vote::VoteArgs),
     Aggregate(aggregate::AggregateArgs),
+    Job(job::JobArgs),
     Reveal(reveal::RevealArgs),
     #[cfg(feature = "learn")]
     Teach(teach::TeachArgs),
@@ -127,6 +133,8 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(&args, output),
         Command::Label(args) => label::run(&args, output),
         Command::Analyze(args) => analyze::run(&args, output),
+        Command::Compare(args) => compare::run(&args, output),
+        Command::Recommend(args) => recommend::run(&args, output),
         Command::Bound(args) => bound::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
         Command::Plan(args) => plan::run(&args, output),
@@ -135,6 +143,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Keygen(args) => keygen::run(&args, output),
         Command::Vote(args) => vote::run(&args, output),
         Command::Aggregate(args) => aggregate::run(&args, output),
+        Command::Job(args) => job::run(&args, output),
         Command::Reveal(args) => reveal::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Teach(args) => teach::run(&args, output),

@@ -1,6 +1,9 @@
 //! `tune`: the best polynomials and offsets for given votes.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -17,24 +20,24 @@ use crate::plot::{self, Figure};
 /// The Pareto front of privacy and accuracy over polynomials and offsets
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --max-degree 4 --max-terms 20 \
-    --offsets 1,2,5 --plot front.svg\n  \
-    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --max-degree 4 --max-terms 20 \
-    --offsets 2,5,10 --target-epsilon 2")]
+    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
+    --max-degree 4 --max-terms 20 --offsets 1,2,5 --plot front.svg\n  \
+    shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
+    --target-epsilon 2 --time-limit 60")]
 pub(super) struct TuneArgs {
     #[command(flatten)]
     votes: VotesArgs,
 
     /// Largest degree of the polynomials, 1 to 16
-    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEGREE)))]
+    #[arg(long, value_name = "D", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEGREE)))]
     max_degree: u32,
 
     /// Largest number of rounds, the one of degree 1 included, 1 to 1000
-    #[arg(long, value_name = "A", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TERMS)))]
+    #[arg(long, value_name = "A", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TERMS)))]
     max_terms: u32,
 
     /// Offsets to try
-    #[arg(long, value_name = "W,...", value_delimiter = ',', default_value = "1")]
+    #[arg(long, value_name = "W,...", value_delimiter = ',', default_value = "2,5,10")]
     offsets: Vec<Offset>,
 
     /// How a round draws: with-replacement or without-replacement
@@ -52,9 +55,14 @@ pub(super) struct TuneArgs {
     #[arg(long, value_name = "EPSILON", conflicts_with = "target_accuracy")]
     target_epsilon: Option<f64>,
 
-    /// Pick the cheapest setting with at least this ground-truth accuracy, 0 to 1
-    #[arg(long, value_name = "GTA")]
+    /// Pick the cheapest setting with at least this accuracy, 0 to 1: the share of right labels
+    /// with --labels, else ground-truth accuracy
+    #[arg(long, value_name = "SHARE")]
     target_accuracy: Option<f64>,
+
+    /// Stop after so many seconds, with what was found by then
+    #[arg(long, value_name = "SECONDS")]
+    time_limit: Option<f64>,
 
     /// Draw the front: a file that ends in .svg or .png
     #[arg(long, value_name = "FILE")]
@@ -96,7 +104,8 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     if let Some(path) = &args.plot {
         plot::check(path)?;
     }
-    let (histograms, _) = args.votes.load_histograms()?;
+    let (histograms, labels) = args.votes.load_histograms()?;
+    let histograms = histograms.as_slice();
     let mut offsets = args.offsets.clone();
     offsets.sort_unstable();
     offsets.dedup();
@@ -105,17 +114,31 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         offsets,
         sampling: args.sampling,
         objective: args.objective.objective(),
-        usage: args.usage.usage(votes.samples())?,
+        usage: args.usage.usage(histograms.len())?,
     };
     let bar = console::progress(search.work(), "polynomials");
-    let outcome = search.run(histograms.as_slice(), &|done| bar.inc(done))?;
+    let interrupted = console::interruption()?;
+    let (start, limit) = (Instant::now(), args.time_limit.unwrap_or(f64::INFINITY));
+    let progress = |done| {
+        bar.inc(done);
+        let over = start.elapsed().as_secs_f64() > limit;
+        if over || interrupted.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let outcome = search.run_until(histograms, labels.as_ref(), &progress)?;
     bar.finish_and_clear();
+    if outcome.stopped {
+        console::warn("the search was ended early: better settings may be missing");
+    }
 
     let points = outcome.front.points();
     let chosen = match (target_epsilon, args.target_accuracy) {
         // The front rises in both, so the last affordable point is the most accurate one.
         (Some(target), _) => points.iter().rev().find(|point| point.epsilon <= target),
-        (_, Some(target)) => points.iter().find(|point| point.ground_truth >= target),
+        (_, Some(target)) => points.iter().find(|point| point.accuracy() >= target),
         _ => None,
     };
     if args.objective == Figures::Published {
@@ -126,6 +149,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             "evaluated": outcome.evaluated,
             "pruned": outcome.pruned,
             "exhaustive": outcome.exhaustive,
+            "stopped": outcome.stopped,
             "objective": args.objective.name(),
             "queries": search.usage.queries,
             "delta": search.usage.delta,
@@ -157,9 +181,21 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     printed?;
     let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
     if aimed && chosen.is_none() {
-        return Err(Failure::failed(
-            "no setting of this search reaches the target; allow more rounds, a higher degree or other offsets",
-        ));
+        // The front rises in both, so the nearest miss is at one of its ends.
+        let nearest = if target_epsilon.is_some() { points.first() } else { points.last() };
+        let nearest = nearest.map_or_else(String::new, |point| {
+            format!(
+                " (the nearest is {} with offset {}: epsilon {:.3}, accuracy {})",
+                point.polynomial,
+                point.offset,
+                point.epsilon,
+                percent(point.accuracy())
+            )
+        });
+        return Err(Failure::failed(format!(
+            "no setting of this search reaches the target{nearest}; allow more rounds, a higher \
+             degree or other offsets"
+        )));
     }
     Ok(())
 }
@@ -171,12 +207,14 @@ fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
             format!("{}{mark}", point.polynomial),
             point.offset.to_string(),
             format!("{:.3}", point.epsilon),
-            percent(point.ground_truth),
+            percent(point.accuracy()),
             point.terms.to_string(),
         ]
     };
+    let right = outcome.front.points().iter().any(|point| point.right.is_some());
+    let accuracy = if right { "right labels" } else { "GTA" };
     let table = console::table(
-        &["polynomial", "offset", "epsilon", "GTA", "rounds"],
+        &["polynomial", "offset", "epsilon", accuracy, "rounds"],
         outcome.front.points().iter().map(row),
     );
     let how = if outcome.exhaustive {

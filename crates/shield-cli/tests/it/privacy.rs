@@ -31,7 +31,9 @@ fn analyze_has_the_keys_of_the_contract() {
         assert!(answer["epsilon"][key].as_f64().unwrap() > 0.0, "{key}");
     }
     assert!(answer["epsilon"]["exact"]["data_independent"].is_f64());
-    assert_eq!(answer["queries"], 100);
+    // As many as the file has samples.
+    assert_eq!(answer["queries"], 6);
+    assert_eq!(answer["holds_against_server"], false);
     assert_eq!(answer["mechanism"]["name"], "shield");
     // Each figure is at least as good as the one before it on the same votes.
     let figure = |key: &str| answer["epsilon"][key].as_f64().unwrap();
@@ -288,4 +290,48 @@ fn noise_in_shares_is_accounted_for_as_lnmax() {
     let message =
         refused(&["analyze", "--votes", &path, "--mechanism", "noisy-argmax", "--dropouts", "9"]);
     assert!(message.contains("below the number of teachers"), "{message}");
+}
+
+#[test]
+fn labels_come_with_their_price() {
+    let (_folder, path) = votes();
+    let arguments = ["label", "--votes", &path, "--classes", "3", "--seed", "1", "--json"];
+    let answer = json(&arguments);
+    assert_eq!((&answer["mechanism"], &answer["queries"]), (&"shield".into(), &6.into()));
+    let six = answer["epsilon"].as_f64().unwrap();
+    assert!(six > 0.0 && answer["delta"].as_f64() == Some(1e-5));
+    let more = json(&[&arguments[..], &["--queries", "60"]].concat());
+    assert!(more["epsilon"].as_f64().unwrap() > six);
+    let none = json(&[&arguments[..], &["--offset", "0"]].concat());
+    assert_eq!(none["epsilon"], "inf");
+}
+
+#[test]
+fn compare_puts_every_mechanism_within_the_budget() {
+    let (_folder, path) = votes();
+    let arguments = ["compare", "--votes", &path, "--classes", "3", "--epsilon", "8", "--json"];
+    let answer = json(&arguments);
+    let rows = answer["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["mechanism"].as_str().unwrap()).collect();
+    for name in ["shield", "lnmax", "gnmax", "noisy-argmax", "exponential", "permute-and-flip"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    for row in rows {
+        assert!(row["epsilon"].as_f64().unwrap() <= 8.0, "{row}");
+        assert!((0.0..=1.0).contains(&row["right"].as_f64().unwrap()), "{row}");
+        assert!(row["setting"].is_string() && row.get("seconds_per_sample").is_some());
+        assert_eq!(row["holds_against_server"], row["mechanism"] == "noisy-argmax");
+    }
+}
+
+#[test]
+fn recommend_names_a_setting_or_says_what_is_possible() {
+    let arguments = ["recommend", "--teachers", "60", "--classes", "4", "--queries", "20"];
+    let answer = json(&[&arguments[..], &["--epsilon", "4", "--json"]].concat());
+    for key in ["polynomial", "offset", "expected_right", "profile", "ballot_bytes", "seconds"] {
+        assert!(!answer[key].is_null(), "{key}");
+    }
+    assert!(answer["epsilon"].as_f64().unwrap() <= 4.0);
+    let refused = shield(&[&arguments[..], &["--epsilon", "0"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
 }

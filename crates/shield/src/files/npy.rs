@@ -279,21 +279,21 @@ impl<R: Read> Array<'_, R> {
     }
 }
 
-/// Writes bytes where all classes fit, two bytes a cell otherwise.
+/// Writes bytes where all classes fit, two or four bytes a cell otherwise.
 pub(super) fn write<Row: Iterator<Item = Option<Class>>>(
     writer: &mut impl Write,
     shape: &[usize],
     rows: impl Iterator<Item = Row> + Clone,
 ) -> io::Result<()> {
     let shape: Vec<u64> = shape.iter().map(|&length| length as u64).collect();
-    let cells = |class: Option<Class>| {
-        class.map_or(-1, |class| i16::try_from(class.0).expect("Classes::MAX fits in 15 bits"))
-    };
-    if rows.clone().flatten().all(|class| i8::try_from(cells(class)).is_ok()) {
-        let narrow = |class| i8::try_from(cells(class)).expect("checked just above");
-        array(writer, &shape, rows.flatten().map(narrow))
-    } else {
-        array(writer, &shape, rows.flatten().map(cells))
+    let cells = |class: Option<Class>| class.map_or(-1, |class| i32::from(class.0));
+    let largest = rows.clone().flatten().map(cells).max().unwrap_or(0);
+    // The cast of -1 and of everything up to the largest is exact.
+    #[expect(clippy::cast_possible_truncation, reason = "no cell is larger than the largest")]
+    match largest {
+        -1..=0x7f => array(writer, &shape, rows.flatten().map(|class| cells(class) as i8)),
+        0x80..=0x7fff => array(writer, &shape, rows.flatten().map(|class| cells(class) as i16)),
+        _ => array(writer, &shape, rows.flatten().map(cells)),
     }
 }
 

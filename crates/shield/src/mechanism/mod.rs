@@ -26,6 +26,7 @@
 )]
 
 pub mod analysis;
+pub mod best;
 pub mod costs;
 mod exponential;
 mod exponential_operator;

@@ -15,7 +15,8 @@
 //! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
 //! [`noisy_argmax`], [`distributed_argmax`] and [`mod@skellam`] are what SHIELD is compared with;
 //! [`calibrate`] turns the question round. [`filter`] is the budget of a group whose elections are
-//! chosen one after another.
+//! chosen one after another. [`audit`] attacks what was promised; [`server_view`] is about a server
+//! that sees labels, which no epsilon covers.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -29,6 +30,7 @@
 )]
 
 pub mod argmax;
+pub mod audit;
 pub mod calibrate;
 pub mod conversion;
 pub mod data_dependent;
@@ -42,6 +44,7 @@ pub mod neighbours;
 pub mod noisy_argmax;
 pub mod queries;
 pub(crate) mod rounds;
+pub mod server_view;
 pub mod skellam;
 
 use crate::parameters::{Delta, Epsilon, Queries};

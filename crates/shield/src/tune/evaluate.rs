@@ -1,6 +1,6 @@
 //! Accuracy and the paper's figure for many polynomials at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -14,6 +14,7 @@ use crate::privacy::Usage;
 use crate::privacy::conversion::Conversion;
 use crate::privacy::moments::ROUND_UP;
 use crate::setting::Setting;
+use crate::votes::Labels;
 
 /// Batches that are worked on together: few enough that a core keeps them in its cache.
 const BLOCK: usize = 48;
@@ -33,29 +34,47 @@ pub(crate) struct Evaluator {
     arch: Arch,
 }
 
+/// Samples whose histograms are the same up to the order of the classes.
+#[derive(Default)]
+struct Alike {
+    samples: f64,
+    /// How many of them have a true class with so many votes.
+    truth: BTreeMap<u32, f64>,
+}
+
 impl Evaluator {
     pub(crate) fn new(
         histograms: &[Histogram],
+        labels: Option<&Labels>,
         offset: Offset,
         sampling: Sampling,
         degrees: u32,
         most_rounds: u32,
         usage: Usage,
     ) -> Result<Self, ParameterError> {
-        let mut distinct: HashMap<Vec<u32>, f64> = HashMap::new();
-        for histogram in histograms {
+        let mut distinct: HashMap<Vec<u32>, Alike> = HashMap::new();
+        for (sample, histogram) in histograms.iter().enumerate() {
             let mut counts = histogram.counts().to_vec();
             counts.sort_unstable();
-            *distinct.entry(counts).or_default() += 1.0;
+            let alike = distinct.entry(counts).or_default();
+            alike.samples += 1.0;
+            let truth = labels.and_then(|labels| labels.as_slice().get(sample).copied().flatten());
+            let votes = truth.and_then(|class| histogram.counts().get(class.index()));
+            if let Some(&votes) = votes {
+                *alike.truth.entry(votes).or_default() += 1.0;
+            }
         }
-        let mut distinct: Vec<(Vec<u32>, f64)> = distinct.into_iter().collect();
+        let mut distinct: Vec<(Vec<u32>, Alike)> = distinct.into_iter().collect();
         distinct.sort_by(|a, b| a.0.cmp(&b.0));
         let all_degrees = (1..=degrees).map(|degree| Term { degree, rounds: 1 });
         let polynomial = Polynomial::new(all_degrees).unwrap_or_default();
         let setting = Setting { polynomial, offset, sampling };
         let prepared: Result<Vec<Prepared>, ParameterError> = distinct
             .into_par_iter()
-            .map(|(counts, copies)| Prepared::new(&setting, &Histogram::new(counts)?, copies))
+            .map(|(counts, alike)| {
+                let truth = labels.map(|_| &alike.truth);
+                Prepared::new(&setting, &Histogram::new(counts)?, alike.samples, truth)
+            })
             .collect();
         let mut evaluator = Self {
             histograms: prepared?,
@@ -99,8 +118,9 @@ impl Evaluator {
         self.histograms = weighed.into_iter().map(|(_, histogram)| histogram).collect();
     }
 
-    /// Ground-truth accuracy of each polynomial.
-    pub(crate) fn ground_truth(&self, polynomials: &[Coefficients]) -> Vec<f64> {
+    /// Accuracy of each polynomial: the share of right labels where the truth is known, else
+    /// ground-truth accuracy.
+    pub(crate) fn accuracy(&self, polynomials: &[Coefficients]) -> Vec<f64> {
         let batches = batches(polynomials, |_| 2);
         let sums =
             Self::sum(&self.histograms, &batches, [0.0; LANES], |prepared, batches, sums| {
@@ -388,7 +408,7 @@ mod tests {
             for offset in [1, 4] {
                 let offset = Offset::new(offset).unwrap();
                 let evaluator =
-                    Evaluator::new(&histograms, offset, sampling, 4, 20, usage).unwrap();
+                    Evaluator::new(&histograms, None, offset, sampling, 4, 20, usage).unwrap();
                 let polynomials: Vec<Coefficients> = vec![
                     vec![0, 0, 0],
                     vec![3, 2, 0],
@@ -397,7 +417,7 @@ mod tests {
                     vec![1, 0, 2],
                 ];
                 let found = evaluator.published(&polynomials, |_, _| false, |_| ());
-                let accuracies = evaluator.ground_truth(&polynomials);
+                let accuracies = evaluator.accuracy(&polynomials);
                 for ((coefficients, found), accuracy) in
                     polynomials.iter().zip(found).zip(accuracies)
                 {
@@ -418,12 +438,30 @@ mod tests {
     }
 
     #[test]
+    fn right_labels_agree_with_the_law() {
+        let (votes, truth) = synthetic::votes(60, Classes::new(6).unwrap(), 40, 3).unwrap();
+        let histograms: Vec<Histogram> = votes.histograms().collect();
+        let (offset, sampling) = (Offset::new(2).unwrap(), Sampling::default());
+        let evaluator =
+            Evaluator::new(&histograms, Some(&truth), offset, sampling, 4, 20, Usage::default())
+                .unwrap();
+        let polynomials: Vec<Coefficients> = vec![vec![3, 2, 0], vec![4, 6, 8], vec![0, 0, 1]];
+        for (found, coefficients) in evaluator.accuracy(&polynomials).iter().zip(&polynomials) {
+            let setting = Setting { polynomial: polynomial(coefficients), offset, sampling };
+            let accuracy = Accuracy::of(&setting, &histograms, Some(&truth));
+            let expected = accuracy.correct_labels.unwrap() / 40.0;
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+            assert!((found - accuracy.ground_truth).abs() > 1e-3);
+        }
+    }
+
+    #[test]
     fn a_part_of_the_sum_is_a_lower_bound() {
         let (votes, _) = synthetic::votes(60, Classes::new(6).unwrap(), 60, 4).unwrap();
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let usage = Usage::default();
         let evaluator =
-            Evaluator::new(&histograms, Offset::default(), Sampling::default(), 3, 20, usage)
+            Evaluator::new(&histograms, None, Offset::default(), Sampling::default(), 3, 20, usage)
                 .unwrap();
         let polynomials: Vec<Coefficients> = (0..8).map(|i| vec![i, 2 * i]).collect();
         let bounds = std::sync::Mutex::new(vec![0.0; 8]);

@@ -16,10 +16,20 @@ pub struct Point {
     pub epsilon: Epsilon,
     /// Ground-truth accuracy.
     pub ground_truth: f64,
+    /// The share of right labels, where the truth is known. It is then what the search weighs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub right: Option<f64>,
     /// How many rounds the polynomial has.
     pub terms: usize,
     /// Its degree.
     pub degree: u32,
+}
+
+impl Point {
+    /// What the search weighs: the share of right labels, or else ground-truth accuracy.
+    pub fn accuracy(&self) -> f64 {
+        self.right.unwrap_or(self.ground_truth)
+    }
 }
 
 /// Points none of which is beaten by another, from the most private to the most accurate.
@@ -34,6 +44,11 @@ impl Front {
         &self.points
     }
 
+    /// The points, to fill in what is not weighed.
+    pub(crate) fn points_mut(&mut self) -> &mut [Point] {
+        &mut self.points
+    }
+
     /// The points, given away.
     pub fn into_points(self) -> Vec<Point> {
         self.points
@@ -41,22 +56,21 @@ impl Front {
 
     /// Whether a point at least as accurate costs at most this: then nothing that costs it can be
     /// on the front.
-    pub fn beats(&self, epsilon: f64, ground_truth: f64) -> bool {
+    pub fn beats(&self, epsilon: f64, accuracy: f64) -> bool {
         // The cheapest point that is at least as accurate is the first of those.
-        let first = self.points.partition_point(|point| point.ground_truth < ground_truth);
+        let first = self.points.partition_point(|point| point.accuracy() < accuracy);
         self.points.get(first).is_some_and(|point| point.epsilon.get() <= epsilon)
     }
 
     /// Adds a point, and drops those that it beats. A point that is beaten, or infinite, is not
     /// added.
     pub fn add(&mut self, point: Point) {
-        if !point.epsilon.is_finite() || self.beats(point.epsilon.get(), point.ground_truth) {
+        if !point.epsilon.is_finite() || self.beats(point.epsilon.get(), point.accuracy()) {
             return;
         }
-        self.points.retain(|other| {
-            other.epsilon < point.epsilon || other.ground_truth > point.ground_truth
-        });
-        let place = self.points.partition_point(|other| other.ground_truth < point.ground_truth);
+        self.points
+            .retain(|other| other.epsilon < point.epsilon || other.accuracy() > point.accuracy());
+        let place = self.points.partition_point(|other| other.accuracy() < point.accuracy());
         self.points.insert(place, point);
     }
 }
@@ -74,6 +88,7 @@ mod tests {
             offset: Offset::default(),
             epsilon: Epsilon::new(epsilon).unwrap(),
             ground_truth,
+            right: None,
         }
     }
 

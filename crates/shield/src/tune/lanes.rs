@@ -45,7 +45,8 @@ impl Batch {
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) occurrences: f64,
-    voters: f64,
+    /// For each distinct number of votes, what a label for a class with so many counts.
+    worth: Vec<f64>,
     /// Distinct numbers of votes: votes, how many classes have them, phi_p for p = 1, 2, ...
     groups: Vec<(f64, f64, Vec<f64>)>,
     /// u_p for p = 2, 3, ...
@@ -70,6 +71,7 @@ impl Prepared {
         setting: &Setting,
         histogram: &Histogram,
         occurrences: f64,
+        truth: Option<&BTreeMap<u32, f64>>,
     ) -> Result<Self, ParameterError> {
         let voters = u32::try_from(histogram.voters()).unwrap_or(u32::MAX);
         let rounds = Rounds::new(setting, Classes::new(histogram.classes())?, voters);
@@ -123,10 +125,17 @@ impl Prepared {
             let smallness = |step: &Move| 1.0 / entries(step.from) + 1.0 / (entries(step.to) + 1.0);
             smallness(b).total_cmp(&smallness(a))
         });
-        Ok(Self { occurrences, voters: f64::from(voters), groups, unlucky, moves })
+        let worth = counted
+            .iter()
+            .map(|(votes, copies)| match truth {
+                Some(truth) => truth.get(votes).copied().unwrap_or(0.0),
+                None => occurrences * copies * f64::from(*votes) / f64::from(voters.max(1)),
+            })
+            .collect();
+        Ok(Self { occurrences, worth, groups, unlucky, moves })
     }
 
-    /// Adds this histogram's ground-truth accuracy to each lane.
+    /// Adds this histogram's accuracy to each lane.
     #[inline(always)]
     pub(crate) fn add_ground_truth(
         &self,
@@ -137,9 +146,8 @@ impl Prepared {
         let tables = Tables::new(&self.unlucky, most_rounds);
         for (batch, sum) in batches.iter().zip(sums) {
             let gains = tables.gains(batch);
-            for (votes, copies, phi) in &self.groups {
+            for ((_, _, phi), weight) in self.groups.iter().zip(&self.worth) {
                 let law = law(phi, &gains);
-                let weight = self.occurrences * copies * votes / self.voters.max(1.0);
                 for lane in 0..LANES {
                     sum[lane] += weight * law[lane];
                 }

@@ -30,15 +30,19 @@ mod lanes;
 mod space;
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use crate::accuracy::Accuracy;
 use crate::histogram::Histogram;
 use crate::parameters::{Epsilon, Offset, ParameterError, Sampling, Voters};
 use crate::privacy::Usage;
 use crate::privacy::data_independent::{DataIndependent, Suspects};
 use crate::setting::Setting;
+use crate::votes::Labels;
 use evaluate::Evaluator;
 use front::{Front, Point};
 pub use space::Space;
@@ -82,6 +86,8 @@ pub struct Outcome {
     pub pruned: usize,
     /// Whether every polynomial of the space was looked at.
     pub exhaustive: bool,
+    /// Whether the search was ended early.
+    pub stopped: bool,
     /// The settings that nothing beats.
     pub front: Front,
     /// (epsilon, ground-truth accuracy) of every setting that was finished.
@@ -120,15 +126,60 @@ impl Search {
         self.space.size() <= WHOLE
     }
 
-    /// Searches. `progress` is told how many more settings are done.
+    /// Searches by ground-truth accuracy. `progress` is told how many more settings are done.
     pub fn run(
         &self,
         histograms: &[Histogram],
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Outcome, ParameterError> {
+        let go_on = |done| {
+            progress(done);
+            ControlFlow::Continue(())
+        };
+        self.run_until(histograms, None, &go_on)
+    }
+
+    /// Searches by the share of right labels where the truth is given, else by ground-truth
+    /// accuracy. `progress` is told how many more settings are done, and may end the search: what
+    /// was found by then is returned, and is not exhaustive.
+    pub fn run_until(
+        &self,
+        histograms: &[Histogram],
+        labels: Option<&Labels>,
+        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    ) -> Result<Outcome, ParameterError> {
+        let stop = AtomicBool::new(false);
+        let watched = |done| {
+            if progress(done).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let mut outcome = self.search(histograms, labels, &watched, &stop)?;
+        outcome.stopped = stop.into_inner();
+        outcome.exhaustive &= !outcome.stopped;
+        if labels.is_some() {
+            for point in outcome.front.points_mut() {
+                let setting = Setting {
+                    polynomial: point.polynomial.clone(),
+                    offset: point.offset,
+                    sampling: self.sampling,
+                };
+                point.ground_truth = Accuracy::of(&setting, histograms, None).ground_truth;
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn search(
+        &self,
+        histograms: &[Histogram],
+        labels: Option<&Labels>,
+        progress: &(dyn Fn(u64) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Outcome, ParameterError> {
         let mut outcome = Outcome { exhaustive: self.is_whole(), ..Outcome::default() };
         for &offset in &self.offsets {
-            let one = OffsetSearch::new(self, histograms, offset, progress)?;
+            let one = OffsetSearch::new(self, histograms, labels, offset, progress, stop)?;
             if self.is_whole() {
                 one.whole(&mut outcome)?;
             } else {
@@ -151,31 +202,46 @@ struct OffsetSearch<'a> {
     /// Pairs of neighbours that were bad for other polynomials, for each number of voters.
     suspects: Mutex<Vec<Suspects>>,
     progress: &'a (dyn Fn(u64) + Sync),
+    /// Set when the search is to end: what is left is not looked at.
+    stop: &'a AtomicBool,
+    /// Whether right labels are weighed, not ground-truth accuracy.
+    measure: Measure,
+}
+
+/// What a candidate's accuracy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    GroundTruth,
+    RightLabels,
 }
 
 impl<'a> OffsetSearch<'a> {
     fn new(
         search: &'a Search,
         histograms: &[Histogram],
+        labels: Option<&Labels>,
         offset: Offset,
         progress: &'a (dyn Fn(u64) + Sync),
+        stop: &'a AtomicBool,
     ) -> Result<Self, ParameterError> {
         let Space { max_degree, max_terms } = search.space;
         let usage = search.usage;
+        let sampling = search.sampling;
         let evaluator =
-            Evaluator::new(histograms, offset, search.sampling, max_degree, max_terms, usage)?;
+            Evaluator::new(histograms, labels, offset, sampling, max_degree, max_terms, usage)?;
+        let measure = labels.map_or(Measure::GroundTruth, |_| Measure::RightLabels);
         let voters = crate::privacy::data_independent::voters(histograms);
         let classes =
             crate::parameters::Classes::new(histograms.first().map_or(2, Histogram::classes))?;
         let suspects = Mutex::new(vec![Suspects::default(); voters.len()]);
-        Ok(Self { search, offset, evaluator, voters, classes, suspects, progress })
+        Ok(Self { search, offset, evaluator, voters, classes, suspects, progress, stop, measure })
     }
 
     /// Every polynomial of the space: the most accurate first, so that the front soon beats the
     /// rest.
     fn whole(&self, outcome: &mut Outcome) -> Result<(), ParameterError> {
         let all = self.search.space.all();
-        let accuracies = self.evaluator.ground_truth(&all);
+        let accuracies = self.evaluator.accuracy(&all);
         let mut ranked: Vec<(Coefficients, f64)> = all.into_iter().zip(accuracies).collect();
         // A spread over all accuracies first; it builds most of the front.
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -186,6 +252,9 @@ impl<'a> OffsetSearch<'a> {
             part.into_iter().map(|(_, candidate)| candidate).collect()
         };
         for generation in strip(first).chunks(GENERATION).chain(strip(rest).chunks(GENERATION)) {
+            if self.stopped() {
+                break;
+            }
             self.weigh(generation, outcome)?;
         }
         Ok(())
@@ -203,13 +272,13 @@ impl<'a> OffsetSearch<'a> {
         if self.search.objective == Objective::DataIndependent {
             self.weigh_some(next.clone(), PROVEN_FIRST, outcome)?;
         }
-        while !next.is_empty() && seen.len() < most {
+        while !next.is_empty() && seen.len() < most && !self.stopped() {
             // Where there are more than can be tried, evenly spread ones, not the first in the
             // alphabet.
             let room = most - seen.len();
             next = next.iter().step_by(next.len().div_ceil(room)).cloned().collect();
             seen.extend(next.iter().cloned());
-            let accuracies = self.evaluator.ground_truth(&next);
+            let accuracies = self.evaluator.accuracy(&next);
             let candidates: Vec<(Coefficients, f64)> = next.drain(..).zip(accuracies).collect();
             let found = match self.search.objective {
                 Objective::Published => {
@@ -258,7 +327,7 @@ impl<'a> OffsetSearch<'a> {
     ) -> Result<(), ParameterError> {
         let step = candidates.len().div_ceil(most).max(1);
         candidates = candidates.into_iter().step_by(step).collect();
-        let accuracies = self.evaluator.ground_truth(&candidates);
+        let accuracies = self.evaluator.accuracy(&candidates);
         let candidates: Vec<(Coefficients, f64)> = candidates.into_iter().zip(accuracies).collect();
         self.weigh(&candidates, outcome)
     }
@@ -284,6 +353,10 @@ impl<'a> OffsetSearch<'a> {
         Ok(())
     }
 
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     fn setting(&self, coefficients: &Coefficients) -> Setting {
         Setting {
             polynomial: polynomial(coefficients),
@@ -306,6 +379,7 @@ impl<'a> OffsetSearch<'a> {
             offset: self.offset,
             epsilon: Epsilon::new(cost)?,
             ground_truth,
+            right: (self.measure == Measure::RightLabels).then_some(ground_truth),
         })
     }
 
@@ -360,6 +434,9 @@ impl<'a> OffsetSearch<'a> {
         candidates
             .par_iter()
             .map(|(coefficients, ground_truth)| {
+                if self.stopped() {
+                    return None;
+                }
                 let setting = self.setting(coefficients);
                 let suspects = lock(&self.suspects).clone();
                 let worst = self.at_least(&setting, &suspects);

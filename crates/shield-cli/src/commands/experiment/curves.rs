@@ -49,7 +49,7 @@ pub(super) fn paper_fronts(
         .filter(|&max_terms| max_terms <= study.tuning.space.max_terms)
         .map(|max_terms| Search {
             space: Space { max_degree: 4, max_terms },
-            offsets: vec![Offset::default()],
+            offsets: vec![Offset::PAPER],
             sampling: Sampling::default(),
             objective: Objective::Published,
             usage: study.usage,

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use shield::mechanism::{Costs, Observed};
-use shield::privacy::noisy_argmax::NoisyArgmax;
+use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use shield::privacy::{Usage, calibrate};
 use shield::tune::front::Point;
 use shield::tune::{Objective, Search, Space};
@@ -114,6 +114,10 @@ fn setting(polynomial: Polynomial, offset: Offset) -> Setting {
     Setting { polynomial, offset, sampling: Sampling::default() }
 }
 
+/// A noisy argmax as calibration knows it, and as a mechanism.
+type Noisy = fn(Noise) -> NoisyArgmax;
+type Kind = fn(Noise) -> Mechanism;
+
 /// All rows: the exact argmax, the paper's polynomials, the tuned ones, and PATE's mechanisms at
 /// the same costs.
 pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
@@ -127,7 +131,7 @@ pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
         rows.push(Row {
             key: format!("paper-{}", i + 1),
             name: format!("{text}, w = 1"),
-            mechanism: Mechanism::Shield(setting(polynomial, Offset::default())),
+            mechanism: Mechanism::Shield(setting(polynomial, Offset::PAPER)),
         });
     }
     for Tuned { target, polynomial, offset } in tuned {
@@ -137,15 +141,11 @@ pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
             mechanism: Mechanism::Shield(setting(polynomial.clone(), *offset)),
         });
     }
-    for (key, what, noisy, kind) in [
-        (
-            "lnmax",
-            "LNMax, scale",
-            NoisyArgmax::Laplace as fn(_) -> _,
-            Mechanism::Lnmax as fn(_) -> _,
-        ),
+    let noisy: [(&str, &str, Noisy, Kind); 2] = [
+        ("lnmax", "LNMax, scale", NoisyArgmax::Laplace, Mechanism::Lnmax),
         ("gnmax", "GNMax, deviation", NoisyArgmax::Gaussian, Mechanism::Gnmax),
-    ] {
+    ];
+    for (key, what, noisy, kind) in noisy {
         for Tuned { target, .. } in tuned {
             let noise = calibrate::noise_within(Epsilon::new(*target)?, usage, noisy)
                 .ok_or_else(|| Failure::failed(format!("no noise is enough for {target}")))?;

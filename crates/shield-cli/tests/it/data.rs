@@ -1,37 +1,18 @@
 //! Every command of docs/data.md, as it is written there, and data as it comes in.
 
-mod common;
-
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{json, shield, stderr, stdout};
+use crate::common::{json, shield, stderr, stdout};
+use crate::pages::run_commands;
 
-const PAGE: &str = include_str!("../../../docs/data.md");
+const PAGE: &str = include_str!("../../../../docs/data.md");
 
 #[test]
 fn every_command_of_the_page_works() {
     let folder = tempfile::tempdir().unwrap();
-    let mut script = String::from("set -euo pipefail\n");
-    let mut commands = 0;
-    let blocks = PAGE.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    for line in blocks.flat_map(str::lines) {
-        let command = line.strip_prefix("$ ").or_else(|| line.strip_prefix("> "));
-        let command = command.unwrap_or_else(|| panic!("not a command: {line}"));
-        commands += usize::from(line.starts_with('$'));
-        writeln!(script, "{command}").unwrap();
-    }
-    assert!(commands >= 11, "only {commands} commands");
-    let program = Path::new(env!("CARGO_BIN_EXE_shield")).parent().expect("its folder");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(folder.path())
-        .env("PATH", format!("{}:{path}", program.display()))
-        .output()
-        .expect("bash runs");
+    let output = run_commands(PAGE, 11, folder.path());
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     let printed = stdout(&output);
