@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use shield::backend::{BallotBox, open_ballot, urns};
+use shield::backend::{BallotBox, Presence, open_ballot, urns};
 use shield::framing::MadeFor;
 use shield::{Drawn, Draws, Election, Seed, Urn};
 
@@ -17,12 +17,16 @@ use crate::plan::{Plan, ReleaseMode};
 use crate::release::Release;
 use crate::reveal::{Reveal, Safeguards, Successes};
 use crate::ring::Context;
-use crate::scheme::{Ciphertext, Digits, multiply};
+use crate::scheme::{Ciphertext, Digits, multiply, plaintext_slots};
 use crate::tally::{self, Selection};
 use crate::unanimity;
+use crate::validity::{self, BallotCheck, Examination, Validity};
 
 /// Purpose of the random streams of re-randomisation and flooding: one a ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
+
+/// Purpose of the random streams that hide samples nobody asked for: one per ciphertext.
+const HIDE: &str = "shield 2026 bfv junk for samples that were not asked for";
 
 /// Purpose of the seed that masks and flooding come from.
 const BOUND: &str = "shield 2026 bfv seed bound to the tallies of a batch";
@@ -38,6 +42,17 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) batch: usize,
     pub(crate) samples: std::ops::Range<usize>,
     pub(crate) safeguards: Safeguards,
+    pub(crate) check: BallotCheck,
+    pub(crate) asked: Asked<'a>,
+}
+
+/// Which samples of a batch are to be labelled.
+#[derive(Clone, Copy)]
+pub(crate) enum Asked<'a> {
+    /// All of them.
+    All,
+    /// These; the cells of the others are junk.
+    Only(&'a Presence),
 }
 
 /// What the draws select: ballots, and plaintexts to add.
@@ -53,9 +68,16 @@ impl Aggregation<'_> {
     pub(crate) fn run<B: BallotBox<BfvBallot>>(&self, ballots: &B) -> Result<Release, BfvError> {
         let urns = urns(self.election, self.samples.len(), ballots)?;
         let shifts = self.shifts();
-        let tallies = self.tally(&urns, &shifts, ballots)?;
-        let fresh = self.bound_to(&tallies);
-        let released = match self.plan.release() {
+        let (tallies, checks) = match self.check {
+            BallotCheck::On => {
+                let mut examination = Examination::new(self, ballots)?;
+                let tallies = self.tally_with(&urns, &shifts, |t| examination.open(t))?;
+                (tallies, self.lowered(examination.finish()?))
+            }
+            BallotCheck::Off => (self.tally(&urns, &shifts, ballots)?, vec![]),
+        };
+        let fresh = self.bound_to(&tallies, &checks);
+        let mut released = match self.plan.release() {
             ReleaseMode::Reveal => self.reveal(tallies, &shifts, &fresh),
             ReleaseMode::Composable => vec![composable::labels(
                 self.context,
@@ -67,17 +89,20 @@ impl Aggregation<'_> {
                 self.samples.len(),
             )],
         };
+        self.spoil(&mut released, &checks, &fresh);
+        self.hide(&mut released, &fresh);
         let ciphertexts = self.flood(released, &fresh);
         Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
     }
 
     /// A seed for masks and flooding that follows from the seed and from everything that is
-    /// released under them: binding, release, keys, and the tallies, in which every drawn ballot
-    /// is. Should one seed ever meet two sets of ballots, against all rules, the two releases at
-    /// least do not share their masks.
-    pub(crate) fn bound_to(&self, tallies: &[Ciphertext]) -> Seed {
+    /// released under them: binding, release, keys, the tallies, in which every drawn ballot is,
+    /// and the checks, in which every ballot is. Should one seed ever meet two sets of ballots,
+    /// against all rules, the two releases at least do not share their masks.
+    pub(crate) fn bound_to(&self, tallies: &[Ciphertext], checks: &[Ciphertext]) -> Seed {
         let digests: Vec<blake3::Hash> = tallies
             .par_iter()
+            .chain(checks)
             .map(|tally| {
                 let mut hasher = blake3::Hasher::new();
                 let mut bytes = Vec::with_capacity(8 * self.context.degree());
@@ -166,9 +191,18 @@ impl Aggregation<'_> {
         shifts: &[usize],
         ballots: &B,
     ) -> Result<Vec<Ciphertext>, BfvError> {
+        self.tally_with(urns, shifts, |teachers| self.open_all(ballots, teachers))
+    }
+
+    /// The tally of ballots that `open` hands out, asked for in the order of teachers.
+    fn tally_with<'b>(
+        &self,
+        urns: &[Urn],
+        shifts: &[usize],
+        open: impl FnMut(&[u32]) -> Result<Vec<Cow<'b, [Ciphertext]>>, BfvError>,
+    ) -> Result<Vec<Ciphertext>, BfvError> {
         let layout = self.plan.layout();
         let Selected { ballots: selected, plaintexts } = self.select(urns, shifts);
-        let open = |teacher| self.open(ballots, teacher);
         let (context, ciphertexts) = (self.context, layout.ciphertexts());
         let mut tallies = match layout.coding() {
             Coding::OneHot | Coding::PackedBits => {
@@ -185,8 +219,17 @@ impl Aggregation<'_> {
         Ok(tallies)
     }
 
+    /// The ciphertexts of some ballots, several opened at a time.
+    fn open_all<'b, B: BallotBox<BfvBallot>>(
+        &self,
+        ballots: &'b B,
+        teachers: &[u32],
+    ) -> Result<Vec<Cow<'b, [Ciphertext]>>, BfvError> {
+        teachers.par_iter().map(|&teacher| self.open(ballots, teacher)).collect()
+    }
+
     /// A ballot's ciphertexts, if the ballot is one for this batch.
-    fn open<'b, B: BallotBox<BfvBallot>>(
+    pub(crate) fn open<'b, B: BallotBox<BfvBallot>>(
         &self,
         ballots: &'b B,
         teacher: u32,
@@ -206,6 +249,66 @@ impl Aggregation<'_> {
         })
     }
 
+    /// The check of this batch's ballots.
+    pub(crate) fn validity(&self, challenge: Seed) -> Validity<'_> {
+        Validity {
+            context: self.context,
+            layout: self.plan.layout(),
+            places: self.places,
+            key: self.key,
+            challenge,
+            samples: self.samples.len(),
+        }
+    }
+
+    /// Ciphertexts at the level of the release.
+    fn lowered(&self, mut ciphertexts: Vec<Ciphertext>) -> Vec<Ciphertext> {
+        let limbs = self.plan.reveal_limbs();
+        ciphertexts.par_iter_mut().for_each(|c| c.drop_to(self.context, limbs));
+        ciphertexts
+    }
+
+    /// Turns every cell of a sample whose checks are not zero into junk.
+    fn spoil(&self, released: &mut [Ciphertext], checks: &[Ciphertext], fresh: &Seed) {
+        let first = self.batch * self.plan.released_ciphertexts();
+        // Labels of the composable release are in the first group; its other slots stay zero.
+        let mut label = vec![self.plan.release() == ReleaseMode::Reveal; self.context.degree()];
+        for sample in 0..self.samples.len() {
+            for &place in self.places.slots(0, sample) {
+                label[place as usize] = true;
+            }
+        }
+        released.par_iter_mut().enumerate().for_each(|(i, c)| {
+            validity::mask(self.context, c, checks, fresh, first + i, |place| label[place]);
+        });
+    }
+
+    /// Turns every cell of a sample that was not asked for into junk: uniform slots are added.
+    fn hide(&self, released: &mut [Ciphertext], fresh: &Seed) {
+        let Asked::Only(asked) = self.asked else {
+            return;
+        };
+        let layout = self.plan.layout();
+        let groups = match self.plan.release() {
+            ReleaseMode::Reveal => layout.groups(),
+            ReleaseMode::Composable => 1,
+        };
+        let first = self.batch * self.plan.released_ciphertexts();
+        released.par_iter_mut().enumerate().for_each(|(i, c)| {
+            let mut uniform = vec![0; self.context.degree()];
+            plaintext_slots(&mut uniform, &mut fresh.stream(HIDE, (first + i) as u64));
+            let mut slots = vec![0; self.context.degree()];
+            for sample in (0..self.samples.len()).filter(|&sample| !asked.contains(sample)) {
+                for group in 0..groups {
+                    for &place in self.places.slots(group, sample) {
+                        slots[place as usize] = uniform[place as usize];
+                    }
+                }
+            }
+            c.add_slots(self.context, slots);
+        });
+    }
+
     pub(crate) fn unanimity(&self, tallies: Vec<Ciphertext>) -> Vec<Ciphertext> {
         tallies.into_par_iter().map(|tally| self.evaluated(tally)).collect()
     }
@@ -218,15 +321,15 @@ impl Aggregation<'_> {
     /// Whether the round of every cell succeeded, in every slot of its runs, from the answers of
     /// unanimity in the planes of one ciphertext of cells.
     pub(crate) fn successes(&self, mut answers: Vec<Ciphertext>) -> Ciphertext {
-        let (context, key) = (self.context, &self.key.relinearisation);
+        let (context, key) = (self.context, self.key);
         match self.plan.layout().coding() {
-            Coding::OneHot => self.class_sum(answers.swap_remove(0)),
+            Coding::OneHot => key.stage_sum(context, self.plan.layout(), answers.swap_remove(0)),
             Coding::PackedBits => {
-                let turns = self.key.run_turns.iter().zip(self.plan.success_levels());
+                let turns = key.run_turns.iter().zip(self.plan.success_levels());
                 turns.fold(answers.swap_remove(0), |mut product, (rotation, &level)| {
                     product.drop_to(context, level);
                     let rotated = rotation.rotate(context, &product);
-                    multiply(context, key, &product, Some(&rotated))
+                    multiply(context, &key.relinearisation, &product, Some(&rotated))
                 })
             }
             Coding::BitsAcross => {
@@ -234,31 +337,11 @@ impl Aggregation<'_> {
                     for answer in &mut answers {
                         answer.drop_to(context, level);
                     }
-                    answers = unanimity::product_of_pairs(context, key, answers);
+                    answers = unanimity::product_of_pairs(context, &key.relinearisation, answers);
                 }
                 answers.swap_remove(0)
             }
         }
-    }
-
-    /// The sum over the classes of every run, in every slot of it.
-    fn class_sum(&self, outcome: Ciphertext) -> Ciphertext {
-        let mut turns = self.key.run_turns.iter();
-        self.plan.layout().run_stages().iter().fold(outcome, |mut sum, stage| {
-            if let [_] = stage[..] {
-                if let Some(rotation) = turns.next() {
-                    let rotated = rotation.rotate(self.context, &sum);
-                    sum.add(self.context, &rotated);
-                }
-                return sum;
-            }
-            let digits = Digits::of(self.context, &sum);
-            let start = sum.clone();
-            for rotation in turns.by_ref().take(stage.len()) {
-                sum.add(self.context, &rotation.rotate_with(self.context, &start, &digits));
-            }
-            sum
-        })
     }
 
     /// A ciphertext under every move between groups, in the order of their numbers.

@@ -1,12 +1,13 @@
 //! The engine behind the trait that all engines share.
 
 use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BallotBox, Keys, KeysOf, check_key_fits};
-use shield::framing::{Kind, MadeFor};
+use shield::backend::{Backend, BackendBytes, BallotBox, Keys, KeysOf, check_key_fits};
+use shield::framing::{Kind, MadeFor, checksum};
 use shield::votes::Vote;
 use shield::{Election, Label, Seed};
 
-use crate::aggregation::Aggregation;
+use crate::aggregation::{Aggregation, Asked};
+use crate::alarms::{self, Inspection};
 use crate::ballot::{self, BfvBallot};
 use crate::codec;
 use crate::error::BfvError;
@@ -16,6 +17,7 @@ use crate::plan::{Plan, ReleaseMode};
 use crate::release::{self, Release};
 use crate::reveal::Safeguards;
 use crate::ring::Context;
+use crate::validity::BallotCheck;
 
 /// The engine, set up for one election.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub struct BfvBackend {
     places: Places,
     pub(crate) binding: [u8; 32],
     pub(crate) safeguards: Safeguards,
+    check: BallotCheck,
 }
 
 impl BfvBackend {
@@ -56,7 +59,15 @@ impl BfvBackend {
             plan,
             binding,
             safeguards: Safeguards::Whole,
+            check: BallotCheck::On,
         }
+    }
+
+    /// The same engine, whose aggregations check ballots or do not. They should: see
+    /// [`BallotCheck`].
+    #[must_use]
+    pub fn with_ballot_check(self, check: BallotCheck) -> Self {
+        Self { check, ..self }
     }
 
     /// The plan.
@@ -66,6 +77,37 @@ impl BfvBackend {
 
     pub(crate) fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// Refuses a batch that does not exist, and an evaluation key of another plan.
+    pub(crate) fn check_aggregation(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+    ) -> Result<(), BfvError> {
+        self.check_batch(batch)?;
+        let expected = keys::automorphisms(self.plan.layout());
+        let fits = fits(&self.context, &key.public.parts[0])
+            && key.run_turns.len() == expected.turns.len()
+            && key.run_fills.len() == expected.fills.len()
+            && key.group_moves.len() == expected.moves.len();
+        Ok(check_key_fits(Kind::EvaluationKey, fits)?)
+    }
+
+    /// Refuses what belongs to other keys or to another batch, what does not `fit` the plan, and a
+    /// secret key of another plan.
+    pub(crate) fn check_decryption(
+        &self,
+        key: &SecretKey,
+        batch: usize,
+        what: Kind,
+        made_for: MadeFor,
+        fits: bool,
+    ) -> Result<(), BfvError> {
+        self.check_batch(batch)?;
+        made_for.check(what, MadeFor { batch, key: key.id }, fits)?;
+        let fits = key.secret.coefficients().len() == self.context.degree();
+        Ok(check_key_fits(Kind::SecretKey, fits)?)
     }
 
     pub(crate) fn aggregation<'a>(
@@ -84,6 +126,8 @@ impl BfvBackend {
             batch,
             samples: self.batch(batch),
             safeguards: self.safeguards,
+            check: self.check,
+            asked: Asked::All,
         }
     }
 
@@ -93,7 +137,6 @@ impl BfvBackend {
         release::slots(&self.context, &key.secret, release)
     }
 
-    #[cfg(test)]
     pub(crate) fn places(&self) -> &Places {
         &self.places
     }
@@ -159,7 +202,8 @@ impl Backend for BfvBackend {
         self.check_votes(batch, votes)?;
         check_key_fits(Kind::PublicKey, fits(&self.context, &key.key.parts[0]))?;
         let layout = self.plan.layout();
-        Ok(ballot::encrypt(&self.context, layout, &self.places, key, batch, votes, rng))
+        let ballot = ballot::encrypt(&self.context, layout, &self.places, key, batch, votes, rng);
+        Ok(BfvBallot { digest: checksum(&self.encode_ballot(&ballot)), ..ballot })
     }
 
     fn aggregate<B: BallotBox<BfvBallot>>(
@@ -169,12 +213,7 @@ impl Backend for BfvBackend {
         ballots: &B,
         seed: &Seed,
     ) -> Result<Release, BfvError> {
-        self.check_batch(batch)?;
-        let (sums, moves) = keys::automorphisms(self.plan.layout());
-        let fits = fits(&self.context, &key.public.parts[0])
-            && key.run_turns.len() == sums.len()
-            && key.group_moves.len() == moves.len();
-        check_key_fits(Kind::EvaluationKey, fits)?;
+        self.check_aggregation(key, batch)?;
         self.aggregation(key, batch, seed).run(ballots)
     }
 
@@ -184,18 +223,28 @@ impl Backend for BfvBackend {
         batch: usize,
         release: &Release,
     ) -> Result<Vec<Label>, BfvError> {
-        self.check_batch(batch)?;
+        Ok(self.inspect(key, batch, release)?.labels)
+    }
+}
+
+impl BfvBackend {
+    /// The labels of one batch, and what honest ballots could not have caused.
+    pub fn inspect(
+        &self,
+        key: &SecretKey,
+        batch: usize,
+        release: &Release,
+    ) -> Result<Inspection, BfvError> {
         let fits = |c: &crate::scheme::Ciphertext| {
             c.limbs() == 1 && c.parts[0].degree() == self.context.degree()
         };
         let expected = self.plan.released_ciphertexts();
         let fits = release.ciphertexts.len() == expected && release.ciphertexts.iter().all(fits);
-        release.made_for().check_release(MadeFor { batch, key: key.id }, fits)?;
-        let fits = key.secret.coefficients().len() == self.context.degree();
-        check_key_fits(Kind::SecretKey, fits)?;
+        self.check_decryption(key, batch, Kind::Release, release.made_for(), fits)?;
         let slots = release::slots(&self.context, &key.secret, release);
         let samples = self.batch(batch).len();
-        Ok(release::labels(&self.plan, &self.places, &slots, samples))
+        let (election, plan, places) = (&self.election, &self.plan, &self.places);
+        Ok(alarms::inspect(election, plan, places, &slots, batch, samples))
     }
 }
 

@@ -25,6 +25,8 @@ pub struct BfvBallot {
     pub(crate) presence: Presence,
     pub(crate) batch: usize,
     pub(crate) key: KeyId,
+    /// The checksum of its bytes: two ballots have the same only if they are the same.
+    pub(crate) digest: [u8; 32],
 }
 
 impl Ballot for BfvBallot {
@@ -46,7 +48,8 @@ impl fmt::Debug for BfvBallot {
     }
 }
 
-/// Encrypts votes that have been checked to be classes. The work is the same whatever they are.
+/// Encrypts votes that have been checked to be classes. The work is the same whatever they are. The
+/// digest is left to whoever knows the bytes.
 pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     context: &Context,
     layout: &Layout,
@@ -72,5 +75,5 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     };
     let ciphertexts = (0..layout.planes()).map(|number| plane(number, rng)).collect();
     let presence = Presence::new(votes.iter().map(Option::is_some));
-    BfvBallot { ciphertexts, presence, batch, key: key.id }
+    BfvBallot { ciphertexts, presence, batch, key: key.id, digest: [0; 32] }
 }

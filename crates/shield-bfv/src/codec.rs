@@ -7,6 +7,7 @@ use crate::keys;
 use crate::plan::Plan;
 use crate::ring::{Context, Poly};
 
+mod audit;
 mod objects;
 
 pub(crate) use objects::key_id;
@@ -103,6 +104,20 @@ fn votes_payload(plan: &Plan) -> usize {
 
 fn release_payload(plan: &Plan) -> usize {
     2 * plan.released_ciphertexts() * poly_bytes(plan, 1)
+}
+
+/// One bit per teacher, one per sample of a batch.
+fn verdict_payload(plan: &Plan, samples: usize) -> usize {
+    presence_bytes(plan.teachers()) + presence_bytes(samples)
+}
+
+fn audit_payload(plan: &Plan) -> usize {
+    2 * plan.audit().ciphertexts * poly_bytes(plan, 1)
+}
+
+/// Bytes of a batch's audit.
+pub(crate) fn audit_bytes(plan: &Plan) -> usize {
+    framed_bytes(audit_payload(plan))
 }
 
 /// Bytes of a full batch's ballot.

@@ -40,6 +40,8 @@ pub struct EvaluationKey {
     pub(crate) relinearisation: SwitchKey,
     /// Rotations within runs, stage by stage: see [`Layout::run_stages`].
     pub(crate) run_turns: Vec<Rotation>,
+    /// Rotations by what the turns leave of a run: see [`Layout::run_fills`].
+    pub(crate) run_fills: Vec<Rotation>,
     pub(crate) group_moves: Vec<Rotation>,
     pub(crate) id: KeyId,
 }
@@ -91,15 +93,69 @@ impl Rotation {
     }
 }
 
-/// Exponents of the automorphisms that a plan needs: to combine runs, and to move between groups.
-pub(crate) fn automorphisms(layout: &Layout) -> (Vec<u64>, Vec<u64>) {
-    (layout.run_stages().concat(), layout.group_moves())
+/// Exponents of the automorphisms that a plan needs: to combine runs, to fill them, and to move
+/// between groups.
+pub(crate) struct Automorphisms {
+    pub(crate) turns: Vec<u64>,
+    pub(crate) fills: Vec<u64>,
+    pub(crate) moves: Vec<u64>,
 }
 
-/// How many switching keys the evaluation key of a plan has: relinearisation, runs, moves.
+/// What [`Automorphisms`] a layout needs.
+pub(crate) fn automorphisms(layout: &Layout) -> Automorphisms {
+    Automorphisms {
+        turns: layout.run_stages().concat(),
+        fills: layout.run_fills(),
+        moves: layout.group_moves(),
+    }
+}
+
+impl EvaluationKey {
+    /// The sum over the stages of every run, in every slot of it: see [`Layout::run_stages`].
+    pub(crate) fn stage_sum(
+        &self,
+        context: &Context,
+        layout: &Layout,
+        summands: Ciphertext,
+    ) -> Ciphertext {
+        let mut turns = self.run_turns.iter();
+        layout.run_stages().iter().fold(summands, |mut sum, stage| {
+            if let [_] = stage[..] {
+                if let Some(rotation) = turns.next() {
+                    let rotated = rotation.rotate(context, &sum);
+                    sum.add(context, &rotated);
+                }
+                return sum;
+            }
+            let digits = Digits::of(context, &sum);
+            let start = sum.clone();
+            for rotation in turns.by_ref().take(stage.len()) {
+                sum.add(context, &rotation.rotate_with(context, &start, &digits));
+            }
+            sum
+        })
+    }
+
+    /// The sum over all slots of all runs of a sample, in every one of them.
+    pub(crate) fn sample_sum(
+        &self,
+        context: &Context,
+        layout: &Layout,
+        summands: Ciphertext,
+    ) -> Ciphertext {
+        let mut sum = self.stage_sum(context, layout, summands);
+        for rotation in self.run_fills.iter().chain(&self.group_moves) {
+            let rotated = rotation.rotate(context, &sum);
+            sum.add(context, &rotated);
+        }
+        sum
+    }
+}
+
+/// How many switching keys the evaluation key of a plan has: relinearisation, runs, fills, moves.
 pub(crate) fn switch_keys(plan: &Plan) -> usize {
-    let (sums, moves) = automorphisms(plan.layout());
-    1 + sums.len() + moves.len()
+    let Automorphisms { turns, fills, moves } = automorphisms(plan.layout());
+    1 + turns.len() + fills.len() + moves.len()
 }
 
 /// Fresh keys for a plan.
@@ -123,11 +179,12 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
             })
             .collect::<Vec<_>>()
     };
-    let (sums, moves) = automorphisms(plan.layout());
+    let Automorphisms { turns, fills, moves } = automorphisms(plan.layout());
     let evaluation = EvaluationKey {
         public: public.clone(),
         relinearisation,
-        run_turns: rotations(sums),
+        run_turns: rotations(turns),
+        run_fills: rotations(fills),
         group_moves: rotations(moves),
         id,
     };

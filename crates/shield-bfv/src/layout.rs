@@ -81,6 +81,18 @@ impl Design {
     }
 }
 
+/// What a slot of a run holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// A part of the code of a class: what slot `original` holds in group 0, or a copy of it.
+    Code {
+        /// The slot of the run in group 0.
+        original: usize,
+    },
+    /// Nothing: zero.
+    Padding,
+}
+
 /// The layout of one plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -247,6 +259,36 @@ impl Layout {
                 turns.map(|turn| power(3, columns * turn, 2 * self.degree as u64)).collect()
             })
             .collect()
+    }
+
+    /// Automorphisms that, after [`Layout::run_stages`], spread a sum over the whole run where the
+    /// stages cover only a period of it.
+    pub(crate) fn run_fills(&self) -> Vec<u64> {
+        let columns = self.positions() as u64 / 2;
+        let covered = match self.coding {
+            Coding::OneHot => self.run,
+            Coding::PackedBits | Coding::BitsAcross => self.period(),
+        };
+        (covered.ilog2()..self.run.ilog2())
+            .map(|bit| power(3, columns << bit, 2 * self.degree as u64))
+            .collect()
+    }
+
+    /// How many rotations each step of a sum over all slots of a sample adds up.
+    pub(crate) fn check_stages(&self) -> Vec<usize> {
+        let singles = self.run_fills().len() + self.group_moves().len();
+        let stages = self.run_stages().into_iter().map(|stage| stage.len());
+        stages.chain(std::iter::repeat_n(1, singles)).collect()
+    }
+
+    /// What slot `slot` of a run holds.
+    pub(crate) fn content(&self, slot: usize) -> Content {
+        let (original, meant) = match self.coding {
+            Coding::OneHot => (slot, self.classes),
+            Coding::PackedBits => (slot % self.period(), self.bits()),
+            Coding::BitsAcross => (slot, 1),
+        };
+        if original < meant { Content::Code { original } } else { Content::Padding }
     }
 
     /// Automorphisms that generate all moves between groups: the columns' by powers of two, then

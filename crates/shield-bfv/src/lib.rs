@@ -7,8 +7,10 @@
 //! | [`plan`], [`security`], [`noise`], [`layout`] | what is decided before any key is made: ring, noise bound, slots |
 //! | [`keys`], [`ballot`] | what the student makes, and what a teacher sends |
 //! | `aggregation` | the server's work on a batch: the stages below in order |
+//! | `validity` | whether the ballots are votes; where they are not, the sample is junk |
 //! | `tally`, [`unanimity`], [`reveal`], [`flooding`] | who was drawn, whether they agree, who sees what, and that nothing else shows |
 //! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
+//! | [`alarms`], [`audit`] | what shows that a ballot was no vote, and whose it was |
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
@@ -20,7 +22,9 @@
 //! each module.
 
 mod aggregation;
+pub mod alarms;
 pub mod argmax;
+pub mod audit;
 pub mod backend;
 pub mod ballot;
 #[cfg(feature = "published")]
@@ -40,7 +44,10 @@ mod scheme;
 pub mod security;
 mod tally;
 pub mod unanimity;
+mod validity;
 
+pub use alarms::{Alarm, Alarms, Inspection};
+pub use audit::{Audit, Excluding, Verdict};
 pub use backend::BfvBackend;
 pub use ballot::BfvBallot;
 pub use error::BfvError;
@@ -48,6 +55,7 @@ pub use keys::{EvaluationKey, KeyId, PublicKey, SecretKey};
 pub use layout::{CellOrder, Coding, Design};
 pub use plan::{Calibration, Plan, PlanError, ReleaseMode, Work};
 pub use release::Release;
+pub use validity::BallotCheck;
 
 #[cfg(test)]
 mod tests;

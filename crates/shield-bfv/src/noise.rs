@@ -36,6 +36,7 @@
 //! | product | `E1 G2 + E2 G1 + E1 E2 t/Q`, rounding `U (1 + S + S^2)`, one key switch |
 //! | key switch | `T (sqrt(L) + T) q / sqrt(12) sigma N` for L digits of size q |
 //! | one prime less | `E / q + U (2 + S)`: two roundings, and m / t |
+//! | square of a ballot, without extension | `2 M E + t E^2 + M^2 / t` for a plaintext of norm M |
 //! | times a plaintext of norm R | `R E`, plus what wraps around t |
 //!
 //! Every prime is one modulo t, so `t Delta = Q - 1`: what wraps around the plaintext modulus
@@ -61,11 +62,13 @@ pub(crate) struct Ring {
 ///
 /// Each term of a released ciphertext has a mask, at most one for each source and move; each move
 /// has digits, errors and roundings; and what comes before, or the tree of the composable release,
-/// is below 128 a ciphertext and 8 a move.
-pub(crate) fn events(ciphertexts: usize, groups: usize) -> f64 {
+/// is below 128 a ciphertext and 8 a move. Each ciphertext of a ballot has its randomness, its
+/// votes, its weights in the check and what wraps around: below 16.
+pub(crate) fn events(ciphertexts: usize, groups: usize, ballots: usize) -> f64 {
     let (ciphertexts, groups) = (ciphertexts as f64, groups as f64);
     let masks = ciphertexts * ciphertexts * groups;
-    (masks + ciphertexts * (8.0 * groups + 128.0)).log2().max(12.0)
+    let ballots = 16.0 * ballots as f64;
+    (masks + ciphertexts * (8.0 * groups + 128.0) + ballots).log2().max(12.0)
 }
 
 /// A bound on the canonical norm of a ciphertext's error, at some level.
@@ -126,7 +129,7 @@ impl Ring {
     /// log2 of a prime, from below. Primes are about 2^36 apart, so short ones lie further from
     /// `2^prime_bits`.
     pub(crate) fn log_prime(self) -> f64 {
-        let gap = if self.prime_bits >= 51 { 1e-3 } else { 0.032 };
+        let gap = if self.prime_bits >= 51 { 1e-3 } else { 0.14 };
         f64::from(self.prime_bits) - gap
     }
 
@@ -252,6 +255,24 @@ impl Ring {
         self.masked(zero, a, 1)
     }
 
+    /// The summands of [`crate::validity`]'s check, which this follows step by step: weights of
+    /// `terms` coefficients, ballots of `planes` ciphertexts.
+    ///
+    /// A ballot's square has the error `2 m e - t e^2` and what wraps around, m^2 / t. Given those,
+    /// their sum over teachers with uniform weights is sub-Gaussian at each root, with the sum of
+    /// their squared values as its scale.
+    pub(crate) fn validity(self, ballots: usize, terms: usize, planes: usize) -> Noise {
+        let (e, m) = (self.fresh().bound + self.wrap(), self.plaintext(self.degree));
+        let square = 2.0 * m * e + T * e * e + m * m / T;
+        let weighted = self.plaintext(terms) * (ballots as f64).sqrt() * square;
+        let wrapped = ballots as f64 * self.plaintext(terms) * m / T;
+        let bound = weighted + wrapped + self.switch(self.limbs);
+        let zero = Noise { bound: 0.0, limbs: self.limbs };
+        let squares = self.masked(zero, Noise { bound, limbs: self.limbs }, planes);
+        let sum = self.masked(squares, self.tally(ballots, terms), planes);
+        self.combine(sum, sum, 0.0)
+    }
+
     /// log2 of the largest error that still decrypts after switching down to one prime, at a level.
     pub(crate) fn limit(self, limbs: usize) -> f64 {
         // Rounding to one prime can cost each coefficient (1 + N)/2, far less than q/2t.
@@ -267,7 +288,7 @@ mod tests {
 
     #[test]
     fn primes_are_as_large_as_the_bounds_say() {
-        for (prime_bits, limbs) in [(51, 17), (43, 5)] {
+        for (prime_bits, limbs) in [(51, 17), (42, 5)] {
             let context = Context::new(8_192, prime_bits, limbs);
             let ring = Ring { degree: 8_192, prime_bits, limbs, events: 12.0 };
             for q in context.q() {
@@ -279,15 +300,17 @@ mod tests {
 
     #[test]
     fn the_chance_of_a_bound_to_fail_counts_every_mask() {
-        for (ciphertexts, groups) in [(19, 1), (5, 4), (125, 8), (118, 512)] {
+        for (ciphertexts, groups, teachers) in
+            [(19, 1, 250), (5, 4, 250), (125, 8, 1_000_000), (118, 512, 1)]
+        {
             let ring = Ring {
                 degree: 8_192,
                 prime_bits: 51,
                 limbs: 4,
-                events: events(ciphertexts, groups),
+                events: events(ciphertexts, groups, teachers),
             };
             let one = 8.0 * 8_192.0 * (-0.96 * ring.tail().powi(2)).exp();
-            let masks = (ciphertexts * ciphertexts * groups) as f64;
+            let masks = (ciphertexts * ciphertexts * groups + 16 * teachers) as f64;
             assert!(one * masks <= 2_f64.powi(-40), "{ciphertexts} by {groups}");
         }
     }

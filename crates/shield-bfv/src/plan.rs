@@ -15,6 +15,7 @@ pub use cost::{Calibration, Work};
 pub use refusal::PlanError;
 use refusal::{lowered, nearest};
 
+use crate::audit::Packing;
 use crate::codec;
 use crate::composable;
 use crate::flooding;
@@ -23,6 +24,7 @@ use crate::noise::{self, Noise, Ring};
 use crate::ring::PLAINTEXT;
 use crate::security::security_bits;
 use crate::unanimity::Order;
+use crate::validity::{self, REPETITIONS};
 
 /// What the student gets for each sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -64,6 +66,8 @@ pub(crate) struct Stages {
     pub(crate) tally: Noise,
     pub(crate) unanimity: Noise,
     pub(crate) successes: Noise,
+    /// The check of the ballots.
+    pub(crate) validity: Noise,
     pub(crate) released: Noise,
 }
 
@@ -87,13 +91,14 @@ pub struct Plan {
     draws: usize,
     /// The cost of every coding that was considered, in butterflies; none where no ring has room.
     considered: Vec<(Coding, Option<f64>)>,
+    audit: Packing,
 }
 
 /// Ring degree, bits of a prime, number of primes: the cheapest first.
 const RINGS: [(usize, u32, usize); 16] = [
     (8_192, 51, 3),
     (8_192, 51, 4),
-    (8_192, 43, 5),
+    (8_192, 42, 5),
     (16_384, 51, 5),
     (16_384, 51, 6),
     (16_384, 51, 7),
@@ -246,19 +251,23 @@ impl Plan {
         let classes = election.classes().count();
         let layout = Layout::new(design, ring.degree, classes, samples, rounds)?;
         let cells = layout.ciphertexts();
-        let events = noise::events(cells * layout.released_planes(), layout.groups());
+        let teachers = election.teachers() as usize;
+        let sent = teachers.saturating_mul(layout.planes());
+        let events = noise::events(cells * layout.released_planes(), layout.groups(), sent);
         let ring = Ring { events, ..ring };
         let drawn = layout.positions().saturating_mul(polynomial.degree() as usize);
-        let ballots = drawn.min(election.teachers() as usize);
-        let tally = ring.tally(ballots, layout.positions());
+        let tally = ring.tally(drawn.min(teachers), layout.positions());
         let (unanimity, unanimity_levels) = order.noise(ring, tally);
         let (successes, success_levels) = success_noise(ring, &layout, unanimity);
+        let validity = validity::noise(ring, &layout, teachers);
         let (released, reveal_limbs) = match release {
             ReleaseMode::Reveal => {
                 // In the tree they are summed before they are moved: one more wrap, no more noise.
                 let summed = ring.combine(successes, successes, 0.0);
                 let moved = (0..layout.groups().ilog2()).fold(summed, |e, _| ring.rotation(e));
-                let level = ring.lowest_level(moved);
+                let check = ring.drop_to(validity, moved.limbs());
+                let larger = if moved.bound() > check.bound() { moved } else { check };
+                let level = ring.lowest_level(larger);
                 let outcome = if design.coding == Coding::OneHot { unanimity } else { tally };
                 let (a, b) = (ring.drop_to(outcome, level), ring.drop_to(moved, level));
                 // Every cell's successes enter a target once, in whichever sum they are.
@@ -268,8 +277,12 @@ impl Plan {
                 (composable::noise(ring, &layout, unanimity), unanimity.limbs())
             }
         };
+        let check = ring.drop_to(validity, reveal_limbs);
+        let released = ring.masked(released, check, REPETITIONS);
         let released = ring.combine(released, ring.drop_to(ring.fresh(), ring.limbs), 1.0);
-        let stages = Stages { fresh: ring.fresh(), tally, unanimity, successes, released };
+        let stages =
+            Stages { fresh: ring.fresh(), tally, unanimity, successes, validity, released };
+        let audit = Packing::new(ring, &layout, teachers)?;
         let mut plan = Self {
             release,
             ring,
@@ -285,6 +298,7 @@ impl Plan {
             teachers: election.teachers(),
             draws: draws(polynomial),
             considered: Vec::new(),
+            audit,
         };
         plan.flooding = flooding::bits(released.bound(), plan.released_ciphertexts());
         let total = (2_f64.powf(flooding::magnitude(plan.flooding)) + released.bound()).log2();
@@ -368,7 +382,7 @@ impl Plan {
         PLAINTEXT
     }
 
-    /// Security by the standard's table.
+    /// Security by the table of [`crate::security`].
     pub fn security_bits(&self) -> u32 {
         security_bits(self.ring.degree, self.log_q()).unwrap_or(0)
     }
@@ -412,12 +426,13 @@ impl Plan {
     pub fn rotations(&self) -> usize {
         let turns: usize = self.layout.run_stages().iter().map(Vec::len).sum();
         let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());
+        let check = REPETITIONS * self.layout.check_stages().iter().sum::<usize>();
         let moves = match (self.release, self.layout.cells().order()) {
             (ReleaseMode::Composable, _) => composable::rotations(&self.layout),
             (ReleaseMode::Reveal, CellOrder::Cyclic) => ciphertexts * (groups - 1),
             (ReleaseMode::Reveal, CellOrder::MixedRadix) => groups - 1,
         };
-        ciphertexts * turns + moves
+        check + ciphertexts * turns + moves
     }
 
     /// Bits by which the released noise stays below what would spoil a slot, at worst.
@@ -458,6 +473,32 @@ impl Plan {
         }
     }
 
+    /// Teachers of the election.
+    pub(crate) fn teachers(&self) -> usize {
+        self.teachers as usize
+    }
+
+    /// How an audit packs the checks of single teachers.
+    pub(crate) fn audit(&self) -> Packing {
+        self.audit
+    }
+
+    /// Which ballots are found out while they are encrypted.
+    pub fn ballot_check(&self) -> &'static str {
+        let codes = 1_usize << self.layout.bits();
+        match self.coding() {
+            Coding::PackedBits | Coding::BitsAcross if codes > self.layout.classes() => {
+                "every ballot is checked; codes that are no class pass, and raise an alarm if they win"
+            }
+            _ => "every ballot is checked",
+        }
+    }
+
+    /// Bytes of an audit of one batch.
+    pub fn audit_bytes(&self) -> usize {
+        codec::audit_bytes(self)
+    }
+
     pub(crate) fn ring(&self) -> Ring {
         self.ring
     }
@@ -481,8 +522,8 @@ impl Plan {
     }
 
     /// Bits of the noise bound after each stage: the canonical norm, of log2 Q bits.
-    pub fn noise_bits(&self) -> [(&'static str, f64); 5] {
-        let Stages { fresh, tally, unanimity, successes, released } = self.stages;
+    pub fn noise_bits(&self) -> [(&'static str, f64); 6] {
+        let Stages { fresh, tally, unanimity, successes, validity, released } = self.stages;
         let over = match self.coding() {
             Coding::OneHot => "sums over classes",
             Coding::PackedBits | Coding::BitsAcross => "product over bits",
@@ -492,6 +533,7 @@ impl Plan {
             ("tally", tally.bits()),
             ("unanimity", unanimity.bits()),
             (over, successes.bits()),
+            ("check of the ballots", validity.bits()),
             ("release, before flooding", released.bits()),
         ]
     }

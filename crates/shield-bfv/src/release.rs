@@ -46,28 +46,35 @@ pub(crate) fn labels(
     slots: &[Vec<u64>],
     samples: usize,
 ) -> Vec<Label> {
-    let layout = plan.layout();
-    let planes = layout.released_planes();
-    let label = |sample| match plan.release() {
-        ReleaseMode::Reveal => {
-            let value = match layout.coding() {
-                Coding::OneHot => plan.order().success(),
-                Coding::PackedBits | Coding::BitsAcross => u64::from(plan.order().get()),
-            };
-            // In whichever order: there is one clean cell at most.
-            slots.chunks_exact(planes).find_map(|cell| {
-                (0..layout.groups())
-                    .find_map(|group| clean(layout, cell, places.slots(group, sample), value))
-            })
-        }
-        ReleaseMode::Composable => clean(layout, slots, places.slots(0, sample), 1),
-    };
-    (0..samples).map(label).collect()
+    let class = |code: usize| (code < plan.layout().classes()).then_some(Class(code as u16));
+    // In whichever order: there is one clean cell at most.
+    (0..samples).map(|sample| codes(plan, places, slots, sample).find_map(class)).collect()
 }
 
-/// The class whose code is `value` times one in these places of a cell, if there is one and all
-/// else is 0.
-fn clean(layout: &Layout, cell: &[Vec<u64>], places: &[u32], value: u64) -> Label {
+/// The codes in the clean cells of a sample: one, or none, if all follow the protocol.
+pub(crate) fn codes<'a>(
+    plan: &'a Plan,
+    places: &'a Places,
+    slots: &'a [Vec<u64>],
+    sample: usize,
+) -> impl Iterator<Item = usize> + 'a {
+    let layout = plan.layout();
+    let (planes, groups, value) = match (plan.release(), layout.coding()) {
+        (ReleaseMode::Composable, _) => (1, 1, 1),
+        (ReleaseMode::Reveal, Coding::OneHot) => {
+            (layout.released_planes(), layout.groups(), plan.order().success())
+        }
+        (ReleaseMode::Reveal, Coding::PackedBits | Coding::BitsAcross) => {
+            (layout.released_planes(), layout.groups(), u64::from(plan.order().get()))
+        }
+    };
+    slots.chunks_exact(planes).flat_map(move |cell| {
+        (0..groups).filter_map(move |group| clean(layout, cell, places.slots(group, sample), value))
+    })
+}
+
+/// The code that is `value` times one in these places of a cell, if there is one and all else is 0.
+fn clean(layout: &Layout, cell: &[Vec<u64>], places: &[u32], value: u64) -> Option<usize> {
     let is_one = |plane: usize, slot: usize| match cell[plane][places[slot] as usize] {
         0 => Some(false),
         x if x == value => Some(true),
@@ -85,7 +92,7 @@ fn clean(layout: &Layout, cell: &[Vec<u64>], places: &[u32], value: u64) -> Labe
     let mut all = planes.flat_map(|plane| (0..places.len()).map(move |slot| (plane, slot)));
     let coded = |plane, slot| plane < layout.planes() && layout.is_one(class, plane, slot);
     let whole = all.all(|(plane, slot)| is_one(plane, slot) == Some(coded(plane, slot)));
-    (whole && class < layout.classes()).then_some(Class(class as u16))
+    whole.then_some(class)
 }
 
 /// The number with these bits, the lowest first, if all are bits.

@@ -38,12 +38,9 @@ pub(crate) struct Selection {
     pub(crate) weight: u16,
 }
 
-/// Opens the ballots of these teachers, several at a time.
-fn open_all<'a, E: Send>(
-    teachers: &[&[Selection]],
-    open: &(impl Fn(u32) -> Result<Cow<'a, [Ciphertext]>, E> + Sync),
-) -> Result<Vec<Cow<'a, [Ciphertext]>>, E> {
-    teachers.par_iter().map(|own| open(own[0].teacher)).collect()
+/// The teachers of some selections, each once.
+fn teachers(selections: &[&[Selection]]) -> Vec<u32> {
+    selections.iter().map(|own| own[0].teacher).collect()
 }
 
 /// Halves of the sums of one step of one ciphertext: both parts' blocks, each low and high.
@@ -73,13 +70,14 @@ struct Octet {
 
 /// Sums the selected ballots into one ciphertext each.
 ///
-/// `selections` are sorted by teacher; `open` is asked once for each teacher in them.
-pub(crate) fn tally<'a, E: Send>(
+/// `selections` are sorted by teacher; `open` is asked for some teachers at a time, in increasing
+/// order and once for each.
+pub(crate) fn tally<'a, E>(
     context: &Context,
     positions: usize,
     ciphertexts: usize,
     selections: &[Selection],
-    open: impl Fn(u32) -> Result<Cow<'a, [Ciphertext]>, E> + Sync,
+    mut open: impl FnMut(&[u32]) -> Result<Vec<Cow<'a, [Ciphertext]>>, E>,
 ) -> Result<Vec<Ciphertext>, E> {
     let limbs = context.limbs();
     let steps = context.degree() / LANES / STEP;
@@ -90,7 +88,7 @@ pub(crate) fn tally<'a, E: Send>(
     let of_teachers: Vec<&[Selection]> =
         selections.chunk_by(|a, b| a.teacher == b.teacher).collect();
     for chunk in of_teachers.chunks(OPEN_BALLOTS) {
-        let ballots = open_all(chunk, &open)?;
+        let ballots = open(&teachers(chunk))?;
         let mut masks: Vec<Vec<(usize, &[Selection])>> = vec![Vec::new(); ciphertexts];
         for (ballot, own) in chunk.iter().enumerate() {
             for mask in own.chunk_by(|a, b| a.ciphertext == b.ciphertext) {
@@ -359,7 +357,8 @@ mod tests {
             (0..100).map(|teacher| Selection { teacher, ciphertext: 1, position: 5, weight: 2 });
         let mut selections: Vec<Selection> = everyone.chain(twice).collect();
         selections.sort_unstable();
-        let open = |_| Ok::<_, Infallible>(Cow::Borrowed(std::slice::from_ref(&ballot)));
+        let ballot = Cow::Borrowed(std::slice::from_ref(&ballot));
+        let open = |teachers: &[u32]| Ok::<_, Infallible>(vec![ballot.clone(); teachers.len()]);
         let Ok(tallies) = tally(&context, 128, 2, &selections, open);
         for (mut tally, (run, count)) in tallies.into_iter().zip([(3, teachers), (5, 200)]) {
             tally.drop_to(&context, 1);

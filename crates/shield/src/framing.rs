@@ -80,6 +80,10 @@ pub enum Kind {
     Ballot,
     /// What the student gets for one batch.
     Release,
+    /// The checks of single teachers, for the student.
+    Audit,
+    /// The student's answer to an audit.
+    Verdict,
 }
 
 /// Who may hold some bytes.
@@ -93,7 +97,18 @@ pub enum Holder {
 
 impl Kind {
     /// Every kind, in the order of the format's numbers.
-    pub const ALL: [Self; 5] =
+    pub const ALL: [Self; 7] = [
+        Self::SecretKey,
+        Self::PublicKey,
+        Self::EvaluationKey,
+        Self::Ballot,
+        Self::Release,
+        Self::Audit,
+        Self::Verdict,
+    ];
+
+    /// The kinds that every engine has.
+    pub const OF_EVERY_ENGINE: [Self; 5] =
         [Self::SecretKey, Self::PublicKey, Self::EvaluationKey, Self::Ballot, Self::Release];
 
     fn byte(self) -> u8 {
@@ -103,6 +118,8 @@ impl Kind {
             Self::EvaluationKey => 3,
             Self::Ballot => 4,
             Self::Release => 5,
+            Self::Audit => 6,
+            Self::Verdict => 7,
         }
     }
 
@@ -123,13 +140,16 @@ impl fmt::Display for Kind {
             Self::EvaluationKey => "evaluation key",
             Self::Ballot => "ballot",
             Self::Release => "release",
+            Self::Audit => "audit",
+            Self::Verdict => "verdict",
         })
     }
 }
 
 /// With its article.
 fn one(kind: Kind) -> String {
-    let article = if kind == Kind::EvaluationKey { "an" } else { "a" };
+    let vowel = matches!(kind, Kind::EvaluationKey | Kind::Audit);
+    let article = if vowel { "an" } else { "a" };
     format!("{article} {kind}")
 }
 
@@ -304,6 +324,11 @@ pub fn open<'a>(
         return Err(DecodeError::Checksum);
     }
     Ok((header, &content[HEADER..]))
+}
+
+/// The checksum that framed bytes end with.
+pub fn checksum(bytes: &[u8]) -> [u8; 32] {
+    bytes.last_chunk().copied().unwrap_or_default()
 }
 
 /// A cursor that ends instead of panicking.

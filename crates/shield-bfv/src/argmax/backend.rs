@@ -150,7 +150,8 @@ impl ArgmaxBackend {
         ciphertext.add_slots(&self.context, std::mem::take(&mut *slots));
         // Who abstains adds its share all the same, so everybody is present on every sample.
         let presence = Presence::new((0..self.batch(batch).len()).map(|_| true));
-        BfvBallot { ciphertexts: vec![ciphertext], presence, batch, key: key.id }
+        let ciphertexts = vec![ciphertext];
+        BfvBallot { ciphertexts, presence, batch, key: key.id, digest: [0; 32] }
     }
 
     fn is_ours(&self, key: &PublicKey) -> bool {

@@ -102,6 +102,7 @@ fn payload_bytes(plan: &ArgmaxPlan, kind: Kind) -> usize {
         }
         Kind::Ballot => 2 * poly_bytes(plan, limbs),
         Kind::Release => 2 * poly_bytes(plan, 1),
+        Kind::Audit | Kind::Verdict => 0,
     }
 }
 
@@ -221,7 +222,7 @@ impl Payloads for ArgmaxBackend {
         MadeFor { batch, key }: MadeFor,
     ) -> Option<BfvBallot> {
         let ciphertext = read_ciphertext(payload, self.context(), self.context().limbs())?;
-        Some(BfvBallot { ciphertexts: vec![ciphertext], presence, batch, key })
+        Some(BfvBallot { ciphertexts: vec![ciphertext], presence, batch, key, digest: [0; 32] })
     }
 
     fn read_release(

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::{ReadPoly, write_poly};
 use crate::backend::BfvBackend;
 use crate::ballot::BfvBallot;
-use crate::keys::{self, EvaluationKey, KeyId, PublicKey, Rotation, SecretKey};
+use crate::keys::{self, Automorphisms, EvaluationKey, KeyId, PublicKey, Rotation, SecretKey};
 use crate::release::Release;
 use crate::ring::Context;
 use crate::scheme::{Automorphism, Ciphertext, EncryptionKey, Secret, SwitchKey};
@@ -35,7 +35,7 @@ fn write_switch(out: &mut Vec<u8>, context: &Context, key: &SwitchKey) {
 }
 
 /// Reading what a payload is made of.
-trait ReadObjects {
+pub(super) trait ReadObjects {
     fn public(&mut self, context: &Context) -> Option<EncryptionKey>;
     fn switch(&mut self, context: &Context) -> Option<SwitchKey>;
     fn rotations(&mut self, context: &Context, exponents: Vec<u64>) -> Option<Vec<Rotation>>;
@@ -91,13 +91,15 @@ impl Payloads for BfvBackend {
         release.made_for()
     }
 
-    fn payload_bytes(&self, kind: Kind, _samples: usize) -> usize {
+    fn payload_bytes(&self, kind: Kind, samples: usize) -> usize {
         match kind {
             Kind::SecretKey => super::secret_payload(self.plan()),
             Kind::PublicKey => super::public_payload(self.plan()),
             Kind::EvaluationKey => super::evaluation_payload(self.plan()),
             Kind::Ballot => super::votes_payload(self.plan()),
             Kind::Release => super::release_payload(self.plan()),
+            Kind::Audit => super::audit_payload(self.plan()),
+            Kind::Verdict => super::verdict_payload(self.plan(), samples),
         }
     }
 
@@ -115,7 +117,7 @@ impl Payloads for BfvBackend {
         let context = self.context();
         write_public(out, context, &key.public);
         write_switch(out, context, &key.relinearisation);
-        for rotation in key.run_turns.iter().chain(&key.group_moves) {
+        for rotation in key.run_turns.iter().chain(&key.run_fills).chain(&key.group_moves) {
             write_switch(out, context, &rotation.key);
         }
     }
@@ -148,12 +150,13 @@ impl Payloads for BfvBackend {
 
     fn read_evaluation_key(&self, payload: &mut Reader, id: KeyId) -> Option<EvaluationKey> {
         let context = self.context();
-        let (sums, moves) = keys::automorphisms(self.plan().layout());
+        let Automorphisms { turns, fills, moves } = keys::automorphisms(self.plan().layout());
         Some(EvaluationKey {
             id,
             public: payload.public(context)?,
             relinearisation: payload.switch(context)?,
-            run_turns: payload.rotations(context, sums)?,
+            run_turns: payload.rotations(context, turns)?,
+            run_fills: payload.rotations(context, fills)?,
             group_moves: payload.rotations(context, moves)?,
         })
     }
@@ -168,7 +171,11 @@ impl Payloads for BfvBackend {
         let ciphertexts = (0..self.plan().layout().planes())
             .map(|_| payload.ciphertext(self.context(), limbs))
             .collect::<Option<_>>()?;
-        Some(BfvBallot { ciphertexts, presence, batch, key })
+        Some(BfvBallot { ciphertexts, presence, batch, key, digest: [0; 32] })
+    }
+
+    fn with_digest(&self, ballot: BfvBallot, digest: [u8; 32]) -> BfvBallot {
+        BfvBallot { digest, ..ballot }
     }
 
     fn read_release(

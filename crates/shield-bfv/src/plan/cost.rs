@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::layout::{CellOrder, Coding};
 use crate::ring::{Context, limb};
+use crate::validity::{REPETITIONS, chunk};
 
 use super::{Plan, ReleaseMode};
 
@@ -98,6 +99,7 @@ impl Plan {
     pub fn work(&self) -> Work {
         let mut work = Work::default();
         self.tally_work(&mut work);
+        self.check_work(&mut work);
         self.success_work(&mut work);
         match self.release {
             ReleaseMode::Reveal => self.reveal_work(&mut work),
@@ -137,6 +139,29 @@ impl Plan {
         work.transforms(masks * (1.0 + limbs), points);
         work.products += masks * limbs * 2.0 * n * whole;
         work.residues += teachers * planes * 2.0 * limbs * n;
+    }
+
+    /// The check of the ballots.
+    fn check_work(&self, work: &mut Work) {
+        let layout = &self.layout;
+        let (n, limbs) = (self.ring.degree as f64, self.ring.limbs as f64);
+        let planes = layout.planes() as f64;
+        let ballots = f64::from(self.teachers) * REPETITIONS as f64;
+        work.transforms(ballots * (1.0 + limbs), self.ring.degree / chunk(layout));
+        // Two products with the weight, and three of the tensor.
+        work.products += ballots * planes * limbs * 5.0 * n;
+        let repetitions = REPETITIONS as f64;
+        for rotations in layout.check_stages() {
+            let rotations = repetitions * rotations as f64;
+            self.rotation_work(work, repetitions, rotations, self.ring.limbs);
+        }
+        // One switch of keys, and two plaintexts, for each plane; then a mask for each ciphertext.
+        self.rotation_work(work, repetitions * planes, repetitions * planes, self.ring.limbs);
+        work.transforms(repetitions * planes * 2.0 * (1.0 + limbs), self.ring.degree);
+        let (masks, level) = (repetitions * self.released_ciphertexts() as f64, self.reveal_limbs);
+        work.transforms(masks * (1.0 + level as f64), self.ring.degree);
+        work.products += masks * 2.0 * level as f64 * n;
+        work.residues += masks * n;
     }
 
     fn success_work(&self, work: &mut Work) {

@@ -188,6 +188,14 @@ impl<L: Lanes> Arithmetic<L> {
         (self.halve(l.add(x, y)), self.scale(d, w.0, w.1))
     }
 
+    /// `x y / 2^52`, lazy, for `x` and `y` whose product is below 2^52 p.
+    #[inline(always)]
+    pub(crate) fn montgomery_product(self, x: L::V, y: L::V) -> L::V {
+        let l = self.lanes;
+        let zero = l.splat(0);
+        self.montgomery(l.mul_low(zero, x, y), l.mul_high(zero, x, y))
+    }
+
     /// `(high * 2^52 + low) / 2^52`, lazy, for `low` below 2^52 and `high` at most p.
     #[inline(always)]
     fn montgomery(self, low: L::V, high: L::V) -> L::V {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::{Selection, open_all};
+use super::{Selection, teachers};
 use crate::ring::{Buffer, Context, Poly, limb};
 use crate::scheme::Ciphertext;
 
@@ -35,13 +35,14 @@ fn open_ballots(context: &Context, planes: usize, ciphertexts: usize) -> usize {
 
 /// Sums the selected ballots into `planes` ciphertexts for each of `ciphertexts` of cells.
 ///
-/// `selections` are sorted by teacher; `open` is asked once for each teacher in them.
-pub(crate) fn tally<'a, E: Send>(
+/// `selections` are sorted by teacher; `open` is asked for some teachers at a time, in increasing
+/// order and once for each.
+pub(crate) fn tally<'a, E>(
     context: &Context,
     planes: usize,
     ciphertexts: usize,
     selections: &[Selection],
-    open: impl Fn(u32) -> Result<Cow<'a, [Ciphertext]>, E> + Sync,
+    mut open: impl FnMut(&[u32]) -> Result<Vec<Cow<'a, [Ciphertext]>>, E>,
 ) -> Result<Vec<Ciphertext>, E> {
     let (n, limbs) = (context.degree(), context.limbs());
     let tile = TILE.min(n);
@@ -52,7 +53,7 @@ pub(crate) fn tally<'a, E: Send>(
     let of_teachers: Vec<&[Selection]> =
         selections.chunk_by(|a, b| a.teacher == b.teacher).collect();
     for chunk in of_teachers.chunks(open_ballots(context, planes, ciphertexts)) {
-        let ballots = open_all(chunk, &open)?;
+        let ballots = open(&teachers(chunk))?;
         let mut masks: Vec<Mask<'_>> = chunk
             .iter()
             .enumerate()

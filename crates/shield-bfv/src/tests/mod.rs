@@ -1,5 +1,6 @@
 //! Tests of the engine as a whole. Those of one module sit in that module.
 
+mod cheats;
 mod codec;
 mod determinism;
 mod elections;

@@ -11,6 +11,7 @@ use crate::composable;
 use crate::noise::Noise;
 use crate::ring::{Context, PLAINTEXT};
 use crate::scheme::{Ciphertext, Secret, embedding};
+use crate::validity::Examination;
 
 /// log2 of the canonical norm of a ciphertext's error.
 pub(crate) fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {
@@ -70,6 +71,9 @@ fn check_stages(fixture: &Fixture) {
     let answers = aggregation.unanimity(tallies[..planes].to_vec());
     check("unanimity", measure(&answers[0]), stages.unanimity, 35.0);
     check("successes", measure(&aggregation.successes(answers)), stages.successes, 90.0);
+    let examination = Examination::new(&aggregation, ballots).expect("an examination");
+    let checks = examination.finish().expect("checks");
+    check("validity", measure(&checks[0]), stages.validity, 25.0);
     let released = aggregation.reveal(tallies, &shifts, &seed);
     check("release", measure(&released[0]), stages.released, 90.0);
 }

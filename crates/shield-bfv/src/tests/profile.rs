@@ -46,7 +46,7 @@ fn stages(fixture: &Fixture) {
     let shifts = aggregation.shifts();
     let tallies = aggregation.tally(&urns, &shifts, ballots).expect("tallies");
     marks.push(("tally", cpu()));
-    let fresh = aggregation.bound_to(&tallies);
+    let fresh = aggregation.bound_to(&tallies, &[]);
     marks.push(("binding", cpu()));
     let answers = aggregation.unanimity(tallies.clone());
     marks.push(("unanimity", cpu()));

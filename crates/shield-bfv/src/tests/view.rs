@@ -9,9 +9,11 @@ use shield::operator::unanimity;
 use shield::{Draws, Seed};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
+use super::cheats::{forged, replaced};
 use super::{DESIGNS, Fixture, shape};
 use crate::reveal::Safeguards;
-use crate::{Coding, Design, ReleaseMode};
+use crate::ring::PLAINTEXT;
+use crate::{BallotCheck, Coding, Design, ReleaseMode};
 
 const LEVEL: f64 = 1e-6;
 
@@ -138,6 +140,55 @@ fn a_missing_mask_is_noticed() {
     for design in DESIGNS {
         assert!(!junk_is_uniform(&view(design, Safeguards::WithoutMask)), "{design:?}");
     }
+}
+
+/// What a student sees of samples on which a ballot cheats: residues in bins, and cells in which
+/// three slots or more are zero, which uniform cells never have.
+fn cheated_view(check: BallotCheck) -> (Vec<u64>, usize) {
+    let fixture = Fixture::with_design(shape(12, 3, 500, "X^3+2X^2+X"), DESIGNS[1]);
+    let cheated: Vec<usize> = (0..250).collect();
+    // A vote for class 0, and -1 in the padding: with luck a colluding student sees a cell more.
+    let forgery = |_: &mut _, _, class: usize| match class {
+        0 => 1,
+        5 => PLAINTEXT - 1,
+        _ => 0,
+    };
+    let ballots = replaced(&fixture, &[(4, forged(&fixture, forgery, &cheated))]);
+    let Fixture { backend, keys, .. } = fixture;
+    let backend = backend.with_ballot_check(check);
+    let layout = backend.plan().layout();
+    let (mut junk, mut structured) = (vec![0; BINS as usize], 0);
+    for number in 0..3 {
+        let seed = Seed::from_number(number);
+        let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+        let slots = backend.slots(&keys.secret, &release);
+        for sample in 0..250 {
+            for (group, slots) in
+                (0..layout.groups()).flat_map(|g| slots.iter().map(move |s| (g, s)))
+            {
+                let classes = backend.places().slots(group, sample);
+                let slot = |class: &u32| slots[*class as usize];
+                structured += usize::from(classes.iter().filter(|c| slot(c) == 0).count() >= 3);
+                for class in classes {
+                    junk[(slot(class) * BINS / 65_537) as usize] += 1;
+                }
+            }
+        }
+    }
+    (junk, structured)
+}
+
+#[test]
+fn a_cheated_sample_shows_nothing_but_that_it_was_cheated() {
+    let (junk, structured) = cheated_view(BallotCheck::On);
+    assert!(p_value(&junk) > LEVEL, "{junk:?}");
+    assert_eq!(structured, 0);
+}
+
+#[test]
+fn a_missing_check_is_noticed() {
+    let (junk, structured) = cheated_view(BallotCheck::Off);
+    assert!(p_value(&junk) < LEVEL && structured > 0, "{structured}");
 }
 
 /// A seed must never meet two sets of ballots. Should it all the same, the masks are not shared:

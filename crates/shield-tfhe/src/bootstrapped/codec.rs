@@ -97,6 +97,7 @@ impl Format {
             Kind::EvaluationKey => EVALUATION_PAYLOAD,
             Kind::Ballot => self.word_bytes() * (RING + samples * self.numbers),
             Kind::Release => 2 * samples * self.digits * (RING + 1),
+            Kind::Audit | Kind::Verdict => 0,
         }
     }
 

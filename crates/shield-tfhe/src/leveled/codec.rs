@@ -108,6 +108,7 @@ impl Payloads for LeveledBackend {
             Kind::EvaluationKey => evaluation_payload(self.plan()),
             Kind::Ballot => vote_payload(self.plan()),
             Kind::Release => release_payload(self.plan()),
+            Kind::Audit | Kind::Verdict => 0,
         }
     }
 

@@ -39,6 +39,12 @@ pub trait BallotBox<B: Ballot>: Sync {
 
     /// The teacher's ballot. Only asked for teachers who voted on some sample.
     fn open(&self, teacher: u32) -> Result<Cow<'_, B>, BallotBoxError>;
+
+    /// The digest of the teacher's ballot, if the box knows it without opening the ballot: the
+    /// checksum that its bytes end with. An engine that needs it opens the ballot otherwise.
+    fn digest(&self, _teacher: u32) -> Result<Option<[u8; 32]>, BallotBoxError> {
+        Ok(None)
+    }
 }
 
 /// The ballot of a teacher, if it was made for this batch and these keys, and `fits` the election.

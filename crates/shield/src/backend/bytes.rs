@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 
 use super::{Backend, Ballot};
 use crate::framing::{
-    DecodeError, KeyId, Kind, MadeFor, Reader, check_key, check_place, framed_bytes, open,
-    presence_bytes, seal, write_presence,
+    DecodeError, KeyId, Kind, MadeFor, Reader, check_key, check_place, checksum, framed_bytes,
+    open, presence_bytes, seal, write_presence,
 };
 use crate::presence::Presence;
 
@@ -84,6 +84,12 @@ pub trait Payloads: Backend {
         presence: Presence,
         made_for: MadeFor,
     ) -> Option<Self::Ballot>;
+
+    /// The ballot that was just read, told the checksum that its bytes end with: for engines that
+    /// bind an aggregation to every ballot.
+    fn with_digest(&self, ballot: Self::Ballot, _digest: [u8; 32]) -> Self::Ballot {
+        ballot
+    }
 
     /// Reads a release.
     fn read_release(&self, payload: &mut Reader, made_for: MadeFor) -> Option<Self::Release>;
@@ -223,7 +229,9 @@ impl<B: Payloads> BackendBytes for B {
         key: KeyId,
     ) -> Result<Self::Ballot, DecodeError> {
         let (presence, made_for, votes) = unwrap_ballot(self, bytes, batch, Some(key))?;
-        read(Kind::Ballot, votes, |reader| self.read_votes(reader, presence, made_for))
+        let ballot =
+            read(Kind::Ballot, votes, |reader| self.read_votes(reader, presence, made_for))?;
+        Ok(self.with_digest(ballot, checksum(bytes)))
     }
 
     fn peek_presence(&self, bytes: &[u8], batch: usize) -> Result<Presence, DecodeError> {

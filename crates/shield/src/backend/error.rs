@@ -95,13 +95,18 @@ impl MadeFor {
         }
     }
 
+    /// Refuses what was made for something else. Whether it `fits` the election, the engine knows.
+    pub fn check(self, what: Kind, expected: Self, fits: bool) -> Result<(), BallotError> {
+        match self.differs_from(expected).or((!fits).then_some(Scope::Election)) {
+            None => Ok(()),
+            Some(of) => Err(BallotError::Foreign { what, of }),
+        }
+    }
+
     /// Refuses a release that was made for something else. Whether it `fits` the election, the
     /// engine knows.
     pub fn check_release(self, expected: Self, fits: bool) -> Result<(), BallotError> {
-        match self.differs_from(expected).or((!fits).then_some(Scope::Election)) {
-            None => Ok(()),
-            Some(of) => Err(BallotError::Foreign { what: Kind::Release, of }),
-        }
+        self.check(Kind::Release, expected, fits)
     }
 
     /// Refuses the ballot of a teacher that was made for something else. Whether it `fits` the

@@ -14,8 +14,9 @@
 //! [`neighbours`] (how one vote can change a histogram), [`moments`] of the privacy loss, their
 //! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
 //! [`noisy_argmax`], [`distributed_argmax`] and [`mod@skellam`] are what SHIELD is compared with;
-//! [`calibrate`] turns the question round. [`audit`] attacks what was promised; [`server_view`] is
-//! about a server that sees labels, which no epsilon covers.
+//! [`calibrate`] turns the question round. [`filter`] is the budget of a group whose elections are
+//! chosen one after another. [`audit`] attacks what was promised; [`server_view`] is about a server
+//! that sees labels, which no epsilon covers.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -35,6 +36,7 @@ pub mod conversion;
 pub mod data_dependent;
 pub mod data_independent;
 pub mod distributed_argmax;
+pub mod filter;
 mod hockey_stick;
 pub mod loss_distribution;
 pub mod moments;

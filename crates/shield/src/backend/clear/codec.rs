@@ -115,6 +115,7 @@ impl Payloads for ClearBackend {
         match kind {
             Kind::SecretKey | Kind::PublicKey | Kind::EvaluationKey => KEY,
             Kind::Ballot | Kind::Release => CLASS * samples,
+            Kind::Audit | Kind::Verdict => 0,
         }
     }
 
@@ -142,6 +143,7 @@ impl Payloads for ClearNoisyArgmax {
             Kind::SecretKey | Kind::PublicKey | Kind::EvaluationKey => KEY,
             Kind::Ballot => NUMBER * samples * self.election().classes().count(),
             Kind::Release => CLASS * samples,
+            Kind::Audit | Kind::Verdict => 0,
         }
     }
 

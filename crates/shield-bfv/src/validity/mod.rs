@@ -1,0 +1,242 @@
+//! Validity: every ballot is a vote, or the samples it cheats on are found out.
+//!
+//! A teacher could encrypt anything. For honest ballots every slot z is 0 or 1, padding is 0, copies
+//! of a part of a vote, in a run or in several groups, are equal, and where classes are one-hot the
+//! slots of a sample sum to 1 if the teacher is present, else to 0. All of it is checked while
+//! encrypted, when the ballots are frozen, with coefficients drawn then.
+//!
+//! # Construction
+//!
+//! Let the *originals* of a sample be the slots of its first run that write the code of a class, in
+//! every ciphertext of a ballot. The other slots of the sample's runs are padding, or copies of an
+//! original o(k). Per repetition, let w_(t,s) for teacher t and sample s, lambda_(s,k) for slot k and
+//! mu_s be uniform modulo t and independent. (mu is 0 where classes are in bits: any bits are a
+//! code.) With z the slots of the ballots,
+//!
+//! ```text
+//! V_s = sum over t of w_(t,s) [ sum over originals k of lambda_k (z_k^2 - z_k)
+//!                             + mu (sum over originals k of z_k - present_t)
+//!                             + sum over padding k of lambda_k z_k
+//!                             + sum over copies k of lambda_k (z_k - z_o(k)) ]
+//! ```
+//!
+//! Everything about teacher t has one weight per sample, and V is `A Q + B L` summed over the
+//! ciphertexts of a ballot, the slots of a run and the groups, where `Q = sum_t w_t c_t^2` and
+//! `L = sum_t w_t c_t` over all ballots ([`sums`]), A and B are two plaintexts for each ciphertext of
+//! a ballot ([`Coefficients::weights`]) and a constant holds `- mu sum_t w_t present_t`. Two
+//! repetitions give V and V*. Every released ciphertext gets `r V + r* V*` added, with r and r*
+//! uniform in every slot, drawn for this and nothing else (the reveal has masks of its own).
+//!
+//! # Honest runs are unchanged
+//!
+//! For honest ballots every bracket and every difference is zero, whatever the coefficients: V =
+//! V* = 0 in every slot, and so is what is added. The noise bound counts it ([`crate::noise`]).
+//!
+//! # A cheated sample shows nothing but that it was cheated
+//!
+//! **Claim.** If some ballot is no vote on sample s, then, except with probability 4/t^2 < 2^-29
+//! over the coefficients, all slots of all cells of s are uniform and independent of each other
+//! and of everything else.
+//!
+//! **Proof.** V is a polynomial of degree 2 in the independent coefficients. The monomials w_t
+//! lambda_k and w_t mu occur once each, with the factors z^2 - z, z or a difference of copies, and
+//! `sum - present`: one of them is not zero. So V is not the zero polynomial, and by Schwartz and
+//! Zippel it is 0 with probability at most 2/t; V and V* have independent coefficients. If V is not
+//! 0, r V is uniform in every slot (t is prime), whatever else is added, and likewise for V*. []
+//!
+//! (With one slot per sample, eight samples share the w of a teacher: a weight is constant on
+//! registers. Nothing above is about two samples at once.) Codes of classes that do not exist pass:
+//! see [`crate::alarms`]. So does what a ballot in bits holds where its teacher is absent: nobody
+//! draws it.
+//!
+//! Whether V is zero depends on the ballots and the coefficients alone, not on the draws: that a
+//! sample was spoiled says nothing about whom the server drew. (Weights that are 0 where a teacher
+//! was not drawn would spoil fewer samples, and give just that away.) Labels of other samples do
+//! not change: a ballot meets a sample only in the sample's own runs. Padding enters the sums over
+//! classes, but only in samples in which V hides the result.
+//!
+//! **Class weights are a must**: (-1, 2/257, 512/257) has sum and sum of squares 1 and would pass
+//! a lambda that is the same for all classes.
+//!
+//! # Coefficients
+//!
+//! They follow from the aggregation's seed and from the digest of every ballot
+//! ([`challenge`]), and the masks from a seed that is bound to V and V* too: ballots that were
+//! never drawn are in no tally. Should one seed meet two sets of ballots, against all rules,
+//! neither coefficients nor masks are shared.
+//!
+//! # The composable release
+//!
+//! There, too, `r V + r* V*` is added to the label itself. A separate ciphertext of `r V` would
+//! leave the label of a cheated sample readable, and that is a function of a ballot that is no
+//! vote, of other ballots and of draws. The student tells a spoiled sample from a label and from
+//! "no label" without a second ciphertext: junk is neither one-hot nor zero. A sum of labels is
+//! junk in just the slots of the samples that were spoiled in one of them.
+//!
+//! # Limits
+//!
+//! A ballot's *error* is only partly checked: one that is larger than a fresh one's, and small
+//! enough for V to come out as zero, passes and weakens the flooding (the tests measure from which
+//! size on it is caught). And whoever *sees* a ballot can multiply it by a plaintext that keeps one
+//! slot and send that: V = 0 then says that the slot is zero. Ballots stay between teacher and
+//! server.
+
+mod coefficients;
+mod examination;
+mod sums;
+
+use rayon::prelude::*;
+use shield::Seed;
+
+pub(crate) use coefficients::{Coefficients, Voter, chunk};
+pub(crate) use examination::{Examination, challenge, voters};
+
+use crate::keys::EvaluationKey;
+use crate::layout::{Layout, Places};
+use crate::noise::{Noise, Ring};
+use crate::ring::{Buffer, Context, Poly, limb};
+use crate::scheme::{Ciphertext, plaintext_slots};
+use sums::Sums;
+
+/// Repetitions of the check, with independent coefficients.
+pub(crate) const REPETITIONS: usize = 2;
+
+/// Purpose of the random streams of the masks: one per ciphertext and repetition.
+const MASK: &str = "shield 2026 bfv validity masks of one ciphertext";
+
+/// Whether an aggregation checks its ballots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BallotCheck {
+    /// Samples with a ballot that is no vote come out as junk.
+    #[default]
+    On,
+    /// Any ballot counts as whatever it says: only to measure what the check costs.
+    Off,
+}
+
+/// The check of one batch.
+pub(crate) struct Validity<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) layout: &'a Layout,
+    pub(crate) places: &'a Places,
+    pub(crate) key: &'a EvaluationKey,
+    pub(crate) challenge: Seed,
+    pub(crate) samples: usize,
+}
+
+impl Validity<'_> {
+    /// The coefficients of one repetition.
+    pub(crate) fn coefficients(&self, repetition: usize) -> Coefficients<'_> {
+        Coefficients {
+            layout: self.layout,
+            places: self.places,
+            challenge: &self.challenge,
+            repetition,
+            samples: self.samples,
+        }
+    }
+
+    /// Empty sums, for each ciphertext of a ballot.
+    fn sums(&self) -> Vec<Sums> {
+        (0..self.layout.planes()).map(|_| Sums::new(self.context)).collect()
+    }
+
+    /// Adds up to eight ballots to the sums.
+    fn add(&self, sums: &mut [Sums], ballots: &[(u32, &[Ciphertext])]) {
+        let weights = std::array::from_fn(|repetition| {
+            let coefficients = self.coefficients(repetition);
+            ballots.iter().map(|&(teacher, _)| coefficients.teacher(teacher)).collect()
+        });
+        let weights = Sums::encode(self.context, &weights);
+        for (plane, sums) in sums.iter_mut().enumerate() {
+            let ciphertexts: Vec<&Ciphertext> = ballots.iter().map(|(_, c)| &c[plane]).collect();
+            sums.add(self.context, &ciphertexts, &weights);
+        }
+    }
+
+    /// V of each repetition, in every slot of every run of its sample.
+    fn finish(&self, sums: &[Sums], voters: &[Voter]) -> Vec<Ciphertext> {
+        let finish = |repetition| self.spread(repetition, sums, voters);
+        (0..REPETITIONS).into_par_iter().map(finish).collect()
+    }
+
+    /// V from the sums over ballots: weighted slot by slot, then summed over runs and groups.
+    fn spread(&self, repetition: usize, sums: &[Sums], voters: &[Voter]) -> Ciphertext {
+        let context = self.context;
+        let coefficients = self.coefficients(repetition);
+        let weights = coefficients.weights();
+        let expected = coefficients.expected(&weights, voters);
+        let zero = || Poly::zero(context.degree(), context.limbs());
+        let mut v = Ciphertext { parts: [zero(), zero()] };
+        for (sums, weights) in sums.iter().zip(weights.planes) {
+            let summed = sums.repetition(context, &self.key.relinearisation, repetition);
+            v.add(context, &times(context, &summed.squares, weights.squares));
+            v.add(context, &times(context, &summed.values, weights.values));
+        }
+        v.add_slots(context, expected);
+        self.key.sample_sum(context, self.layout, v)
+    }
+
+    /// V of the first repetition for one teacher alone.
+    pub(crate) fn of_teacher(&self, voter: Voter, ballot: &[Ciphertext]) -> Ciphertext {
+        let mut sums = self.sums();
+        self.add(&mut sums, &[(voter.teacher, ballot)]);
+        self.spread(0, &sums, &[voter])
+    }
+}
+
+/// The bound on the noise of V over the ballots of so many teachers.
+pub(crate) fn noise(ring: Ring, layout: &Layout, teachers: usize) -> Noise {
+    // With several groups, the weights of both rows are the same: their values at the roots are
+    // real, and have twice the variance in that direction.
+    let rows = if layout.groups() > 1 { 2 } else { 1 };
+    let terms = rows * layout.degree() / chunk(layout);
+    let summands = ring.validity(teachers, terms, layout.planes());
+    let stages = layout.check_stages();
+    stages.iter().fold(summands, |sum, &rotations| ring.sum_of_rotations(sum, rotations))
+}
+
+/// A ciphertext times a plaintext, given by its slots.
+pub(crate) fn times(context: &Context, c: &Ciphertext, mut slots: Vec<u64>) -> Ciphertext {
+    context.encode(&mut slots);
+    let multiplier = context.multiplier(&slots, c.limbs());
+    Ciphertext { parts: c.parts.each_ref().map(|part| context.product(part, &multiplier)) }
+}
+
+/// Adds `r V` of each repetition to released ciphertext number `index`, with r uniform at the
+/// slots that `kept` keeps.
+pub(crate) fn mask(
+    context: &Context,
+    released: &mut Ciphertext,
+    checks: &[Ciphertext],
+    fresh: &Seed,
+    index: usize,
+    kept: impl Fn(usize) -> bool,
+) {
+    let masks: Vec<Vec<u64>> = (0..checks.len())
+        .map(|repetition| {
+            let mut slots = vec![0; context.degree()];
+            let stream = (index * checks.len() + repetition) as u64;
+            plaintext_slots(&mut slots, &mut fresh.stream(MASK, stream));
+            for (place, slot) in slots.iter_mut().enumerate() {
+                *slot *= u64::from(kept(place));
+            }
+            context.encode(&mut slots);
+            slots
+        })
+        .collect();
+    let mut values = vec![Buffer::stale(context.degree()); checks.len()];
+    for i in 0..released.limbs() {
+        let ntt = &context.q()[i];
+        for (mask, values) in masks.iter().zip(&mut values) {
+            context.lift_multiplier(i, mask, values);
+            ntt.forward(values);
+        }
+        for (part, sum) in released.parts.iter_mut().enumerate() {
+            let checks = checks.iter().map(|check| check.parts[part].limb(i));
+            let terms: Vec<(&[u64], &[u64])> =
+                values.iter().map(|values| &**values).zip(checks).collect();
+            limb::add_products(ntt.modulus(), sum.limb_mut(i), &terms);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Sums over all ballots of weighted squares and weighted values, without transforming a ballot.
+//!
+//! Every prime is 1 modulo t, so Delta is -1/t modulo each of them, and `-t (Delta m + e)^2 =
+//! Delta m^2 + 2 m e - t e^2`: -t times the tensor square of a ballot is the square, under (1, s,
+//! s^2), without the extension of the basis that other products need. Squares are summed as
+//! tensors and relinearised once. Weights are constant on chunks of slots: runs, or registers where
+//! runs are shorter.
+
+use rayon::prelude::*;
+
+use super::REPETITIONS;
+use crate::ring::{
+    Arithmetic, Block, Buffer, Context, Kernel, LANES, Lanes, Modulus, PLAINTEXT, Poly, Values,
+    dispatch, limb,
+};
+use crate::scheme::{Ciphertext, SwitchKey};
+
+/// Ballots whose products the 64-bit halves can sum before they are reduced.
+const MAX_TERMS: usize = 2_000;
+
+/// Words of a block's sums in one repetition: three parts of the tensor, low and high halves, and
+/// two parts of the plain sum.
+const WORDS: usize = 8;
+
+/// Blocks that a step of the inner loop takes from each ballot.
+const TILE: usize = 16;
+
+type BlockSums = [[Block; WORDS]; REPETITIONS];
+
+/// The sums of both repetitions, so that a ballot is read once.
+pub(super) struct Sums {
+    /// For each limb, for each block.
+    limbs: Vec<Buffer>,
+    terms: usize,
+}
+
+/// The weighted squares and the weighted values of all ballots.
+pub(super) struct Summed {
+    pub(super) squares: Ciphertext,
+    pub(super) values: Ciphertext,
+}
+
+impl Sums {
+    pub(super) fn new(context: &Context) -> Self {
+        let words = context.degree() * WORDS * REPETITIONS;
+        Self { limbs: (0..context.limbs()).map(|_| Buffer::zeroed(words)).collect(), terms: 0 }
+    }
+
+    /// The weights of up to [`LANES`] ballots, those of each repetition, for each ballot at every
+    /// chunk, as [`Sums::add`] takes them.
+    pub(super) fn encode(
+        context: &Context,
+        weights: &[Vec<Vec<u64>>; REPETITIONS],
+    ) -> Vec<Vec<Buffer>> {
+        let encoded: Vec<Buffer> = weights.par_iter().map(|own| encode(context, own)).collect();
+        (0..context.limbs())
+            .into_par_iter()
+            .map(|i| encoded.iter().map(|c| transform(context, i, c)).collect())
+            .collect()
+    }
+
+    /// Adds up to [`LANES`] ballots with their weights.
+    pub(super) fn add(
+        &mut self,
+        context: &Context,
+        ballots: &[&Ciphertext],
+        weights: &[Vec<Buffer>],
+    ) {
+        self.terms += ballots.len();
+        let full = self.terms > MAX_TERMS;
+        if full {
+            self.terms = ballots.len() + 1;
+        }
+        self.limbs.par_iter_mut().zip(weights).enumerate().for_each(|(i, (sums, weights))| {
+            let parts: Vec<[&[Block]; 2]> = ballots
+                .iter()
+                .map(|c| [0, 1].map(|part| c.parts[part].limb(i).as_chunks().0))
+                .collect();
+            let blocks = context.degree() / LANES;
+            let runs = weights[0].len() / LANES;
+            let sums = as_sums_mut(sums);
+            let blocks_per_task = (blocks / 4).max(TILE);
+            sums.par_chunks_mut(blocks_per_task).enumerate().for_each(|(task, sums)| {
+                dispatch(Accumulate {
+                    modulus: context.q()[i].modulus(),
+                    full,
+                    first: task * blocks_per_task,
+                    blocks_per_run: blocks / runs,
+                    weights,
+                    ballots: &parts,
+                    sums,
+                });
+            });
+        });
+    }
+
+    /// The ciphertexts of one repetition.
+    pub(super) fn repetition(
+        &self,
+        context: &Context,
+        key: &SwitchKey,
+        repetition: usize,
+    ) -> Summed {
+        let (n, limbs) = (context.degree(), context.limbs());
+        let mut tensor = [0; 3].map(|_| Poly::<Values>::unset(n, limbs));
+        let mut values = [0; 2].map(|_| Poly::<Values>::unset(n, limbs));
+        for (i, sums) in self.limbs.iter().enumerate() {
+            let q = context.q()[i].modulus();
+            let sums = as_sums(sums);
+            let [d0, d1, d2] = &mut tensor;
+            dispatch(Fold {
+                modulus: q,
+                sums: sums.iter().map(|block| &block[repetition]),
+                out: [d0.limb_mut(i), d1.limb_mut(i), d2.limb_mut(i)],
+            });
+            // The fold divided by Montgomery's factor, and the square is -t times the tensor.
+            let factor = q.factor(q.mul(q.montgomery(1), q.value() - PLAINTEXT));
+            for part in &mut tensor {
+                limb::scale(q, part.limb_mut(i), factor);
+            }
+            for (k, part) in values.iter_mut().enumerate() {
+                let plain = sums.iter().flat_map(|block| block[repetition][6 + k]);
+                for (x, sum) in part.limb_mut(i).iter_mut().zip(plain) {
+                    *x = sum % q.value();
+                }
+            }
+        }
+        let [d0, d1, d2] = tensor;
+        let coefficients = context.backward(d2.clone());
+        let mut squares = key.switch(context, &coefficients, Some(&d2));
+        context.add(&mut squares.parts[0], &d0);
+        context.add(&mut squares.parts[1], &d1);
+        Summed { squares, values: Ciphertext { parts: values } }
+    }
+}
+
+fn as_sums(words: &Buffer) -> &[BlockSums] {
+    words.as_chunks().0.as_chunks().0.as_chunks().0
+}
+
+fn as_sums_mut(words: &mut Buffer) -> &mut [BlockSums] {
+    words.as_chunks_mut().0.as_chunks_mut().0.as_chunks_mut().0
+}
+
+/// The coefficients modulo t of weights that are constant on runs, one ballot per lane.
+fn encode(context: &Context, weights: &[Vec<u64>]) -> Buffer {
+    let runs = weights.first().map_or(0, Vec::len);
+    let mut buffer = Buffer::zeroed(runs * LANES);
+    let blocks = buffer.as_chunks_mut::<LANES>().0;
+    for (lane, own) in weights.iter().enumerate() {
+        for (block, &weight) in blocks.iter_mut().zip(own) {
+            block[lane] = weight;
+        }
+    }
+    context.t().backward_batch(blocks);
+    buffer
+}
+
+/// The weights' values modulo prime `i`, in Montgomery's form.
+fn transform(context: &Context, i: usize, coefficients: &Buffer) -> Buffer {
+    let mut values = Buffer::stale(coefficients.len());
+    context.lift_multiplier(i, coefficients, &mut values);
+    context.q()[i].forward_batch(values.as_chunks_mut().0);
+    values
+}
+
+struct Accumulate<'a> {
+    modulus: Modulus,
+    /// Reduce the sums first: they hold as many terms as they can.
+    full: bool,
+    /// The first block of the task.
+    first: usize,
+    blocks_per_run: usize,
+    /// For each repetition, for each run, the weight of each ballot.
+    weights: &'a [Buffer],
+    ballots: &'a [[&'a [Block]; 2]],
+    sums: &'a mut [BlockSums],
+}
+
+impl Kernel for Accumulate<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = Arithmetic::new(l, self.modulus);
+        let zero = l.splat(0);
+        if self.full {
+            for sums in self.sums.as_flattened_mut() {
+                for [low, high] in sums[..6].as_chunks_mut::<2>().0 {
+                    // The halves are v * 2^52 in all: as a high half, v counts the same.
+                    let value = a.fold(l.load(low), l.load(high));
+                    l.store(zero, low);
+                    l.store(value, high);
+                }
+                for x in sums[6..].as_flattened_mut() {
+                    *x %= self.modulus.value();
+                }
+            }
+        }
+        let count = self.ballots.len();
+        // The ballots' blocks side by side: their own places are a power of two apart, and would
+        // push one another out of the cache.
+        let mut gathered = [[[[0; LANES]; 2]; LANES]; TILE];
+        for (tile, sums) in self.sums.chunks_mut(TILE).enumerate() {
+            let start = self.first + tile * TILE;
+            for (k, [c0, c1]) in self.ballots.iter().enumerate() {
+                let blocks = c0[start..].iter().zip(&c1[start..]);
+                for (to, (x, y)) in gathered.iter_mut().zip(blocks) {
+                    to[k] = [*x, *y];
+                }
+            }
+            for (b, sums) in sums.iter_mut().enumerate() {
+                let run = (start + b) / self.blocks_per_run;
+                for (weights, sums) in self.weights.iter().zip(sums) {
+                    let weights: &Block = &weights.as_chunks().0[run];
+                    let mut s = sums.each_ref().map(|x| l.load(x));
+                    for (&weight, [c0, c1]) in weights.iter().zip(&gathered[b][..count]) {
+                        let weight = l.splat(weight);
+                        let (c0, c1) = (l.load(c0), l.load(c1));
+                        let y0 = a.montgomery_product(c0, weight);
+                        let y1 = a.montgomery_product(c1, weight);
+                        let twice = a.reduce(l.add(c1, c1));
+                        s[0] = l.mul_low(s[0], y0, c0);
+                        s[1] = l.mul_high(s[1], y0, c0);
+                        s[2] = l.mul_low(s[2], y0, twice);
+                        s[3] = l.mul_high(s[3], y0, twice);
+                        s[4] = l.mul_low(s[4], y1, c1);
+                        s[5] = l.mul_high(s[5], y1, c1);
+                        s[6] = l.add(s[6], y0);
+                        s[7] = l.add(s[7], y1);
+                    }
+                    for (x, s) in sums.iter_mut().zip(s) {
+                        l.store(s, x);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reduces the halves of the tensor's three parts.
+struct Fold<'a, I> {
+    modulus: Modulus,
+    sums: I,
+    out: [&'a mut [u64]; 3],
+}
+
+impl<'a, I: Iterator<Item = &'a [Block; WORDS]>> Kernel for Fold<'_, I> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = Arithmetic::new(l, self.modulus);
+        let [d0, d1, d2] = self.out.map(|part| part.as_chunks_mut::<LANES>().0);
+        for (((sums, d0), d1), d2) in self.sums.zip(d0).zip(d1).zip(d2) {
+            for ([low, high], out) in sums[..6].as_chunks::<2>().0.iter().zip([d0, d1, d2]) {
+                l.store(a.fold(l.load(low), l.load(high)), out);
+            }
+        }
+    }
+}
