@@ -13,8 +13,8 @@
 //! The building blocks follow the theory: [`rounds`](self) (what a round does to an urn),
 //! [`neighbours`] (how one vote can change a histogram), [`moments`] of the privacy loss, their
 //! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
-//! [`noisy_argmax`], [`distributed_argmax`] and [`mod@skellam`] are what SHIELD is compared with;
-//! [`calibrate`] turns the question round.
+//! [`noisy_argmax`] and [`shared_argmax`], with [`distributed_argmax`] and [`mod@skellam`] behind it,
+//! are what SHIELD is compared with; [`calibrate`] turns the question round.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -40,6 +40,7 @@ pub mod neighbours;
 pub mod noisy_argmax;
 pub mod queries;
 pub(crate) mod rounds;
+pub mod shared_argmax;
 pub mod skellam;
 
 use crate::parameters::{Delta, Epsilon, Queries};
