@@ -66,6 +66,19 @@ pub(crate) fn magnitude(bits: u32) -> f64 {
 pub(crate) fn sanitise<R: RngCore + CryptoRng>(
     context: &Context,
     key: &EncryptionKey,
+    c: Ciphertext,
+    bits: u32,
+    rng: &mut R,
+) -> Ciphertext {
+    let mut c = cover(context, key, c, bits, rng);
+    c.drop_to(context, 1);
+    c
+}
+
+/// Re-randomises and floods.
+pub(crate) fn cover<R: RngCore + CryptoRng>(
+    context: &Context,
+    key: &EncryptionKey,
     mut c: Ciphertext,
     bits: u32,
     rng: &mut R,
@@ -73,7 +86,6 @@ pub(crate) fn sanitise<R: RngCore + CryptoRng>(
     let limbs = c.limbs();
     c.add(context, &key.zero(context, limbs, rng));
     c.add_scaled(context, &flood(context, bits, limbs, rng));
-    c.drop_to(context, 1);
     c
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A ciphertext has `c0 + c1 s = Delta m + e` modulo Q, and decrypts rightly while |e| < Q/2t. This
 //! module bounds the *canonical norm* of e, its largest absolute value at a complex root of
-//! `X^N + 1`. It bounds every coefficient, bounds the Euclidean norm of all coefficients together
-//! (Parseval), is multiplicative, and does not change under automorphisms. So a chain of products
-//! is bounded by a product of bounds; nothing else is used below.
+//! `X^N + 1`. That norm bounds every coefficient, bounds the Euclidean norm of all coefficients
+//! together (Parseval), is multiplicative, and does not change under automorphisms. So a chain of
+//! products is bounded by a product of bounds; nothing else is used below.
 //!
 //! # What is random, and how large it gets
 //!

@@ -7,14 +7,14 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
 use shield::Epsilon;
+use shield_protocol::ElectionFile;
+use shield_protocol::Name;
+use shield_protocol::turnout::VoterCounts;
 
 use crate::caller::Caller;
 use crate::ledger::{Account, Cost, Entry};
 use crate::problem::Problem;
 use crate::service::Service;
-use shield_protocol::ElectionFile;
-use shield_protocol::Name;
-use shield_protocol::turnout::VoterCounts;
 
 pub(crate) async fn ledger(
     State(service): State<Arc<Service>>,

@@ -4,10 +4,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::Uri;
+use shield_protocol::this_machine::is_this_machine;
 use thiserror::Error;
 
 use crate::tls::Certificate;
-use shield_protocol::this_machine::is_this_machine;
 
 /// An address that no invitation should carry.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

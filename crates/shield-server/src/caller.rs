@@ -7,10 +7,10 @@ use axum::http::header;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
+use shield_protocol::credentials::{Role, Token};
 
 use crate::problem::Problem;
 use crate::service::Service;
-use shield_protocol::credentials::{Role, Token};
 
 use shield_protocol::Name;
 

@@ -10,18 +10,18 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::{Value, json};
 use shield::Seed;
-
-use crate::caller::{Caller, Operator};
-use crate::ledger::Cost;
-use crate::problem::Problem;
-use crate::service::{Service, Setup};
-use crate::store::{Stage, StoreError, Stored, StoredBallot, StoredElection, presence_from_text};
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 use shield_protocol::credentials::Role;
 use shield_protocol::hex::hex;
 use shield_protocol::messages::{NewElection, Status, Submitted};
 use shield_protocol::turnout::{Turnout, VoterCounts};
+
+use crate::caller::{Caller, Operator};
+use crate::ledger::Cost;
+use crate::problem::Problem;
+use crate::service::{Service, Setup};
+use crate::store::{Stage, StoreError, Stored, StoredBallot, StoredElection, presence_from_text};
 
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,

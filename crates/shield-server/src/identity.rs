@@ -9,11 +9,11 @@ use std::{fs, io};
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-
-use crate::service::ServeError;
-use crate::store::Store;
 use shield_protocol::hex::hex;
 use shield_protocol::private;
+
+use crate::error::ServeError;
+use crate::store::Store;
 
 /// Makes sure that the store's data base is this folder's, and the folder the data base's.
 ///

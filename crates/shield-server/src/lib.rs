@@ -19,6 +19,7 @@ mod accounts;
 mod address;
 mod caller;
 mod elections;
+mod error;
 mod identity;
 pub mod ledger;
 mod metrics;
@@ -38,5 +39,6 @@ mod worker;
 
 pub use about::OPENAPI;
 pub use address::{AddressError, public_url};
+pub use error::ServeError;
 pub use serve::serve;
-pub use service::{ServeError, Service, Settings};
+pub use service::{Service, Settings};

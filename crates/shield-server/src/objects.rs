@@ -8,6 +8,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use shield::framing::{KeyId, Kind};
+use shield_protocol::Name;
+use shield_protocol::hex::{hex, unhex};
 use tracing::Instrument;
 
 use crate::caller::Caller;
@@ -15,8 +17,6 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::store::{Object, Stored};
 use crate::upload::{Upload, receive};
-use shield_protocol::Name;
-use shield_protocol::hex::{hex, unhex};
 
 fn answer(stored: Stored) -> StatusCode {
     match stored {

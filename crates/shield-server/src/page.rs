@@ -20,6 +20,8 @@ use jiff::Timestamp;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::Deserialize;
+use shield_protocol::credentials::{Role, Token};
+use shield_protocol::hex::hex;
 use tokio::sync::Semaphore;
 
 use crate::problem::Problem;
@@ -27,8 +29,6 @@ use crate::service::Service;
 use crate::sessions::Sessions;
 use crate::store::StoreError;
 use markup::{Markup, Template};
-use shield_protocol::credentials::{Role, Token};
-use shield_protocol::hex::hex;
 use view::View;
 
 const LAYOUT: &str = include_str!("page/layout.html");

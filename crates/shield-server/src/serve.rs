@@ -19,9 +19,10 @@ use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
 use crate::caller::{self, Caller};
+use crate::error::ServeError;
 use crate::page::{Page, Speaks};
 use crate::problem::{self, Problem};
-use crate::service::{ServeError, Service};
+use crate::service::Service;
 use crate::{metrics, routes, tls, worker};
 
 /// Largest body of a request that is not an upload.

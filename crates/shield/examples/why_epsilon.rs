@@ -3,7 +3,11 @@
 //!
 //! ```console
 //! $ cargo run --release -p shield --example why_epsilon -- examples/mnist/paper-votes.npy.gz
+//! $ cargo run --release -p shield --example why_epsilon -- --histograms mnist_250_teachers.npy
 //! ```
+//!
+//! The second reads counts instead of votes (a float64 array, one row per sample), as PATE's
+//! authors published theirs.
 //!
 //! The paper takes the maximum over pairs (d, d') "such that d is the database constituted by the
 //! concatenation of the teachers' database and d' is a database adjacent to d": read by the letter,
@@ -42,15 +46,24 @@ enum Direction {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = env::args().nth(1).ok_or("give a file of votes")?;
-    let votes = files::read_votes(Path::new(&path), Some(Classes::new(10)?))?;
-    let real: Vec<Histogram> = votes.histograms().step_by(STEP).collect();
+    let first = env::args().nth(1).ok_or("give a file of votes")?;
+    let (path, all) = if first == "--histograms" {
+        let path = env::args().nth(2).ok_or("give a file of histograms")?;
+        let histograms = read_histograms(Path::new(&path))?;
+        (path, histograms)
+    } else {
+        let votes = files::read_votes(Path::new(&first), Some(Classes::new(10)?))?;
+        (first, votes.histograms().collect())
+    };
+    let real: Vec<Histogram> = all.into_iter().step_by(STEP).collect();
+    let top: f64 = real.iter().map(Histogram::top_share).sum::<f64>() / real.len() as f64;
     let shapes: [(&str, Vec<Histogram>); 3] = [
         ("as they are", real.clone()),
         ("one rival", real.iter().map(one_rival).collect::<Result<_, _>>()?),
         ("shared out", real.iter().map(shared_out).collect::<Result<_, _>>()?),
     ];
     println!("{path}, every {STEP}th sample, offset 1, 100 queries, delta 1e-5");
+    println!("GTA of the exact argmax: {:.2}%", 100.0 * top);
     println!(
         "{:<12} {:<18} {:>6} {:>8} {:>8} {:>8} {:>8}",
         "others", "polynomial", "paper", "both", "there", "back", "GTA"
@@ -73,6 +86,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+fn read_histograms(path: &Path) -> Result<Vec<Histogram>, Box<dyn Error>> {
+    let file = npyz::NpyFile::new(std::fs::File::open(path)?)?;
+    let classes = usize::try_from(*file.shape().last().ok_or("no rows")?)?;
+    let counts: Vec<f64> = file.into_vec()?;
+    let whole = |count: &f64| format!("{count:.0}").parse::<u32>();
+    let histogram = |row: &[f64]| -> Result<Histogram, Box<dyn Error>> {
+        Ok(Histogram::new(row.iter().map(whole).collect::<Result<_, _>>()?)?)
+    };
+    counts.chunks_exact(classes).map(histogram).collect()
 }
 
 /// The paper's accountant: for each sample the worst neighbour, averaged, times the queries, by the

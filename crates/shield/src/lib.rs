@@ -13,6 +13,7 @@
 //! | [`mechanism`] | SHIELD and what it is compared with: law, accuracy and cost in one type |
 //! | [`privacy`] | what the output costs: four accountings, one of them proven for all votes |
 //! | [`tune`] | which polynomial and offset to take |
+//! | [`voting_rule`] | the operator as a voting rule: fairness, insincerity, coalitions |
 //! | [`election`], [`backend`] | one run of SPEED, and the trait that every engine implements |
 //! | [`polya`], [`skellam`], [`shares`] | noise in shares, for SPEED's noisy argmax: Laplace, Skellam, and how shares are drawn |
 //! | [`presence`], [`framing`] | on which samples a teacher voted; keys, ballots and releases as bytes |
@@ -42,6 +43,7 @@ pub mod skellam;
 pub mod synthetic;
 pub mod tune;
 pub mod votes;
+pub mod voting_rule;
 
 pub use accuracy::Accuracy;
 pub use distribution::OutputDistribution;

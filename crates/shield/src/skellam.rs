@@ -70,8 +70,13 @@ pub(crate) fn weights(noise: &SharedNoise) -> Vec<f64> {
 /// From I_(k-1)(v) = I_(k+1)(v) + (2k/v) I_k(v), of which the wanted solution is the one that falls
 /// with k; computed downwards from far out it grows over every other (Miller's algorithm).
 pub(crate) fn law(variance: f64) -> NoiseLaw {
+    law_with(variance, 0)
+}
+
+/// The same law, with a table that reaches further by so many numbers.
+pub(crate) fn law_with(variance: f64, further: u32) -> NoiseLaw {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let reach = furthest(variance) as usize;
+    let reach = furthest(variance) as usize + further as usize;
     NoiseLaw::downwards(reach, |k, here, above| above + 2.0 * k / variance * here)
 }
 

@@ -60,8 +60,9 @@ impl Aggregation<'_> {
         let fresh = self.bound_to(&tally);
         let signs = self.signs(self.differences(&tally));
         let released = self.reveal(&signs, &fresh);
-        let ciphertexts = vec![self.flood(released, &fresh)];
-        Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
+        let mut covered = self.cover(released, &fresh);
+        covered.drop_to(self.context, 1);
+        Ok(Release { ciphertexts: vec![covered], batch: self.batch, key: self.key.id })
     }
 
     /// The sum of all ballots, which are opened one by one and not kept.
@@ -205,13 +206,14 @@ impl Aggregation<'_> {
         sum
     }
 
-    fn flood(&self, released: Ciphertext, fresh: &Seed) -> Ciphertext {
+    /// Re-randomised and flooded: see [`crate::flooding`].
+    pub(crate) fn cover(&self, released: Ciphertext, fresh: &Seed) -> Ciphertext {
         let mut rng = fresh.stream(FLOOD, self.batch as u64);
         let bits = match self.safeguards {
             #[cfg(test)]
             Safeguards::WithoutFlooding => 1,
             _ => self.plan.flooding_bits(),
         };
-        flooding::sanitise(self.context, &self.key.public, released, bits, &mut rng)
+        flooding::cover(self.context, &self.key.public, released, bits, &mut rng)
     }
 }

@@ -42,6 +42,9 @@ pub(crate) struct BoundedFactor<F> {
     noise: Noise,
 }
 
+/// Two factors of a product.
+type Pair<'a, F> = (&'a BoundedFactor<F>, &'a BoundedFactor<F>);
+
 /// The arithmetic of a ring.
 pub(crate) struct Circuit<'a, A> {
     pub(crate) ring: Ring,
@@ -74,12 +77,9 @@ impl<A: Arithmetic> Circuit<'_, A> {
     }
 
     /// The sum of the products of all pairs, which are at one level.
-    pub(crate) fn products(
-        &self,
-        pairs: &[(&BoundedFactor<A::Factor>, &BoundedFactor<A::Factor>)],
-    ) -> Bounded<A::Value> {
+    pub(crate) fn products(&self, pairs: &[Pair<'_, A::Factor>]) -> Bounded<A::Value> {
         let limbs = pairs.first().map_or(1, |(a, _)| a.noise.limbs());
-        let one = |&(a, b): &(&BoundedFactor<_>, &BoundedFactor<_>)| {
+        let one = |&(a, b): &Pair<'_, A::Factor>| {
             // A product without its key switch, which comes once for all.
             self.ring.product(a.noise, b.noise).bound() - self.ring.switch(limbs)
         };

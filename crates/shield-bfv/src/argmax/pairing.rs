@@ -170,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn ten_classes_take_four_evaluations_of_sixteen_slots() {
-        assert_eq!(Pairing::new(10, 16).evaluations().len(), 4);
+    fn ten_classes_take_three_evaluations_of_sixteen_slots() {
+        assert_eq!(Pairing::new(10, 16).evaluations().len(), 3);
         assert_eq!(Pairing::new(10, 32).evaluations().len(), 2);
         assert_eq!(Pairing::new(10, 64).evaluations().len(), 1);
         assert_eq!(Pairing::new(32, 32).evaluations().len(), 16);

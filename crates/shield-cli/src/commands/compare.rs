@@ -48,15 +48,19 @@ struct Row {
     seconds_per_sample: Option<f64>,
 }
 
-/// Seconds of one core for one product of ciphertexts, everything around it included: the default
-/// polynomial takes 0.52 ms a sample in batches of 512.
-const SECONDS_PER_PRODUCT: f64 = 2.2e-3;
+/// Seconds of one core for one product of ciphertexts in the ring of 8192 coefficients, everything
+/// around it included: the default polynomial takes 0.52 ms a sample in a batch of 512, which has 38
+/// products.
+const SECONDS_PER_PRODUCT: f64 = 7e-3;
+/// How it grows with the ring: 64 rounds take 4.26 ms a sample in the ring of twice that size.
+const GROWTH: f64 = 1.7;
 /// Seconds of one core for a sample's noisy argmax with TFHE.
 const SECONDS_NOISY_ARGMAX: f64 = 2.95;
 
 /// Seconds of one core for the aggregation of some samples, estimated from the engine's plan.
 pub(super) fn seconds(plan: &Plan) -> f64 {
-    SECONDS_PER_PRODUCT * (plan.products() * plan.batches()) as f64
+    let ring = (plan.ring_degree() as f64 / 8192.0).powf(GROWTH);
+    SECONDS_PER_PRODUCT * ring * (plan.products() * plan.batches()) as f64
 }
 
 pub(super) fn run(args: &CompareArgs, output: Output) -> Result<(), Failure> {

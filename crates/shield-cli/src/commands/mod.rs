@@ -12,6 +12,7 @@ mod demo;
 #[cfg(feature = "learn")]
 mod experiment;
 mod fetch;
+mod job;
 mod keygen;
 mod label;
 #[cfg(feature = "learn")]
@@ -76,6 +77,7 @@ enum Command {
     Keygen(keygen::KeygenArgs),
     Vote(vote::VoteArgs),
     Aggregate(aggregate::AggregateArgs),
+    Job(job::JobArgs),
     Reveal(reveal::RevealArgs),
     #[cfg(feature = "learn")]
     Teach(teach::TeachArgs),
@@ -142,6 +144,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Keygen(args) => keygen::run(&args, output),
         Command::Vote(args) => vote::run(&args, output),
         Command::Aggregate(args) => aggregate::run(&args, output),
+        Command::Job(args) => job::run(&args, output),
         Command::Reveal(args) => reveal::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Teach(args) => teach::run(&args, output),

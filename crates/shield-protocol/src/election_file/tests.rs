@@ -101,14 +101,14 @@ fn files_of_version_0_1_have_the_digest_that_they_had() {
              polynomial = \"8X^4+6X^3+4X^2+X\"\noffset = 5\nsampling = \"with-replacement\"\n\
              release = \"reveal\"\nquorum = 2\ndeadline = 2027-03-01T11:00:00Z\n\
              teachers = [\"amber\", \"birch\", \"cedar\"]\n",
-            "DIGEST-A",
+            "ccf1d738646f54e8d717900c28b0f7fba2d2aedad25f0efeb110745ff9a4d7ea",
         ),
         (
             "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 6\nquorum = 1\nteachers = [\"t\"]\n",
             "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 6\n\
              polynomial = \"8X^4+6X^3+4X^2+X\"\noffset = 1\nsampling = \"with-replacement\"\n\
              release = \"reveal\"\nquorum = 1\nteachers = [\"t\"]\n",
-            "DIGEST-B",
+            "9d165b523f61a4e376c21c8bce0466fa5c69956e8b3b5dd8d829f50e26aa0a26",
         ),
     ];
     for (text, canonical, digest) in old {

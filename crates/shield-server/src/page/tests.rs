@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use shield_protocol::credentials::Role;
 use ureq::http::{Response, StatusCode};
 
 use crate::tests::{Running, header, token};
-use shield_protocol::credentials::Role;
 
 fn sign_in(server: &Running, token: &str, more: &[(&str, &str)]) -> Response<String> {
     let origin = server.origin();

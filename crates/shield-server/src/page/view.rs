@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use shield::Epsilon;
+use shield_protocol::credentials::Role;
+use shield_protocol::messages::Status;
 
 use super::markup::{Markup, Template};
 use crate::ledger::{Account, Entry};
 use crate::problem::Problem;
 use crate::service::{Incident, Service};
 use crate::store::Stage;
-use shield_protocol::credentials::Role;
-use shield_protocol::messages::Status;
 
 const DASHBOARD: &str = include_str!("dashboard.html");
 const ELECTION: &str = include_str!("election.html");

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use shield::backend::Presence;
+use shield_protocol::Name;
+use shield_protocol::hex::hex;
 use sqlx::{AnyConnection, Row};
 
 use super::{
     Incoming, Object, Stage, Store, StoreError, Stored, StoredBallot, large, now, small, stage_of,
 };
-use shield_protocol::Name;
-use shield_protocol::hex::hex;
 
 impl Store {
     /// Keeps a teacher's ballot for one batch.

@@ -1,6 +1,9 @@
 //! From open to released: the freeze, the releases, and what they cost.
 
 use shield::Seed;
+use shield_protocol::Name;
+use shield_protocol::hex::{hex, unhex};
+use shield_protocol::turnout::VoterCounts;
 use sqlx::Row;
 
 use super::ballots::{ballots, digest};
@@ -8,9 +11,6 @@ use super::{
     Booking, Object, Stage, Store, StoreError, Stored, StoredBallot, StoredRelease, large, now,
     small, stage_of, touch, voters_text,
 };
-use shield_protocol::Name;
-use shield_protocol::hex::{hex, unhex};
-use shield_protocol::turnout::VoterCounts;
 
 impl Store {
     /// Freezes the ballots and stores the seed of the aggregation, once.

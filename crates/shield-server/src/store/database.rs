@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use shield_protocol::this_machine::is_this_machine;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::StoreError;
-use shield_protocol::this_machine::is_this_machine;
 
 /// A data base's URL. It may hold a password, so it is not shown.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use shield_protocol::credentials::{Role, TokenHash};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
@@ -9,7 +10,6 @@ use super::{
     Incoming, Object, Stage, Store, StoreError, Stored, StoredElection, StoredKey, large, moment,
     now, small, stage_of, touch, voters_text,
 };
-use shield_protocol::credentials::{Role, TokenHash};
 
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;

@@ -5,7 +5,8 @@ use shield_protocol::credentials::Role;
 
 use super::openapi::documented;
 use super::{Running, header, settings, token};
-use crate::service::{ServeError, Service};
+use crate::error::ServeError;
+use crate::service::Service;
 
 #[test]
 fn without_a_token_nothing_but_health_answers() {

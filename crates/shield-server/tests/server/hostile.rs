@@ -4,11 +4,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::harness::{Parties, Running, election, settings, votes};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 use shield_client as client;
+
+use crate::harness::{Parties, Running, election, settings, votes};
 
 /// What came back on a raw connection.
 struct Answer {

@@ -3,6 +3,7 @@
 //! | a test of | goes to |
 //! |---|---|
 //! | what parties do with the API, step by step | `protocol` |
+//! | engines behind the API, and engines that fail | `engines` |
 //! | requests that nobody honest sends | `hostile` |
 //! | the page, in a real browser | `page` |
 //! | the store alone, on SQLite and PostgreSQL | `store` |
@@ -13,6 +14,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod browser;
+mod engines;
 mod harness;
 mod hostile;
 mod page;

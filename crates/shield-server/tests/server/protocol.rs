@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Parties, Running, election, settings, votes};
 use serde_json::Value;
 use shield::Class;
 use shield_client::{self as client, ClientError, Invitation};
@@ -10,6 +9,8 @@ use shield_protocol::credentials::Token;
 use shield_server::OPENAPI;
 use shield_server::ledger::Budget;
 use shield_server::store::Store;
+
+use crate::harness::{Parties, Running, election, settings, votes};
 
 fn refused(result: Result<impl Sized, ClientError>) -> (u16, String) {
     match result {

@@ -79,7 +79,10 @@ impl Mechanism {
                 let moments = figure.epsilon(usage);
                 Proven { moments, tight: Some(figure.exact(usage)) }
             }
-            Self::Exact => Proven { moments: Epsilon::INFINITE, tight: None },
+            // The first has no privacy; for the second nothing is proven over all votes.
+            Self::Exact | Self::ExponentialOperator(_) => {
+                Proven { moments: Epsilon::INFINITE, tight: None }
+            }
             Self::Lnmax(noise) => Proven {
                 moments: NoisyArgmax::Laplace(*noise).data_independent(usage, Conversion::Renyi),
                 tight: Some(exact_of_pure(2.0 / noise.get(), usage)),
@@ -115,8 +118,6 @@ impl Mechanism {
                 let tight = exact_of_pure(2.0 * rate.get(), usage);
                 Proven { moments: best.rounded_up(), tight: Some(tight) }
             }
-            // Nothing is proven over all votes.
-            Self::ExponentialOperator(_) => Proven { moments: Epsilon::INFINITE, tight: None },
         }
     }
 

@@ -263,7 +263,9 @@ mod tests {
             }
         }
         assert!(worst <= tight, "{worst} {tight}");
-        assert!(tight.get() < 1.06 * worst.get(), "{worst} {tight}");
+        // With more votes every interval of range 2 eta occurs. The worst one, asked 20 times, costs
+        // 3.7798 by the binomial law of how often each of its two losses occurs.
+        assert!(tight.get() > 3.7798 && tight.get() < 1.02 * 3.7798, "{tight}");
     }
 
     #[test]

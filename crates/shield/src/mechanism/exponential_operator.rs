@@ -105,7 +105,7 @@ impl ExponentialOperator {
     pub fn at_least(&self, classes: Classes, voters: Voters, usage: Usage) -> Epsilon {
         let (count, n) = (classes.count(), voters.count());
         let mut worst = Epsilon::ZERO;
-        let steps = 12.min(n);
+        let steps = 8.min(n);
         // The loser and the gainer share what the bystanders leave; those have equally much, or
         // one has everything.
         for loser in (0..=steps).map(|i| (n * i / steps).max(1)) {

@@ -27,6 +27,7 @@ use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
 use crate::parameters::{Delta, Epsilon};
 use crate::polya::{NoiseLaw, SharedNoise};
+use crate::shares::NoiseFamily;
 
 /// The argmax of counts with noise in shares.
 #[derive(Clone, Debug)]
@@ -40,11 +41,16 @@ pub struct DistributedArgmax {
 }
 
 impl DistributedArgmax {
-    /// With some noise on each of so many classes.
+    /// With some noise on each of so many classes. Skellam noise has no pure epsilon, so its cost
+    /// is infinite here: [`super::skellam`] accounts for it.
     pub fn new(noise: &SharedNoise, classes: usize) -> Self {
         let imprecision = noise.imprecision(classes);
+        let pure = match noise.family() {
+            NoiseFamily::Laplace => 2.0 / noise.scale().get(),
+            NoiseFamily::Skellam => f64::INFINITY,
+        };
         Self {
-            epsilon: 2.0 / noise.scale().get() + imprecision.epsilon,
+            epsilon: pure + imprecision.epsilon,
             delta: imprecision.delta,
             noise: noise.law(noise.teachers()),
             difference: noise.difference_law(noise.teachers()),
@@ -231,6 +237,17 @@ mod tests {
         let continuous = (2.0 + lead) / (4.0 * lead.exp());
         let tail = discrete.difference.at_least(90);
         assert!(tail > continuous && tail / continuous < 1.03, "{tail} {continuous}");
+    }
+
+    #[test]
+    fn skellam_noise_is_not_accounted_for_as_laplace_noise() {
+        let amount = Noise::new(40.0).unwrap();
+        let noise = SharedNoise::of(NoiseFamily::Skellam, amount, 100, 0).unwrap();
+        let argmax = DistributedArgmax::new(&noise, 3);
+        let usage = Usage::default();
+        assert_eq!(argmax.data_independent(usage, Conversion::Renyi), Epsilon::INFINITE);
+        let votes = [histogram(&[90, 5, 5])];
+        assert_eq!(argmax.data_dependent(&votes, usage, Conversion::Renyi), Epsilon::INFINITE);
     }
 
     #[test]

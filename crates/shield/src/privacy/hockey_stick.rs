@@ -113,7 +113,9 @@ impl Dominating {
         let everything = |parts: &[(f64, f64, f64)]| parts.iter().map(|p| p.2 * p.0.abs()).sum();
         let (down, up): (f64, f64) = (everything(&below), everything(&above));
         let at_one = down.min(up + infinite);
-        if !(at_one < 1.0 && infinite < 1.0) {
+        // `min` would drop a NaN: what is not known could be anything.
+        let unknown = down.is_nan() || up.is_nan();
+        if unknown || !(at_one < 1.0 && infinite < 1.0) {
             return Self { losses: Vec::new(), infinite: 1.0 };
         }
         let by_ratio = |a: &(f64, f64, f64), b: &(f64, f64, f64)| a.0.total_cmp(&b.0);

@@ -14,7 +14,8 @@
 //! [`neighbours`] (how one vote can change a histogram), [`moments`] of the privacy loss, their
 //! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
 //! [`noisy_argmax`] and [`shared_argmax`], with [`distributed_argmax`] and [`mod@skellam`] behind it,
-//! are what SHIELD is compared with; [`calibrate`] turns the question round.
+//! are what SHIELD is compared with; [`calibrate`] turns the question round. [`audit`] attacks what
+//! was promised; [`server_view`] is about a server that sees labels, which no epsilon covers.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -28,6 +29,7 @@
 )]
 
 pub mod argmax;
+pub mod audit;
 pub mod calibrate;
 pub mod conversion;
 pub mod data_dependent;
@@ -40,6 +42,7 @@ pub mod neighbours;
 pub mod noisy_argmax;
 pub mod queries;
 pub(crate) mod rounds;
+pub mod server_view;
 pub mod shared_argmax;
 pub mod skellam;
 

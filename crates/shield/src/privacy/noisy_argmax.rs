@@ -190,7 +190,7 @@ impl NoisyArgmax {
 
 /// Theorem 3 of the 2017 paper, for a mechanism that is `epsilon`-private.
 pub(super) fn laplace_bound(epsilon: f64, q: f64, order: f64) -> f64 {
-    if q >= epsilon.exp_m1() / (2.0 * epsilon).exp_m1() {
+    if epsilon.is_infinite() || q >= epsilon.exp_m1() / (2.0 * epsilon).exp_m1() {
         return f64::INFINITY;
     }
     let rest = (1.0 - q) * ((1.0 - q) / (1.0 - epsilon.exp() * q)).powf(order);

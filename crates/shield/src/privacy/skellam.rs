@@ -56,6 +56,7 @@ use crate::parameters::{Delta, Epsilon, ParameterError, Queries};
 use crate::polya::{Imprecision, NoiseLaw, SharedNoise};
 use crate::privacy::noisy_argmax::Noise;
 use crate::shares::NoiseFamily;
+use crate::skellam::law_with;
 
 /// How likely noise passes the point from which on it counts to delta.
 const BEYOND: f64 = 1e-24;
@@ -108,29 +109,37 @@ impl SkellamArgmax {
         Ok(Self {
             sensitivity,
             imprecision: noise.imprecision(classes),
-            promised: noise.law(noise.shares()),
+            // As far as a shift can move it, so that no probability is taken for 0.
+            promised: law_with(noise.scale().get().powi(2), sensitivity.bound()),
             everyone: noise.law(noise.teachers()),
         })
     }
 
-    /// The laws of Z and Z + shift, with what lies beyond as an infinite loss either way.
-    fn pair(&self, shift: i64) -> LawPair {
-        let edge = self.promised.bound(BEYOND) + shift;
+    /// The laws of Z and Z + shift, as far as the first goes before it lies beyond.
+    fn outcomes(&self, shift: i64) -> impl Iterator<Item = Outcome> {
+        let edge = self.promised.bound(BEYOND);
         let log = |z: i64| self.promised.probability(z).ln();
-        let outcome = |z| Outcome { log_p: log(z), log_q: log(z - shift), copies: 1.0 };
+        let outcome = move |z| Outcome { log_p: log(z), log_q: log(z - shift), copies: 1.0 };
+        (-edge..=edge).map(outcome)
+    }
+
+    /// The pair Z, Z + 1, with what lies beyond as an infinite loss either way.
+    fn pair(&self) -> LawPair {
         let beyond = BEYOND.ln();
         let ends = [(beyond, f64::NEG_INFINITY), (f64::NEG_INFINITY, beyond)];
         let ends = ends.map(|(log_p, log_q)| Outcome { log_p, log_q, copies: 1.0 });
-        let inner = self.promised.bound(BEYOND);
-        LawPair::new((shift - inner..=inner.min(edge - shift)).map(outcome).chain(ends))
+        LawPair::new(self.outcomes(1).chain(ends))
     }
 
     /// The log-moment of Z against Z + shift over what does not lie beyond, rounded up.
+    ///
+    /// A [`LawPair`] takes both laws to sum to one. What the second lacks here is its part above
+    /// the edge, which may add as much again, times the order and one.
     fn shift_moment(&self, shift: u32, order: f64) -> f64 {
-        let pair = self.pair(i64::from(shift));
-        let finite = pair.outcomes().iter().filter(|o| o.log_p.min(o.log_q) > f64::NEG_INFINITY);
-        // The sum of both laws is not quite one: what is missing is below three times `BEYOND`.
-        LawPair::new(finite.copied()).log_moment(order) + 4.0 * (order + 2.0) * BEYOND
+        let shift = i64::from(shift);
+        let missing = self.promised.at_least(self.promised.bound(BEYOND) - shift + 1);
+        let moment = LawPair::new(self.outcomes(shift)).log_moment(order);
+        moment + (order + 1.0) * missing + 4.0 * (order + 2.0) * BEYOND
     }
 
     /// The data-independent log-moment of one query.
@@ -172,7 +181,7 @@ impl SkellamArgmax {
         let Ok(queries) = Queries::new(count.saturating_mul(2)) else {
             return Epsilon::INFINITE;
         };
-        let epsilon = exact_of_pair(&self.pair(1), Usage { queries, delta });
+        let epsilon = exact_of_pair(&self.pair(), Usage { queries, delta });
         let total = epsilon.get() + count as f64 * self.imprecision.epsilon;
         Epsilon::new(total).unwrap_or(Epsilon::INFINITE)
     }

@@ -51,5 +51,5 @@ fn runs_are_long_where_samples_are_few() {
     let few = plan(250, 10, 500, 20.0).unwrap();
     assert_eq!((few.samples_per_batch(), few.evaluations()), (512, 1));
     let many = plan(250, 10, 2_048, 20.0).unwrap();
-    assert_eq!((many.samples_per_batch(), many.evaluations()), (2_048, 4));
+    assert_eq!((many.samples_per_batch(), many.evaluations()), (2_048, 3));
 }

@@ -7,6 +7,7 @@
 use super::*;
 use crate::argmax::aggregation::Safeguards;
 use crate::release::Release;
+use crate::scheme::Ciphertext;
 use crate::tests::noise::measured;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -25,8 +26,6 @@ fn p_value(counts: &[u64]) -> f64 {
 struct View {
     /// Residues of the losers, in bins, for close and for clear results.
     junk: [Vec<u64>; 2],
-    /// Bits of the noise of each release.
-    noise: Vec<f64>,
 }
 
 fn view(safeguards: Safeguards) -> View {
@@ -36,7 +35,7 @@ fn view(safeguards: Safeguards) -> View {
     let mut rng = ChaCha20Rng::seed_from_u64(11);
     let keys = backend.generate_keys(&mut rng).expect("keys");
     let range = backend.plan().range() as i64;
-    let mut view = View { junk: [vec![0; 64], vec![0; 64]], noise: Vec::new() };
+    let mut view = View { junk: [vec![0; 64], vec![0; 64]] };
     for number in 0..4 {
         for (kind, gap) in [(0, 1), (1, range)] {
             let counts: Vec<i64> =
@@ -48,7 +47,6 @@ fn view(safeguards: Safeguards) -> View {
             let release: Release =
                 backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
             let secret = &keys.secret.secret;
-            view.noise.push(measured(backend.context(), secret, &release.ciphertexts[0]));
             let slots = crate::release::slots(backend.context(), secret, &release).concat();
             for run in backend.class_slots(&slots, samples) {
                 assert_eq!(run[1], 0, "the winner");
@@ -80,14 +78,29 @@ fn a_missing_mask_is_noticed() {
     assert!(view.junk.iter().all(|junk| p_value(junk) < LEVEL));
 }
 
+/// Bits of the noise before and after it is covered.
+fn noise(safeguards: Safeguards) -> (f64, f64) {
+    let mut backend = tiny(2, 4, 100, skellam(3.0, 2, 1));
+    backend.safeguards = safeguards;
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let ballot = backend.encrypt_numbers(&keys.public, 0, &vec![1; 400], &mut rng);
+    let ballots = Padded { other: ballot.clone(), first: ballot };
+    let seed = Seed::from_number(1);
+    let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
+    let tally = aggregation.tally(&ballots).expect("a sum");
+    let released = aggregation.reveal(&aggregation.signs(aggregation.differences(&tally)), &seed);
+    let measure = |c: &Ciphertext| measured(backend.context(), &keys.secret.secret, c);
+    (measure(&released), measure(&aggregation.cover(released, &seed)))
+}
+
 #[test]
 fn missing_flooding_is_noticed() {
-    // Flooding dominates what the student can read off the noise by 40 bits.
-    let (whole, without) = (view(Safeguards::Whole), view(Safeguards::WithoutFlooding));
-    let least = whole.noise.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = without.noise.iter().copied().fold(0.0, f64::max);
-    println!("with flooding at least {least:.1} bits, without at most {most:.1}");
-    assert!(least > most + 5.0, "{least} {most}");
+    let (before, after) = noise(Safeguards::Whole);
+    println!("{before:.1} bits of noise under {after:.1}");
+    assert!(after > before + 40.0, "{before} {after}");
+    let (before, after) = noise(Safeguards::WithoutFlooding);
+    assert!(after < before + 5.0, "{before} {after}");
 }
 
 #[test]

@@ -16,12 +16,12 @@ use shield_protocol::{ElectionFile, Name};
 use shield_server::ledger::Budget;
 use shield_server::store::{DatabaseUrl, Stage, Store, StoreError, Stored, StoredBallot};
 use shield_server::{ServeError, Service, Settings};
+use tempfile::TempDir;
 
 use crate::postgres::Cluster;
 use ballots::*;
 use elections::*;
 use restarts::*;
-use tempfile::TempDir;
 
 const TEACHERS: u32 = 5;
 const SAMPLES: usize = 8;

@@ -98,6 +98,24 @@ fn histograms_cost_what_their_largest_change_does() {
 }
 
 #[test]
+fn moments_of_large_shifts_by_the_definition() {
+    let noise = noise(3.0, 10, 0);
+    let argmax = SkellamArgmax::new(&noise, 3, Sensitivity::Counts(30)).unwrap();
+    let wide = law_with(9.0, 200);
+    for (shift, order) in [(1, 2.0), (4, 1.5), (12, 0.5), (30, 0.2)] {
+        let direct: f64 = (-150..=150_i64)
+            .map(|z| {
+                let (p, q) = (wide.probability(z), wide.probability(z - shift));
+                if p > 1e-200 { p * (p / q).powf(order) } else { 0.0 }
+            })
+            .sum();
+        let found = argmax.shift_moment(u32::try_from(shift).unwrap(), order);
+        assert!(found >= direct.ln() * (1.0 - 1e-9), "{shift} {order}: {found} {}", direct.ln());
+        assert!(found <= direct.ln() * 1.01 + 1e-6, "{shift} {order}: {found} {}", direct.ln());
+    }
+}
+
+#[test]
 fn the_promise_holds_whoever_is_missing() {
     let usage = Usage::default();
     let all = SkellamArgmax::new(&noise(20.0, 100, 0), 3, Sensitivity::Vote).unwrap();
@@ -121,4 +139,29 @@ fn the_least_deviation_within_a_budget() {
 fn laplace_noise_is_refused() {
     let laplace = SharedNoise::new(Noise::new(3.0).unwrap(), 10, 0).unwrap();
     assert!(SkellamArgmax::new(&laplace, 3, Sensitivity::Vote).is_err());
+}
+
+/// The shipped votes of 250 teachers, 100 queries, delta 1e-5: the share of right labels.
+#[test]
+fn right_labels_on_the_shipped_votes() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mnist");
+    let votes = crate::files::read_votes(&folder.join("paper-votes.npy.gz"), None).unwrap();
+    let labels = crate::files::read_labels(&folder.join("digits.npy.gz")).unwrap();
+    let usage = usage(100, 1e-5);
+    for (epsilon, least) in [(1.0, 0.83), (2.0, 0.92), (4.0, 0.94)] {
+        let budget = Epsilon::new(epsilon).unwrap();
+        let noise = deviation_within(budget, usage, 250, 0, 10, Sensitivity::Vote).unwrap();
+        let argmax = SkellamArgmax::new(&noise, 10, Sensitivity::Vote).unwrap();
+        // Every fourth sample says the same, in a quarter of the time.
+        let samples = votes.histograms().zip(labels.as_slice()).step_by(4);
+        let right: Vec<f64> = samples
+            .filter_map(|(histogram, label)| {
+                let law: Vec<f64> = argmax.law(&histogram).probabilities().collect();
+                label.map(|class| law[class.index()])
+            })
+            .collect();
+        let share = right.iter().sum::<f64>() / right.len() as f64;
+        println!("epsilon {epsilon}: deviation {:.2}, {:.2}%", noise.scale().get(), 100.0 * share);
+        assert!(share >= least, "{epsilon}: {share}");
+    }
 }

@@ -107,7 +107,7 @@ fn encloses_the_best_of_all_strategies() {
 #[test]
 fn at_most_three_percent_above_the_worst_strategy() {
     let usage = Usage::default();
-    for offset in [5] {
+    for offset in [5, 20] {
         let setting = Setting { offset: Offset::new(offset).unwrap(), ..Setting::default() };
         let mut figure =
             DataIndependent::new(&setting, Classes::new(10).unwrap(), Voters::new(250).unwrap());

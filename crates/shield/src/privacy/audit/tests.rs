@@ -1,0 +1,165 @@
+//! The audit against mechanisms that keep their promise, and against some that do not.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use statrs::distribution::{Beta, ContinuousCDF};
+
+use super::*;
+use crate::distribution::OutputDistribution;
+use crate::draws::{Draws, Urn};
+use crate::operator::elect;
+use crate::parameters::{Class, Classes, Offset, Queries, Voters};
+use crate::privacy::Usage;
+use crate::privacy::conversion::Conversion;
+use crate::privacy::data_independent::DataIndependent;
+use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
+use crate::setting::Setting;
+use crate::votes::Label;
+
+#[test]
+fn the_interval_is_that_of_clopper_and_pearson() {
+    for (successes, runs) in [(1, 10), (7, 10), (10, 10), (250, 1000), (3, 20_000)] {
+        let expected = Beta::new(f64::from(successes), f64::from(runs - successes) + 1.0)
+            .unwrap()
+            .inverse_cdf(0.01);
+        let found = at_least(successes, runs, 0.01);
+        assert!((found - expected).abs() < 1e-6, "{successes} of {runs}: {found} {expected}");
+    }
+}
+
+const QUERIES: u64 = 4;
+const VOTERS: usize = 7;
+
+fn plan() -> Plan {
+    Plan { runs: 20_000, delta: Delta::new(1e-3).unwrap(), failure: 1e-6 }
+}
+
+fn usage() -> Usage {
+    Usage { queries: Queries::new(QUERIES).unwrap(), delta: plan().delta }
+}
+
+fn promised(setting: &Setting) -> f64 {
+    let (classes, voters) = (Classes::new(2).unwrap(), Voters::new(VOTERS as u32).unwrap());
+    DataIndependent::new(setting, classes, voters).exact(usage()).get()
+}
+
+fn setting(polynomial: &str, offset: u32) -> Setting {
+    Setting {
+        polynomial: polynomial.parse().unwrap(),
+        offset: Offset::new(offset).unwrap(),
+        ..Setting::default()
+    }
+}
+
+/// The victim is teacher 0; it votes 1 in one world, 0 in the other. All others vote 0.
+fn own_vote(world: World) -> Class {
+    Class(u16::from(world == World::Votes))
+}
+
+fn label(setting: &Setting, draws: &mut Draws, rng: &mut ChaCha20Rng, world: World) -> Label {
+    let urn = Urn::of_all(VOTERS as u32, Classes::new(2).unwrap(), setting.offset);
+    draws.redraw(setting, &urn, rng);
+    elect(draws, |teacher| if teacher == 0 { own_vote(world) } else { Class(0) })
+}
+
+/// ln of the ratio of the two laws at a label: the best score there is.
+fn log_ratio(setting: &Setting, label: Label) -> f64 {
+    let others = VOTERS as u32 - 1;
+    let law = |counts: [u32; 2]| OutputDistribution::of_counts(setting, &counts);
+    let (votes, neighbour) = (law([others, 1]), law([others + 1, 0]));
+    match label {
+        Some(class) => votes.log_classes()[class.index()] - neighbour.log_classes()[class.index()],
+        None => 0.0,
+    }
+}
+
+#[test]
+fn shield_keeps_its_promise_and_the_attack_is_a_strong_one() {
+    let setting = setting("2X^2+X", 1);
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let mut draws = Draws::empty(&setting.polynomial);
+    let ratios = [0, 1].map(|class| log_ratio(&setting, Some(Class(class))));
+    let found = plan().audit(|world| {
+        (0..QUERIES)
+            .filter_map(|_| label(&setting, &mut draws, &mut rng, world))
+            .map(|label| ratios[label.index()])
+            .sum()
+    });
+    let promised = promised(&setting);
+    let epsilon = found.epsilon.get();
+    assert!(epsilon <= promised, "{epsilon} > {promised}");
+    assert!(epsilon > 0.4 * promised, "a weak attack: {epsilon} of {promised}");
+}
+
+#[test]
+fn without_dummies_the_promise_is_broken() {
+    let (told, run) = (setting("2X^2+X", 1), setting("2X^2+X", 0));
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let mut draws = Draws::empty(&run.polynomial);
+    let found = plan().audit(|world| {
+        let labels = (0..QUERIES).map(|_| label(&run, &mut draws, &mut rng, world));
+        labels.filter(|label| *label == Some(Class(1))).count() as f64
+    });
+    assert!(found.epsilon.get() > promised(&told), "{found:?} {}", promised(&told));
+}
+
+/// All samples share their draws, and the other teachers' votes spell out whom the server drew.
+#[test]
+fn shared_draws_break_the_promise() {
+    let setting = setting("X", 1);
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let urn = Urn::of_all(VOTERS as u32, Classes::new(2).unwrap(), setting.offset);
+    let mut draws = Draws::empty(&setting.polynomial);
+    let found = plan().audit(|world| {
+        draws.redraw(&setting, &urn, &mut rng);
+        // Three samples: the digits of each teacher's number, the victim's being 0. A dummy spells
+        // 0 or 7; no teacher is number 7, so a 0 is the victim or a dummy for class 0.
+        let digits =
+            (0..3).map(|digit| elect(&draws, |teacher| Class((teacher >> digit & 1) as u16)));
+        let spelled = digits.filter(|label| *label == Some(Class(1))).count();
+        let last = elect(&draws, |teacher| if teacher == 0 { own_vote(world) } else { Class(0) });
+        f64::from(u8::from(spelled == 0 && last == Some(Class(1))))
+    });
+    assert!(found.epsilon.get() > promised(&setting), "{found:?} {}", promised(&setting));
+}
+
+/// Draws and label together show the vote wherever the label depends on it.
+#[test]
+fn the_server_must_not_see_labels() {
+    let setting = setting("2X^2+X", 1);
+    let mut rng = ChaCha20Rng::seed_from_u64(4);
+    let mut draws = Draws::empty(&setting.polynomial);
+    let found = plan().audit(|world| {
+        let pivotal = (0..QUERIES).filter(|_| {
+            let label = label(&setting, &mut draws, &mut rng, world);
+            let as_one = elect(&draws, |teacher| Class(u16::from(teacher == 0)));
+            let as_zero = elect(&draws, |_| Class(0));
+            label == as_one && as_one != as_zero
+        });
+        pivotal.count() as f64
+    });
+    assert!(found.epsilon.get() > promised(&setting), "{found:?} {}", promised(&setting));
+}
+
+#[test]
+fn the_noisy_argmax_keeps_its_promise_unless_its_noise_is_cut() {
+    let (told, cut) = (Noise::new(4.0).unwrap(), 0.2);
+    let promised = NoisyArgmax::Laplace(told).data_independent(usage(), Conversion::Renyi).get();
+    let mut rng = ChaCha20Rng::seed_from_u64(6);
+    let histogram = |world| match world {
+        World::Votes => [3.0, 4.0],
+        World::Neighbour => [4.0, 3.0],
+    };
+    for (scale, kept) in [(told.get(), true), (cut, false)] {
+        let mut noise = || {
+            let u: f64 = rng.random_range(-0.5..0.5);
+            -scale * u.signum() * (-2.0 * u.abs()).ln_1p()
+        };
+        let found = plan().audit(|world| {
+            let [zero, one] = histogram(world);
+            (0..QUERIES).filter(|_| one + noise() > zero + noise()).count() as f64
+        });
+        let epsilon = found.epsilon.get();
+        assert_eq!(epsilon <= promised, kept, "{scale}: {epsilon} {promised}");
+    }
+}

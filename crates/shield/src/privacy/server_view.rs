@@ -1,0 +1,172 @@
+//! What a server that also sees the labels could tell of one teacher.
+//!
+//! The epsilons of this crate are about a student who sees labels and no draws. The server made the
+//! draws; if it sees a label too, then the vote of a teacher shows wherever the label depends on
+//! it. Nothing but the probability of that event protects the teacher, and it is small only because
+//! most labels are decided without it.
+//!
+//! # The formula
+//!
+//! Fix a teacher and the votes of all others. Given the draws, the label is a function of the
+//! teacher's vote v. In a round of degree p, with phi(c) the chance that it is unanimous about c
+//! entries of the urn,
+//!
+//! - the others alone are unanimous about class k with probability phi(e_k), where e_k counts their
+//!   votes for k and the dummies: all v get the label k;
+//! - it draws nothing but the teacher with probability phi(1): each v gets itself as label;
+//! - it draws the teacher and otherwise only class k with probability phi(e_k + 1) - phi(e_k) -
+//!   phi(1): v = k gets the label k, all others go on to the next round.
+//!
+//! Let D be the chance that the label depends on v, from some round on, and E_k the chance that it
+//! does where v = k already has the label k and the others go on. After the last round D = 0 and
+//! E_k = 1 ("no label" is not k); before a round, with the three cases above and "no v has a
+//! label" for the rest,
+//!
+//! ```text
+//! D   = phi(1) + sum_k (phi(e_k + 1) - phi(e_k) - phi(1)) E_k + (rest) D
+//! E_k = phi(1) + sum over j != k of (phi(e_j + 1) - phi(1)) + (rest + what is pivotal for k) E_k
+//! ```
+//!
+//! (in E_k, the others' unanimity about k ends with the label k for all v: no dependence). All
+//! terms are positive; the recursion is exact.
+
+use crate::histogram::Histogram;
+use crate::parameters::{Classes, ParameterError, Queries};
+use crate::privacy::rounds::Rounds;
+use crate::setting::Setting;
+
+/// The probability, over the draws, that the label depends on the vote of one more teacher, given
+/// the votes of all others.
+///
+/// # Errors
+///
+/// If there are too few or too many classes.
+pub fn dependence(setting: &Setting, others: &Histogram) -> Result<f64, ParameterError> {
+    let classes = Classes::new(others.classes())?;
+    let voters = others.counts().iter().sum::<u32>() + 1;
+    let rounds = Rounds::new(setting, classes, voters);
+    let offset = setting.offset.dummies();
+    let entries: Vec<f64> = others.counts().iter().map(|&n| f64::from(n + offset)).collect();
+
+    let mut depends = 0.0;
+    let mut depends_but_for = vec![1.0; entries.len()];
+    // Terms are in increasing degree: from the last round to the first.
+    for term in &rounds.terms {
+        let phi = |entries: f64| rounds.log_unanimous(term.degree, entries).exp();
+        let alone = phi(1.0);
+        let decided: Vec<f64> = entries.iter().map(|&e| phi(e)).collect();
+        let pivotal: Vec<f64> =
+            entries.iter().map(|&e| (rounds.step(term.degree, e + 1.0) - alone).max(0.0)).collect();
+        let all_decided: f64 = decided.iter().sum();
+        let all_pivotal: f64 = pivotal.iter().sum();
+        let rest = (1.0 - alone - all_decided - all_pivotal).max(0.0);
+        for _ in 0..term.rounds {
+            let but_for: f64 = pivotal.iter().zip(&depends_but_for).map(|(p, e)| p * e).sum();
+            depends = alone + but_for + rest * depends;
+            for (k, value) in depends_but_for.iter_mut().enumerate() {
+                let elsewhere = all_decided - decided[k] + all_pivotal - pivotal[k];
+                *value = (alone + elsewhere + (rest + pivotal[k]) * *value).min(1.0);
+            }
+        }
+    }
+    Ok(f64::min(depends, 1.0))
+}
+
+/// The same for a teacher drawn at random from those who made a histogram.
+///
+/// # Errors
+///
+/// If there are too few or too many classes.
+pub fn mean_dependence(setting: &Setting, histogram: &Histogram) -> Result<f64, ParameterError> {
+    let voters = histogram.voters() as f64;
+    let mut mean = 0.0;
+    for (class, &votes) in histogram.counts().iter().enumerate().filter(|(_, votes)| **votes > 0) {
+        let mut others = histogram.counts().to_vec();
+        others[class] -= 1;
+        let share = f64::from(votes) / voters;
+        mean += share * dependence(setting, &Histogram::new(others)?)?;
+    }
+    Ok(mean)
+}
+
+/// The probability that at least one of `samples` labels depends on a teacher's vote, if each
+/// sample is drawn at random from these histograms, and the teacher from those who voted.
+///
+/// # Errors
+///
+/// If there are no histograms, or too few or too many classes.
+pub fn dependence_over(
+    setting: &Setting,
+    histograms: &[Histogram],
+    samples: Queries,
+) -> Result<f64, ParameterError> {
+    let mut mean = 0.0;
+    for histogram in histograms {
+        mean += mean_dependence(setting, histogram)? / histograms.len() as f64;
+    }
+    Ok(-(samples.count() as f64 * (-mean).ln_1p()).exp_m1())
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+
+    use super::*;
+    use crate::draws::{Draws, Urn};
+    use crate::operator::elect;
+    use crate::parameters::{Class, Offset, Sampling};
+
+    /// Draws, then tries every vote of the first teacher.
+    fn simulated(setting: &Setting, others: &[u32], runs: u32) -> f64 {
+        let classes = Classes::new(others.len()).unwrap();
+        let mut votes = vec![Class(0)];
+        for (class, &count) in classes.all().zip(others) {
+            votes.extend(std::iter::repeat_n(class, count as usize));
+        }
+        let urn = Urn::of_all(u32::try_from(votes.len()).unwrap(), classes, setting.offset);
+        let mut rng = ChaCha20Rng::seed_from_u64(5);
+        let mut draws = Draws::empty(&setting.polynomial);
+        let mut dependent = 0;
+        for _ in 0..runs {
+            draws.redraw(setting, &urn, &mut rng);
+            let mut labels = classes.all().map(|own| {
+                elect(&draws, |teacher| if teacher == 0 { own } else { votes[teacher as usize] })
+            });
+            let first = labels.next();
+            dependent += u32::from(labels.any(|label| Some(label) != first));
+        }
+        f64::from(dependent) / f64::from(runs)
+    }
+
+    #[test]
+    fn agrees_with_draws() {
+        let cases: [(&str, u32, Sampling, &[u32]); 6] = [
+            ("X", 1, Sampling::WithReplacement, &[2, 1]),
+            ("2X^2+X", 1, Sampling::WithReplacement, &[2, 1]),
+            ("2X^2", 1, Sampling::WithReplacement, &[3, 0, 1]),
+            ("2X^3+3X^2+X", 2, Sampling::WithReplacement, &[5, 3, 0]),
+            ("2X^3+3X^2+X", 1, Sampling::WithoutReplacement, &[5, 3, 0]),
+            ("8X^4+6X^3+4X^2+X", 1, Sampling::WithReplacement, &[12, 4, 3, 0]),
+        ];
+        for (polynomial, offset, sampling, others) in cases {
+            let setting = Setting {
+                polynomial: polynomial.parse().unwrap(),
+                offset: Offset::new(offset).unwrap(),
+                sampling,
+            };
+            let exact = dependence(&setting, &Histogram::new(others.to_vec()).unwrap()).unwrap();
+            let runs = 40_000;
+            let found = simulated(&setting, others, runs);
+            let deviation = (exact * (1.0 - exact) / f64::from(runs)).sqrt();
+            assert!((found - exact).abs() < 4.5 * deviation, "{polynomial}: {found} {exact}");
+        }
+    }
+
+    #[test]
+    fn one_draw_shows_the_vote_with_one_in_the_urn() {
+        let setting = Setting { polynomial: "X".parse().unwrap(), ..Setting::default() };
+        let found = dependence(&setting, &Histogram::new(vec![4, 3]).unwrap()).unwrap();
+        assert!((found - 1.0 / 10.0).abs() < 1e-15, "{found}");
+    }
+}
