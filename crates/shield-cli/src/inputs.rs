@@ -9,6 +9,7 @@ use shield::files::{IgnoredColumns, ReadOptions, Severity, Warning};
 use shield::polya::SharedNoise;
 use shield::privacy::Usage;
 use shield::privacy::noisy_argmax::Noise;
+use shield::shares::NoiseFamily;
 use shield::{
     ClassNames, Classes, Delta, Histograms, Labels, Offset, Polynomial, Queries, Sampling, Setting,
     Votes, files,
@@ -257,16 +258,22 @@ pub(crate) enum MechanismName {
     /// SHIELD
     #[default]
     Shield,
-    /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
+    /// SPEED's argmax, with noise that the teachers add in shares
     NoisyArgmax,
 }
 
 /// The noise of an argmax.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct NoiseArgs {
-    /// Noise of a noisy argmax, in votes: its scale, or its standard deviation if it is Gaussian
+    /// Noise of a noisy argmax, in votes: the scale of Laplace noise, the standard deviation of
+    /// Gaussian and of Skellam noise
     #[arg(long, value_name = "B", default_value_t = DEFAULT_NOISE)]
     pub(crate) noise: f64,
+
+    /// The law of the noise in shares of a noisy-argmax: skellam or laplace [default: skellam
+    /// with the engine bfv, else laplace]
+    #[arg(long, value_name = "LAW")]
+    pub(crate) noise_law: Option<NoiseFamily>,
 
     /// How many teachers may be missing from a noisy-argmax: the others' shares of the noise make
     /// up for theirs
@@ -275,9 +282,14 @@ pub(crate) struct NoiseArgs {
 }
 
 impl NoiseArgs {
-    /// Noise in shares, one a teacher.
-    pub(crate) fn shared(self, teachers: u32) -> Result<SharedNoise, Failure> {
-        Ok(SharedNoise::new(Noise::new(self.noise)?, teachers, self.dropouts)?)
+    /// Noise in shares, one per teacher, of the law that was asked for, else of this one.
+    pub(crate) fn shared(
+        self,
+        teachers: u32,
+        default: NoiseFamily,
+    ) -> Result<SharedNoise, Failure> {
+        let law = self.noise_law.unwrap_or(default);
+        Ok(SharedNoise::of(law, Noise::new(self.noise)?, teachers, self.dropouts)?)
     }
 }
 

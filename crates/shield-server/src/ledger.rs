@@ -12,7 +12,7 @@ use serde::Serialize;
 use shield::polya::SharedNoise;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::DataIndependent;
-use shield::privacy::distributed_argmax::DistributedArgmax;
+use shield::privacy::shared_argmax::SharedArgmax;
 use shield::{Classes, Delta, Epsilon, Setting, Voters};
 use shield_protocol::engine::Mechanism;
 
@@ -95,8 +95,9 @@ impl Accountant {
                 Priced::NoisyArgmax(noise) => {
                     let count: u64 = cost.voters.iter().map(|&(_, count)| count).sum();
                     let classes = cost.classes.count();
-                    imprecision += count as f64 * noise.imprecision(classes).delta;
-                    argmaxes.push((DistributedArgmax::new(noise, classes), count));
+                    let argmax = SharedArgmax::new(noise, classes);
+                    imprecision += count as f64 * argmax.lost_delta();
+                    argmaxes.push((argmax, count));
                 }
             }
         }
@@ -176,7 +177,10 @@ pub struct Entry {
 #[cfg(test)]
 mod tests {
     use shield::privacy::Usage;
+    use shield::privacy::distributed_argmax::DistributedArgmax;
     use shield::privacy::noisy_argmax::Noise;
+    use shield::privacy::skellam::{Sensitivity, SkellamArgmax};
+    use shield::shares::NoiseFamily;
     use shield::{Offset, Queries};
 
     use super::*;
@@ -193,17 +197,28 @@ mod tests {
     #[test]
     fn a_noisy_argmax_costs_what_analyze_says_and_adds_up() {
         let accountant = Accountant::default();
-        let noise = SharedNoise::new(Noise::new(30.0).unwrap(), 20, 2).unwrap();
+        let amount = Noise::new(30.0).unwrap();
         let classes = Classes::new(3).unwrap();
-        let argmax = |voters| Cost { mechanism: Priced::NoisyArgmax(noise), classes, voters };
         let usage = Usage { queries: Queries::new(40).unwrap(), delta: Delta::default() };
-        let direct = DistributedArgmax::new(&noise, 3).data_independent(usage, Conversion::Renyi);
-        let alone = accountant.total(&[argmax(vec![(18, 30), (20, 10)])], usage.delta).get();
-        assert!((alone / direct.get() - 1.0).abs() < 0.01, "{alone} is not {}", direct.get());
         let rounds = cost("2", vec![(20, 40)]);
-        let other = accountant.total(&[rounds.clone()], usage.delta).get();
-        let both = accountant.total(&[rounds, argmax(vec![(20, 40)])], usage.delta).get();
-        assert!(both > other.max(alone) && both < other + alone, "{both}: {other} and {alone}");
+        let other = accountant.total(std::slice::from_ref(&rounds), usage.delta).get();
+        for family in [NoiseFamily::Laplace, NoiseFamily::Skellam] {
+            let noise = SharedNoise::of(family, amount, 20, 2).unwrap();
+            let argmax = |voters| Cost { mechanism: Priced::NoisyArgmax(noise), classes, voters };
+            let direct = match family {
+                NoiseFamily::Laplace => {
+                    DistributedArgmax::new(&noise, 3).data_independent(usage, Conversion::Renyi)
+                }
+                NoiseFamily::Skellam => SkellamArgmax::new(&noise, 3, Sensitivity::Vote)
+                    .unwrap()
+                    .by_moments(usage, Conversion::Renyi),
+            };
+            let alone = accountant.total(&[argmax(vec![(18, 30), (20, 10)])], usage.delta).get();
+            assert!((alone / direct.get() - 1.0).abs() < 0.01, "{alone} is not {}", direct.get());
+            let both =
+                accountant.total(&[rounds.clone(), argmax(vec![(20, 40)])], usage.delta).get();
+            assert!(both > other.max(alone) && both < other + alone, "{both}: {other}, {alone}");
+        }
     }
 
     #[test]

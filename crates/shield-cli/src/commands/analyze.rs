@@ -1,10 +1,9 @@
 //! `analyze`: how accurate a mechanism is on given votes, and what it costs in privacy.
 
 use clap::{Args, ValueEnum};
-use shield::mechanism::{
-    Analysis, ConfidentGnmax, ExponentialOperator, NoiseShares, Observed, Rate, Shape,
-};
+use shield::mechanism::{Analysis, ConfidentGnmax, ExponentialOperator, Observed, Rate, Shape};
 use shield::privacy::noisy_argmax::Noise;
+use shield::shares::NoiseFamily;
 use shield::{Epsilon, Histogram, Mechanism};
 
 use super::Output;
@@ -65,7 +64,7 @@ enum Name {
     Lnmax,
     /// PATE's argmax with Gaussian noise
     Gnmax,
-    /// SPEED's argmax, with discrete Laplace noise that the teachers add in shares
+    /// SPEED's argmax, with noise that the teachers add in shares (--noise-law)
     NoisyArgmax,
     /// GNMax that answers only where the leader seems to have enough votes (--threshold)
     ConfidentGnmax,
@@ -88,7 +87,7 @@ impl AnalyzeArgs {
             Name::Gnmax => Mechanism::Gnmax(noise()?),
             Name::NoisyArgmax => {
                 let teachers = u32::try_from(teachers).map_err(Failure::bad_input)?;
-                Mechanism::NoisyArgmax(NoiseShares::Laplace(self.noise.shared(teachers)?))
+                Mechanism::NoisyArgmax(self.noise.shared(teachers, NoiseFamily::Laplace)?)
             }
             Name::ConfidentGnmax => Mechanism::ConfidentGnmax(ConfidentGnmax {
                 threshold: self.threshold.unwrap_or(teachers as f64 / 2.0),

@@ -6,7 +6,7 @@ use shield::mechanism::best;
 use shield::{Election, Epsilon, Histogram, Mechanism, Votes};
 use shield_bfv::{Plan, ReleaseMode};
 
-use super::Output;
+use super::{Output, argmax};
 use crate::console::{self, percent};
 use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, VotesArgs};
@@ -107,7 +107,11 @@ fn seconds_per_sample(mechanism: &Mechanism, votes: &Votes) -> Option<f64> {
             let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
             Some(seconds(&plan) / samples as f64)
         }
-        Mechanism::NoisyArgmax(_) => Some(SECONDS_NOISY_ARGMAX),
+        // Where the batched argmax has no room for the noise, TFHE's does.
+        Mechanism::NoisyArgmax(noise) => {
+            let estimated = argmax::seconds_per_sample(noise, votes);
+            Some(estimated.unwrap_or(SECONDS_NOISY_ARGMAX))
+        }
         _ => None,
     }
 }

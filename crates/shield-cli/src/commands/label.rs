@@ -10,11 +10,13 @@ use serde::Serialize;
 use shield::backend::noisy_argmax::ClearNoisyArgmax;
 use shield::backend::{Backend, ClearBackend};
 use shield::labelling::{self, BallotRandomness, Labelled, Seconds};
-use shield::mechanism::NoiseShares;
+use shield::polya::SharedNoise;
 use shield::privacy::Usage;
+use shield::shares::NoiseFamily;
 use shield::{
     ClassNames, Election, Epsilon, Histogram, Label, Labels, Mechanism, Seed, Votes, files,
 };
+use shield_bfv::argmax::ArgmaxBackend;
 use shield_bfv::{BfvBackend, ReleaseMode};
 
 use super::upload::Upload;
@@ -47,7 +49,7 @@ pub(super) struct LabelArgs {
     #[arg(long, value_enum, default_value_t)]
     upload: Upload,
 
-    /// SHIELD, or SPEED's exact argmax of counts with noise (engines clear and tfhe)
+    /// SHIELD, or SPEED's exact argmax of counts with noise in shares
     #[arg(long = "mechanism", value_name = "NAME", value_enum, default_value_t)]
     name: MechanismName,
 
@@ -82,12 +84,21 @@ impl LabelArgs {
                 "--upload is what teachers send to SHIELD on --backend tfhe; leave it out, or use that engine",
             ));
         }
-        if self.release != ReleaseMode::default() && self.backend != EngineName::Bfv {
+        if self.release != ReleaseMode::default() && (self.backend != EngineName::Bfv || argmax) {
             return Err(Failure::bad_input(
-                "--release is what the engine bfv hands out; leave it out, or add --backend bfv",
+                "--release is what SHIELD hands out on --backend bfv; leave it out, or use that engine",
             ));
         }
         Ok(())
+    }
+
+    /// The noise of the noisy argmax, with the law that suits the engine where none is named.
+    fn shared_noise(&self, teachers: u32) -> Result<SharedNoise, Failure> {
+        let law = match self.backend {
+            EngineName::Bfv => NoiseFamily::Skellam,
+            EngineName::Clear | EngineName::Tfhe => NoiseFamily::Laplace,
+        };
+        self.noise.shared(teachers, law)
     }
 }
 
@@ -201,7 +212,7 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
         MechanismName::Shield => Mechanism::Shield(setting.clone()),
         MechanismName::NoisyArgmax => {
             let teachers = u32::try_from(votes.teachers()).map_err(Failure::bad_input)?;
-            Mechanism::NoisyArgmax(NoiseShares::Laplace(args.noise.shared(teachers)?))
+            Mechanism::NoisyArgmax(args.shared_noise(teachers)?)
         }
     };
     let usage = args.usage.usage(votes.samples())?;
@@ -222,7 +233,10 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
             MechanismName::Shield => {
                 label(engine, election, &Run { ballots: BallotRandomness::Fresh, ..run })
             }
-            MechanismName::NoisyArgmax => noisy_argmax(engine, election, &args.noise, &run),
+            MechanismName::NoisyArgmax => {
+                let noise = args.shared_noise(election.teachers())?;
+                noisy_argmax(engine, election, noise, &run)
+            }
         }
     })??;
     progress.finish_and_clear();
@@ -284,16 +298,16 @@ pub(super) fn label(engine: Engine, election: Election, run: &Run) -> Result<Lab
 fn noisy_argmax(
     engine: Engine,
     election: Election,
-    noise: &NoiseArgs,
+    noise: SharedNoise,
     run: &Run,
 ) -> Result<Labelling, Failure> {
-    let noise = noise.shared(election.teachers())?;
     match engine {
         Engine::Clear => label_with(&ClearNoisyArgmax::new(election, noise), run),
         Engine::Tfhe(_) => tfhe::noisy_argmax(election, noise, run),
-        Engine::Bfv(_) => Err(Failure::bad_input(
-            "the noisy argmax runs on one sample at once; use --backend tfhe, or clear for its reference",
-        )),
+        Engine::Bfv(_) => {
+            let backend = ArgmaxBackend::new(election, noise).map_err(Failure::bad_input)?;
+            label_with(&backend, run)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod analyze;
+mod argmax;
 mod bench;
 mod bound;
 mod close;

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use serde::Serialize;
+use shield::shares::NoiseFamily;
 use shield::{Classes, Election};
 use shield_bfv::{Plan, ReleaseMode};
 
 use super::bench::BackendName;
 use super::upload::Upload;
-use super::{Output, tfhe};
+use super::{Output, argmax, tfhe};
 use crate::console;
 use crate::failure::Failure;
 use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs};
@@ -28,7 +29,7 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "S")]
     samples: usize,
 
-    /// SHIELD, or SPEED's exact argmax of counts with noise (engine tfhe)
+    /// SHIELD, or SPEED's exact argmax of counts with noise in shares
     #[arg(long = "mechanism", value_name = "NAME", value_enum, default_value_t)]
     name: MechanismName,
 
@@ -92,13 +93,12 @@ pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
             return tfhe::plan(&election, args.upload, output);
         }
         (MechanismName::NoisyArgmax, BackendName::Tfhe) => {
-            let noise = args.noise.shared(election.teachers())?;
+            let noise = args.noise.shared(election.teachers(), NoiseFamily::Laplace)?;
             return tfhe::plan_noisy_argmax(election, noise, output);
         }
         (MechanismName::NoisyArgmax, BackendName::Bfv) => {
-            return Err(Failure::bad_input(
-                "the noisy argmax runs encrypted on the engine tfhe only; add --backend tfhe",
-            ));
+            let noise = args.noise.shared(election.teachers(), NoiseFamily::Skellam)?;
+            return argmax::plan(&election, noise, output);
         }
     }
     let plan = Plan::new(&election, args.release).map_err(Failure::bad_input)?;

@@ -2,6 +2,7 @@
 
 use shield::polya::SharedNoise;
 use shield::privacy::noisy_argmax::Noise;
+use shield::shares::NoiseFamily;
 
 use super::reader::Reader;
 use crate::engine::{Choice, EngineName, Mechanism, MechanismName, ReleaseMode, Upload};
@@ -11,6 +12,7 @@ pub(super) struct EngineKeys {
     engine: Option<EngineName>,
     mechanism: Option<MechanismName>,
     noise: Option<Noise>,
+    noise_law: Option<NoiseFamily>,
     dropouts: Option<u32>,
     release: Option<ReleaseMode>,
     upload: Option<Upload>,
@@ -23,6 +25,7 @@ impl EngineKeys {
             engine: reader.optional("engine", Reader::text::<EngineName>),
             mechanism: reader.optional("mechanism", Reader::text::<MechanismName>),
             noise: reader.optional("noise", |reader, key| reader.number(key, Noise::new)),
+            noise_law: reader.optional("noise_law", Reader::text::<NoiseFamily>),
             dropouts: reader.optional("dropouts", |reader, key| {
                 reader.whole(key, |count| Ok(u32::try_from(count).unwrap_or(u32::MAX)))
             }),
@@ -35,8 +38,9 @@ impl EngineKeys {
     pub(super) fn choice(&self, reader: &mut Reader, teachers: u32, quorum: u32) -> Option<Choice> {
         let engine = self.engine.unwrap_or_default();
         let mechanism = self.mechanism.unwrap_or_default();
-        if engine != EngineName::Bfv {
-            let reason = format!("only the engine `{}` has release modes", EngineName::Bfv);
+        if engine != EngineName::Bfv || mechanism != MechanismName::Shield {
+            let (engine, shield) = (EngineName::Bfv, MechanismName::Shield);
+            let reason = format!("only `{shield}` on the engine `{engine}` has release modes");
             reader.refuse_keys(&["release"], &reason);
         }
         if engine != EngineName::TfheLeveled {
@@ -46,7 +50,7 @@ impl EngineKeys {
         match mechanism {
             MechanismName::Shield => {
                 let reason = format!("the mechanism `{mechanism}` has no noise");
-                reader.refuse_keys(&["noise", "dropouts"], &reason);
+                reader.refuse_keys(&["noise", "noise_law", "dropouts"], &reason);
             }
             MechanismName::NoisyArgmax => {
                 let reason = format!("the mechanism `{mechanism}` has no rounds");
@@ -59,7 +63,9 @@ impl EngineKeys {
         let mechanism = match mechanism {
             MechanismName::Shield => Mechanism::Shield,
             MechanismName::NoisyArgmax => {
-                let noise = SharedNoise::new(self.noise?, teachers, self.dropouts.unwrap_or(0));
+                let law = self.noise_law.unwrap_or(engine.default_noise_law());
+                let dropouts = self.dropouts.unwrap_or(0);
+                let noise = SharedNoise::of(law, self.noise?, teachers, dropouts);
                 let noise = noise.map_err(|error| reader.mistake_at("noise", error.to_string()));
                 Mechanism::NoisyArgmax(noise.ok()?)
             }

@@ -12,7 +12,8 @@
 //! mechanism = "shield"                 # optional, or "noisy-argmax"
 //! release = "reveal"                   # optional, or "composable"; for bfv
 //! # upload = "plain"                   # optional, or "compact"; for tfhe-leveled
-//! # noise = 40.0                       # for noisy-argmax: the scale, in votes
+//! # noise = 40.0                       # for noisy-argmax: scale or deviation, in votes
+//! # noise_law = "skellam"              # optional, or "laplace"; for noisy-argmax
 //! # dropouts = 0                       # optional, for noisy-argmax: who may be missing
 //! quorum = 4                           # voters that every sample must have
 //! deadline = 2027-03-01T12:00:00Z      # optional: no ballot is taken later
@@ -106,7 +107,13 @@ impl ElectionFile {
                     Err(error @ ChoiceError::NotBuilt(_)) => {
                         reader.mistake_at("engine", error.to_string());
                     }
-                    Err(error) => reader.mistake_at("polynomial", error.to_string()),
+                    Err(error) => {
+                        let key = match choice.mechanism() {
+                            Mechanism::Shield => "polynomial",
+                            Mechanism::NoisyArgmax(_) => "noise",
+                        };
+                        reader.mistake_at(key, error.to_string());
+                    }
                 }
             }
         }
@@ -207,6 +214,10 @@ impl ElectionFile {
             Mechanism::NoisyArgmax(noise) => {
                 line("mechanism", &quoted(&MechanismName::NoisyArgmax));
                 line("noise", &format!("{:?}", noise.scale().get()));
+                // Files without the key keep the digest that they had.
+                if noise.family() != engine.default_noise_law() {
+                    line("noise_law", &quoted(&noise.family()));
+                }
                 line("dropouts", &noise.dropouts());
             }
         }

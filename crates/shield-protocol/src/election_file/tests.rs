@@ -132,6 +132,7 @@ fn keys_that_choose_an_engine_must_go_together() {
         ("upload = \"compact\"", "`upload` means nothing here"),
         ("noise = 3", "the mechanism `shield` has no noise"),
         ("dropouts = 3", "the mechanism `shield` has no noise"),
+        ("noise_law = \"skellam\"", "the mechanism `shield` has no noise"),
         ("engine = \"clear\"\nrelease = \"composable\"", "has release modes"),
         ("engine = \"clear\"\nmechanism = \"noisy-argmax\"\nnoise = 3.5", "`offset` means nothing"),
     ] {
@@ -149,9 +150,30 @@ fn keys_that_choose_an_engine_must_go_together() {
         ("noise = 1e6", "from 0.01 to 10,000"),
         ("noise = 3\ndropouts = 3", "dropouts"),
         ("noise = 3", "it must be at least 3"),
-        ("noise = 3\ndropouts = 1", "take `engine = \"tfhe-bootstrapped\"`"),
+        ("noise = 3\nnoise_law = \"gauss\"", "it must be skellam or laplace"),
+        ("noise = 3\ndropouts = 1\nengine = \"clear\"", "take `engine = \"bfv\"`"),
+        ("noise = 3\ndropouts = 1\nrelease = \"composable\"", "`release` means nothing here"),
+        ("noise = 3000\ndropouts = 1", "beyond the range"),
     ] {
         let found = noisy(lines);
         assert!(found.contains(said), "{lines}: {found}");
+    }
+}
+
+#[test]
+fn a_noisy_argmax_in_batches_is_bound_to_its_noise() {
+    let plain = GOOD.replace("offset = 5\n", "");
+    let file = |lines: &str| {
+        let text = format!("mechanism = \"noisy-argmax\"\n{lines}\ndropouts = 1\n{plain}");
+        ElectionFile::parse(&text).expect(lines)
+    };
+    let skellam = file("noise = 3.0");
+    assert_eq!(skellam, file("engine = \"bfv\"\nnoise = 3\nnoise_law = \"skellam\""));
+    let laplace = file("noise = 3.0\nnoise_law = \"laplace\"");
+    let more = file("noise = 3.5");
+    assert!(skellam.digest() != laplace.digest() && skellam.digest() != more.digest());
+    for file in [skellam, laplace, more] {
+        assert_eq!(ElectionFile::parse(&file.canonical()).unwrap(), file, "{}", file.canonical());
+        assert_eq!(file.choice().engine_name(), EngineName::Bfv);
     }
 }

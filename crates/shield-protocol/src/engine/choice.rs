@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use shield::Election;
 use shield::polya::SharedNoise;
+use shield::privacy::skellam::Sensitivity;
+use shield::shares::NoiseFamily;
+use shield_bfv::argmax::{ArgmaxBackend, ArgmaxPlan};
 use shield_bfv::{BfvBackend, ReleaseMode};
 #[cfg(feature = "tfhe")]
 use shield_tfhe::{bootstrapped, leveled, noisy_argmax};
@@ -108,6 +111,11 @@ pub enum Choice {
     },
     /// Bootstrapped TFHE.
     TfheBootstrapped,
+    /// The noisy argmax in batches, on BFV.
+    BfvNoisyArgmax {
+        /// The noise, in shares.
+        noise: SharedNoise,
+    },
     /// The noisy argmax on bootstrapped TFHE.
     TfheNoisyArgmax {
         /// The noise, in shares.
@@ -143,6 +151,16 @@ pub enum ChoiceError {
     Plan(String),
 }
 
+impl EngineName {
+    /// The law of a noisy argmax's noise where an election names none.
+    pub fn default_noise_law(self) -> NoiseFamily {
+        match self {
+            Self::Bfv => NoiseFamily::Skellam,
+            _ => NoiseFamily::Laplace,
+        }
+    }
+}
+
 impl ChoiceError {
     fn plan(error: impl fmt::Display) -> Self {
         Self::Plan(error.to_string())
@@ -161,15 +179,14 @@ impl Choice {
             (EngineName::Bfv, Mechanism::Shield) => Ok(Self::Bfv { release }),
             (EngineName::TfheLeveled, Mechanism::Shield) => Ok(Self::TfheLeveled { upload }),
             (EngineName::TfheBootstrapped, Mechanism::Shield) => Ok(Self::TfheBootstrapped),
+            (EngineName::Bfv, Mechanism::NoisyArgmax(noise)) => Ok(Self::BfvNoisyArgmax { noise }),
             (EngineName::TfheBootstrapped, Mechanism::NoisyArgmax(noise)) => {
                 Ok(Self::TfheNoisyArgmax { noise })
             }
             #[cfg(any(test, feature = "test-engine"))]
             (EngineName::Clear, Mechanism::Shield) => Ok(Self::Clear),
-            // The batched argmax in BFV gets its place here.
             (_, Mechanism::NoisyArgmax(_)) => {
-                let (mechanism, instead) =
-                    (MechanismName::NoisyArgmax, EngineName::TfheBootstrapped);
+                let (mechanism, instead) = (MechanismName::NoisyArgmax, EngineName::Bfv);
                 Err(ChoiceError::OtherEngine { engine, mechanism, instead })
             }
         }
@@ -178,7 +195,7 @@ impl Choice {
     /// The engine's name.
     pub fn engine_name(self) -> EngineName {
         match self {
-            Self::Bfv { .. } => EngineName::Bfv,
+            Self::Bfv { .. } | Self::BfvNoisyArgmax { .. } => EngineName::Bfv,
             Self::TfheLeveled { .. } => EngineName::TfheLeveled,
             Self::TfheBootstrapped | Self::TfheNoisyArgmax { .. } => EngineName::TfheBootstrapped,
             #[cfg(any(test, feature = "test-engine"))]
@@ -189,7 +206,9 @@ impl Choice {
     /// The mechanism.
     pub fn mechanism(self) -> Mechanism {
         match self {
-            Self::TfheNoisyArgmax { noise } => Mechanism::NoisyArgmax(noise),
+            Self::BfvNoisyArgmax { noise } | Self::TfheNoisyArgmax { noise } => {
+                Mechanism::NoisyArgmax(noise)
+            }
             _ => Mechanism::Shield,
         }
     }
@@ -202,6 +221,10 @@ impl Choice {
                 let plan = shield_bfv::Plan::new(election, release).map_err(ChoiceError::plan)?;
                 Ok(plan.batches())
             }
+            Self::BfvNoisyArgmax { noise } => {
+                let plan = ArgmaxPlan::new(election, &noise, Sensitivity::Vote);
+                Ok(plan.map_err(ChoiceError::plan)?.batches())
+            }
             _ => Ok(self.engine(election)?.batches()),
         }
     }
@@ -212,6 +235,10 @@ impl Choice {
         match self {
             Self::Bfv { release } => {
                 let engine = BfvBackend::new(election, release).map_err(ChoiceError::plan)?;
+                Ok(Arc::new(engine))
+            }
+            Self::BfvNoisyArgmax { noise } => {
+                let engine = ArgmaxBackend::new(election, noise).map_err(ChoiceError::plan)?;
                 Ok(Arc::new(engine))
             }
             #[cfg(feature = "tfhe")]

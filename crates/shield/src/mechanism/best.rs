@@ -8,13 +8,14 @@
 use rayon::prelude::*;
 
 use super::exponential::{Rate, exponential_moments};
-use super::{Mechanism, NoiseShares, classes_of};
+use super::{Mechanism, classes_of};
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Epsilon, Offset, Sampling, Voters};
 use crate::polya::SharedNoise;
 use crate::polynomial::Polynomial;
 use crate::privacy::data_independent::{self, DataIndependent};
 use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
+use crate::privacy::skellam::{self, Sensitivity};
 use crate::privacy::{Usage, calibrate};
 use crate::setting::Setting;
 use crate::votes::Labels;
@@ -105,8 +106,10 @@ pub fn others_within(
     let gnmax = calibrate::noise_within(budget, usage, NoisyArgmax::Gaussian).map(Noise::get);
     let shared = |scale: f64| {
         let noise = SharedNoise::new(Noise::new(scale).ok()?, teachers, 0).ok()?;
-        Some(Mechanism::NoisyArgmax(NoiseShares::Laplace(noise)))
+        Some(Mechanism::NoisyArgmax(noise))
     };
+    let vote = Sensitivity::Vote;
+    let skellam = skellam::deviation_within(budget, usage, teachers, 0, classes.count(), vote);
     let laplace = |scale: f64| Noise::new(scale).ok().map(Mechanism::Lnmax);
     let gaussian = |sigma: f64| Noise::new(sigma).ok().map(Mechanism::Gnmax);
     let flip = |scale: f64| Rate::new(1.0 / scale).ok().map(Mechanism::PermuteAndFlip);
@@ -123,6 +126,7 @@ pub fn others_within(
         least(lnmax, laplace, &fits),
         least(gnmax, gaussian, &fits),
         least(lnmax.map(|scale| scale * 1.0001), shared, &fits),
+        skellam.map(Mechanism::NoisyArgmax),
         least(start, exponential, &fits),
         least(lnmax, flip, &fits),
     ]
@@ -153,6 +157,7 @@ fn least(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shares::NoiseFamily;
     use crate::synthetic;
 
     #[test]
@@ -163,8 +168,12 @@ mod tests {
         let budget = Epsilon::new(4.0).unwrap();
         let others = others_within(budget, &histograms, 40, usage);
         let names: Vec<&str> = others.iter().map(Mechanism::name).collect();
-        let expected = ["lnmax", "gnmax", "noisy-argmax", "exponential", "permute-and-flip"];
+        let shared = ["noisy-argmax", "noisy-argmax"];
+        let expected =
+            [&["lnmax", "gnmax"], &shared[..], &["exponential", "permute-and-flip"]].concat();
         assert_eq!(names, expected);
+        let law = |place: usize| others[place].description().noise_law;
+        assert_eq!((law(2), law(3)), (Some(NoiseFamily::Laplace), Some(NoiseFamily::Skellam)));
         for mechanism in &others {
             let cost = mechanism.proven_for(&histograms, usage).epsilon();
             assert!(cost <= budget && cost.get() > 3.8, "{mechanism:?}: {cost}");

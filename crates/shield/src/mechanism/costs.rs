@@ -6,14 +6,14 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Mechanism, NoiseShares, Observed, classes_of, exponential, gaussian};
+use super::{Mechanism, Observed, classes_of, exponential, gaussian};
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Epsilon, Voters};
 use crate::privacy::conversion::Conversion;
 use crate::privacy::data_independent::DataIndependent;
-use crate::privacy::distributed_argmax::DistributedArgmax;
 use crate::privacy::noisy_argmax::NoisyArgmax;
 use crate::privacy::queries::Queries as QueryLosses;
+use crate::privacy::shared_argmax::SharedArgmax;
 use crate::privacy::{Usage, argmax, data_dependent, data_independent, exact_of_pure};
 use crate::setting::Setting;
 
@@ -91,11 +91,11 @@ impl Mechanism {
                 moments: NoisyArgmax::Gaussian(*noise).data_independent(usage, Conversion::Renyi),
                 tight: Some(gaussian::exact(2.0 / (noise.get() * noise.get()), usage)),
             },
-            Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
-                let argmax = DistributedArgmax::new(noise, classes.count());
+            Self::NoisyArgmax(noise) => {
+                let argmax = SharedArgmax::new(noise, classes.count());
                 Proven {
                     moments: argmax.data_independent(usage, Conversion::Renyi),
-                    tight: Some(argmax.exact(usage)),
+                    tight: Some(argmax.tight(usage)),
                 }
             }
             Self::ConfidentGnmax(confident) => Proven {
@@ -126,7 +126,11 @@ impl Mechanism {
     pub fn proven_for(&self, histograms: &[Histogram], usage: Usage) -> Proven {
         let classes = classes_of(histograms);
         let free = Proven { moments: Epsilon::ZERO, tight: Some(Epsilon::ZERO) };
-        let voters = data_independent::voters(histograms);
+        let mut voters = data_independent::voters(histograms);
+        if matches!(self, Self::NoisyArgmax(_)) {
+            // Noise in shares is whole whoever is missing: the cost is one for all numbers.
+            voters.truncate(1);
+        }
         let costs: Vec<Proven> =
             voters.into_par_iter().map(|voters| self.proven(classes, voters, usage)).collect();
         costs.into_iter().reduce(Proven::larger).unwrap_or(free)
@@ -160,8 +164,8 @@ impl Mechanism {
                     .map(|tight| ExactCosts { teacher_wise: tight, data_independent: tight }),
                 ..Costs::same(proven.moments, proven)
             },
-            Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
-                let argmax = DistributedArgmax::new(noise, observed.classes());
+            Self::NoisyArgmax(noise) => {
+                let argmax = SharedArgmax::new(noise, observed.classes());
                 let cost = |conversion| argmax.data_dependent(histograms, usage, conversion);
                 Costs::of_moments(cost, proven)
             }

@@ -50,9 +50,10 @@ use crate::parameters::{Classes, Offset, Sampling};
 use crate::polya::SharedNoise;
 use crate::polynomial::Polynomial;
 use crate::privacy::argmax;
-use crate::privacy::distributed_argmax::DistributedArgmax;
 use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
+use crate::privacy::shared_argmax::SharedArgmax;
 use crate::setting::Setting;
+use crate::shares::NoiseFamily;
 use crate::votes::{Labels, Votes};
 
 /// A mechanism with its parameters.
@@ -67,8 +68,8 @@ pub enum Mechanism {
     Lnmax(Noise),
     /// PATE's argmax of counts with Gaussian noise of this standard deviation.
     Gnmax(Noise),
-    /// SPEED's argmax of counts with noise that the teachers add in shares.
-    NoisyArgmax(NoiseShares),
+    /// SPEED's argmax of counts with noise that the teachers add in shares, of either law.
+    NoisyArgmax(SharedNoise),
     /// GNMax that answers only where the leader seems to have enough votes.
     ConfidentGnmax(ConfidentGnmax),
     /// The exponential mechanism.
@@ -77,14 +78,6 @@ pub enum Mechanism {
     PermuteAndFlip(Rate),
     /// The paper's exponential operator.
     ExponentialOperator(ExponentialOperator),
-}
-
-/// The law of noise that the teachers add in shares.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum NoiseShares {
-    /// Discrete Laplace noise, in Polya shares.
-    Laplace(SharedNoise),
 }
 
 /// Whether an epsilon also holds against the server that aggregates the votes, should it see the
@@ -119,6 +112,9 @@ pub struct Description {
     /// Scale or standard deviation of the noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
+    /// The law of noise in shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_law: Option<NoiseFamily>,
     /// How many teachers may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropouts: Option<u32>,
@@ -187,6 +183,7 @@ impl Mechanism {
             offset: None,
             sampling: None,
             noise: None,
+            noise_law: None,
             dropouts: None,
             threshold: None,
             check_noise: None,
@@ -201,8 +198,9 @@ impl Mechanism {
             }
             Self::Exact => {}
             Self::Lnmax(noise) | Self::Gnmax(noise) => description.noise = Some(noise.get()),
-            Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
+            Self::NoisyArgmax(noise) => {
                 description.noise = Some(noise.scale().get());
+                description.noise_law = Some(noise.family());
                 description.dropouts = Some(noise.dropouts());
             }
             Self::ConfidentGnmax(confident) => {
@@ -232,11 +230,14 @@ impl Mechanism {
             Self::Gnmax(noise) => {
                 format!("argmax with Gaussian noise of deviation {}", noise.get())
             }
-            Self::NoisyArgmax(NoiseShares::Laplace(noise)) => format!(
-                "argmax with discrete Laplace noise of scale {} in shares, at most {} missing",
-                noise.scale().get(),
-                noise.dropouts()
-            ),
+            Self::NoisyArgmax(noise) => {
+                let law = match noise.family() {
+                    NoiseFamily::Laplace => "discrete Laplace noise of scale",
+                    NoiseFamily::Skellam => "Skellam noise of deviation",
+                };
+                let (amount, dropouts) = (noise.scale().get(), noise.dropouts());
+                format!("argmax with {law} {amount} in shares, at most {dropouts} missing")
+            }
             Self::ConfidentGnmax(ConfidentGnmax { threshold, check, answer }) => format!(
                 "answers if the leader has {threshold} votes with Gaussian noise of deviation {}, \
                  then argmax with Gaussian noise of deviation {}",
@@ -302,9 +303,7 @@ impl Mechanism {
             Self::Exact => Kind::Exact,
             Self::Lnmax(noise) => Kind::Noisy(NoisyArgmax::Laplace(*noise)),
             Self::Gnmax(noise) => Kind::Noisy(NoisyArgmax::Gaussian(*noise)),
-            Self::NoisyArgmax(NoiseShares::Laplace(noise)) => {
-                Kind::Shared(DistributedArgmax::new(noise, classes))
-            }
+            Self::NoisyArgmax(noise) => Kind::Shared(SharedArgmax::new(noise, classes)),
             Self::ConfidentGnmax(confident) => Kind::Confident(*confident),
             Self::Exponential(rate) => Kind::Exponential(*rate),
             Self::PermuteAndFlip(rate) => Kind::PermuteAndFlip(*rate),
@@ -328,7 +327,7 @@ enum Kind<'a> {
     Shield(&'a Setting),
     Exact,
     Noisy(NoisyArgmax),
-    Shared(DistributedArgmax),
+    Shared(SharedArgmax),
     Confident(ConfidentGnmax),
     Exponential(Rate),
     PermuteAndFlip(Rate),

@@ -2,6 +2,8 @@ use super::*;
 use crate::parameters::Epsilon;
 use crate::privacy::Usage;
 use crate::privacy::data_independent::DataIndependent;
+use crate::privacy::distributed_argmax::DistributedArgmax;
+use crate::privacy::skellam::{Sensitivity, SkellamArgmax};
 use crate::synthetic;
 
 fn all() -> Vec<Mechanism> {
@@ -11,7 +13,8 @@ fn all() -> Vec<Mechanism> {
         Mechanism::Exact,
         Mechanism::Lnmax(noise),
         Mechanism::Gnmax(noise),
-        Mechanism::NoisyArgmax(NoiseShares::Laplace(SharedNoise::new(noise, 30, 2).unwrap())),
+        Mechanism::NoisyArgmax(SharedNoise::new(noise, 30, 2).unwrap()),
+        Mechanism::NoisyArgmax(SharedNoise::of(NoiseFamily::Skellam, noise, 30, 2).unwrap()),
         Mechanism::ConfidentGnmax(ConfidentGnmax { threshold: 12.0, check: noise, answer: noise }),
         Mechanism::Exponential(Rate::new(0.1).unwrap()),
         Mechanism::PermuteAndFlip(Rate::new(0.1).unwrap()),
@@ -110,4 +113,25 @@ fn descriptions_keep_the_keys_that_reports_have() {
     let noisy = json(&all()[4]);
     assert_eq!((noisy["noise"].as_f64(), noisy["dropouts"].as_u64()), (Some(8.0), Some(2)));
     assert!(noisy["polynomial"].is_null());
+    assert_eq!(noisy["noise_law"], "laplace");
+    assert_eq!(json(&all()[5])["noise_law"], "skellam");
+    assert!(shield.get("noise_law").is_none());
+}
+
+/// Taking the accounting of one law for the other's noise would promise what nobody proved.
+#[test]
+fn each_law_of_shared_noise_has_its_own_accounting() {
+    let (_, histograms) = votes();
+    let noise = Noise::new(8.0).unwrap();
+    let proven = |family| {
+        let noise = SharedNoise::of(family, noise, 30, 2).unwrap();
+        Mechanism::NoisyArgmax(noise).proven_for(&histograms, Usage::default())
+    };
+    let shared = SharedNoise::of(NoiseFamily::Skellam, noise, 30, 2).unwrap();
+    let skellam = SkellamArgmax::new(&shared, 4, Sensitivity::Vote).unwrap();
+    assert_eq!(proven(NoiseFamily::Skellam).tight, Some(skellam.tight(Usage::default())));
+    let laplace = SharedNoise::new(noise, 30, 2).unwrap();
+    let laplace = DistributedArgmax::new(&laplace, 4).exact(Usage::default());
+    assert_eq!(proven(NoiseFamily::Laplace).tight, Some(laplace));
+    assert_ne!(proven(NoiseFamily::Skellam), proven(NoiseFamily::Laplace));
 }

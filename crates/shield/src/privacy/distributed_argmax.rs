@@ -57,6 +57,11 @@ impl DistributedArgmax {
         }
     }
 
+    /// What one query takes of delta beside the composition.
+    pub fn lost_delta(&self) -> f64 {
+        self.delta
+    }
+
     /// The data-independent log-moment of one query.
     pub fn log_moment(&self, order: f64) -> f64 {
         (0.5 * self.epsilon * self.epsilon * order * (order + 1.0)).min(self.epsilon * order)

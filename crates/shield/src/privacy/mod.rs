@@ -13,10 +13,10 @@
 //! The building blocks follow the theory: [`rounds`](self) (what a round does to an urn),
 //! [`neighbours`] (how one vote can change a histogram), [`moments`] of the privacy loss, their
 //! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
-//! [`noisy_argmax`], [`distributed_argmax`] and [`mod@skellam`] are what SHIELD is compared with;
-//! [`calibrate`] turns the question round. [`filter`] is the budget of a group whose elections are
-//! chosen one after another. [`audit`] attacks what was promised; [`server_view`] is about a server
-//! that sees labels, which no epsilon covers.
+//! [`noisy_argmax`] and [`shared_argmax`], with [`distributed_argmax`] and [`mod@skellam`] behind it,
+//! are what SHIELD is compared with; [`calibrate`] turns the question round. [`filter`] is the
+//! budget of a group whose elections are chosen one after another. [`audit`] attacks what was
+//! promised; [`server_view`] is about a server that sees labels, which no epsilon covers.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -45,6 +45,7 @@ pub mod noisy_argmax;
 pub mod queries;
 pub(crate) mod rounds;
 pub mod server_view;
+pub mod shared_argmax;
 pub mod skellam;
 
 use crate::parameters::{Delta, Epsilon, Queries};

@@ -151,11 +151,15 @@ impl SkellamArgmax {
         2.0 * f64::from(bound) * steepest + self.imprecision.epsilon * order
     }
 
+    /// What one query takes of delta beside the composition.
+    pub fn lost_delta(&self) -> f64 {
+        self.imprecision.delta + 8.0 * f64::from(self.sensitivity.bound()) * BEYOND
+    }
+
     /// The delta that is left for the composition; `None` if there is none.
     fn rest(&self, usage: Usage) -> Option<Delta> {
-        let bound = f64::from(self.sensitivity.bound());
-        let lost = self.imprecision.delta + 8.0 * bound * BEYOND;
-        Delta::new(usage.delta.get() - usage.queries.count() as f64 * lost).ok()
+        let lost = self.lost_delta() * usage.queries.count() as f64;
+        Delta::new(usage.delta.get() - lost).ok()
     }
 
     /// The data-independent cost by moments.

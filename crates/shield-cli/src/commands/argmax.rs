@@ -1,0 +1,173 @@
+//! `plan` and `compare` with the batched noisy argmax of the BFV engine.
+
+use serde::Serialize;
+use shield::polya::SharedNoise;
+use shield::privacy::skellam::Sensitivity;
+use shield::shares::NoiseFamily;
+use shield::{Election, Setting, Votes};
+use shield_bfv::argmax::ArgmaxPlan;
+use shield_bfv::flooding::STATISTICAL_BITS;
+
+use super::Output;
+use crate::console::{self, duration};
+use crate::failure::Failure;
+
+/// The plan for machines, with the keys of the other engines' plans where they mean something.
+/// Products and rotations count one batch.
+#[derive(Serialize)]
+struct Described {
+    mechanism: &'static str,
+    backend: &'static str,
+    noise: f64,
+    noise_law: NoiseFamily,
+    /// Teachers that may be missing.
+    dropouts: u32,
+    ring_degree: usize,
+    moduli_bits: Vec<u32>,
+    log_q: u32,
+    security_bits: u32,
+    samples_per_batch: usize,
+    batches: usize,
+    /// Differences of noisy counts that are compared rightly.
+    range: usize,
+    /// Of the polynomial that compares.
+    degree: usize,
+    failure_log2: f64,
+    evaluations: usize,
+    products: usize,
+    relinearisations: usize,
+    rotations: usize,
+    noise_bits: Vec<Stage>,
+    noise_margin_bits: f64,
+    flooding_bits: u32,
+    statistical_bits: u32,
+    ballot_bytes: usize,
+    public_key_bytes: usize,
+    evaluation_key_bytes: usize,
+    result_bytes: usize,
+    /// Of one core, estimated.
+    seconds_per_batch: f64,
+}
+
+#[derive(Serialize)]
+struct Stage {
+    stage: &'static str,
+    bits: f64,
+    primes: usize,
+}
+
+/// Seconds of one core for a sample, estimated; `None` where there is no plan.
+pub(super) fn seconds_per_sample(noise: &SharedNoise, votes: &Votes) -> Option<f64> {
+    let (teachers, samples) = (votes.teachers(), votes.samples());
+    let election = Election::new(teachers, votes.classes(), samples, Setting::default()).ok()?;
+    let plan = ArgmaxPlan::new(&election, noise, Sensitivity::Vote).ok()?;
+    Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)
+}
+
+/// `plan --mechanism noisy-argmax --backend bfv`.
+pub(super) fn plan(election: &Election, noise: SharedNoise, output: Output) -> Result<(), Failure> {
+    let plan = ArgmaxPlan::new(election, &noise, Sensitivity::Vote).map_err(Failure::bad_input)?;
+    match output {
+        Output::Json => console::print_json(&described(&plan, noise)),
+        Output::Tables => console::print(&describe(&plan, noise)),
+    }
+}
+
+fn described(plan: &ArgmaxPlan, noise: SharedNoise) -> Described {
+    let stages = plan.noise_bits().into_iter();
+    Described {
+        mechanism: "noisy-argmax",
+        backend: "bfv",
+        noise: noise.scale().get(),
+        noise_law: noise.family(),
+        dropouts: noise.dropouts(),
+        ring_degree: plan.ring_degree(),
+        moduli_bits: plan.moduli_bits(),
+        log_q: plan.log_q(),
+        security_bits: plan.security_bits(),
+        samples_per_batch: plan.samples_per_batch(),
+        batches: plan.batches(),
+        range: plan.range(),
+        degree: plan.degree(),
+        failure_log2: -plan.failure_bits(),
+        evaluations: plan.evaluations(),
+        products: plan.products(),
+        relinearisations: plan.relinearisations(),
+        rotations: plan.rotations(),
+        noise_bits: stages.map(|(stage, bits, primes)| Stage { stage, bits, primes }).collect(),
+        noise_margin_bits: plan.noise_margin_bits(),
+        flooding_bits: plan.flooding_bits(),
+        statistical_bits: STATISTICAL_BITS,
+        ballot_bytes: plan.ballot_bytes(),
+        public_key_bytes: plan.public_key_bytes(),
+        evaluation_key_bytes: plan.evaluation_key_bytes(),
+        result_bytes: plan.result_bytes(),
+        seconds_per_batch: plan.seconds_per_batch(),
+    }
+}
+
+fn describe(plan: &ArgmaxPlan, noise: SharedNoise) -> String {
+    let bytes = |count: usize| format!("{:.2} MB", count as f64 / 1e6);
+    let moduli = plan.moduli_bits();
+    let stages = plan.noise_bits();
+    let stages = stages.map(|(stage, bits, primes)| format!("{stage} {bits:.1} ({primes} primes)"));
+    let (law, amount) = match noise.family() {
+        NoiseFamily::Laplace => ("discrete Laplace", "scale"),
+        NoiseFamily::Skellam => ("Skellam", "deviation"),
+    };
+    console::properties(&[
+        (
+            "noise",
+            format!(
+                "{law} of {amount} {}, in shares; up to {} teachers may be missing",
+                noise.scale().get(),
+                noise.dropouts()
+            ),
+        ),
+        (
+            "ring",
+            format!(
+                "{} coefficients, {} primes of {} bits",
+                plan.ring_degree(),
+                moduli.len(),
+                moduli[0]
+            ),
+        ),
+        ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
+        ("batches", format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch())),
+        (
+            "comparison",
+            format!(
+                "differences up to {} by a polynomial of degree {}",
+                plan.range(),
+                plan.degree()
+            ),
+        ),
+        ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
+        (
+            "circuit, a batch",
+            format!(
+                "{} evaluations, {} products, {} relinearisations, {} rotations",
+                plan.evaluations(),
+                plan.products(),
+                plan.relinearisations(),
+                plan.rotations()
+            ),
+        ),
+        ("noise bound, bits", stages.join(", ")),
+        (
+            "flooding",
+            format!(
+                "3 uniform integers of {} bits per coefficient; statistical distance 2^-{}",
+                plan.flooding_bits(),
+                STATISTICAL_BITS
+            ),
+        ),
+        ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
+        ("ballot", format!("{} per teacher and batch", bytes(plan.ballot_bytes()))),
+        ("public key", bytes(plan.public_key_bytes())),
+        ("evaluation key", bytes(plan.evaluation_key_bytes())),
+        ("result", format!("{} per batch", bytes(plan.result_bytes()))),
+        ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
+    ])
+}
