@@ -19,11 +19,11 @@
 //! Honest votes and dummies never have such a code, so a round that draws one is unanimous only if
 //! it draws nothing else. To the operator it is a vote for a class that nobody else votes for and
 //! that has no dummies: the round fails, as it does for any vote that others disagree with, or it
-//! succeeds, no more often than if the same ballots voted for a class. In the latter case the student
-//! sees this alarm and has no label. How many ballots hold such a code does not depend on any honest
-//! vote; but the proven epsilon counts K outcomes and does not speak of this one, which such
-//! teachers could agree on with the student. An audit accuses nobody, because the check of each
-//! such ballot is zero.
+//! succeeds, no more often than if the same ballots voted for a class. In the latter case the
+//! student sees this alarm and has no label. How many ballots hold such a code does not depend on
+//! any honest vote; but the proven epsilon counts K outcomes and does not speak of this one, which
+//! such teachers could agree on with the student. An audit accuses nobody, because the check of
+//! each such ballot is zero.
 
 use std::fmt;
 

@@ -6,58 +6,25 @@
 //! ballots included: see [`Plan::work`].
 
 mod cost;
+mod figures;
 mod refusal;
+mod release_mode;
 
-use serde::Serialize;
 use shield::Election;
 
 pub use cost::{Calibration, Work};
 pub use refusal::PlanError;
 use refusal::{lowered, nearest};
+pub use release_mode::ReleaseMode;
 
 use crate::audit::Packing;
-use crate::codec;
 use crate::composable;
 use crate::flooding;
-use crate::layout::{CellOrder, Coding, Design, Layout};
+use crate::layout::{Coding, Design, Layout};
 use crate::noise::{self, Noise, Ring};
 use crate::ring::PLAINTEXT;
-use crate::security::security_bits;
 use crate::unanimity::Order;
 use crate::validity::{self, REPETITIONS};
-
-/// What the student gets for each sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReleaseMode {
-    /// One clean cell among uniform junk, at a secret place: the shallow circuit.
-    #[default]
-    Reveal,
-    /// An encryption of the one-hot label, as the paper outputs it. Such encryptions can be added
-    /// up.
-    Composable,
-}
-
-impl std::str::FromStr for ReleaseMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "reveal" => Ok(Self::Reveal),
-            "composable" => Ok(Self::Composable),
-            _ => Err(format!("`{text}` is not a release mode; it must be reveal or composable")),
-        }
-    }
-}
-
-impl std::fmt::Display for ReleaseMode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Reveal => "reveal",
-            Self::Composable => "composable",
-        })
-    }
-}
 
 /// The bound on the canonical norm of the error after each stage, in bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -360,187 +327,6 @@ impl Plan {
     /// The common degree of the rounds.
     pub fn order(&self) -> Order {
         self.order
-    }
-
-    /// Coefficients of the ring.
-    pub fn ring_degree(&self) -> usize {
-        self.ring.degree
-    }
-
-    /// Bits of each prime of the ciphertext modulus.
-    pub fn moduli_bits(&self) -> Vec<u32> {
-        vec![self.ring.prime_bits; self.ring.limbs]
-    }
-
-    /// Bits of the ciphertext modulus.
-    pub fn log_q(&self) -> u32 {
-        self.ring.prime_bits * self.ring.limbs as u32
-    }
-
-    /// The plaintext modulus.
-    pub fn plaintext_modulus(&self) -> u64 {
-        PLAINTEXT
-    }
-
-    /// Security by the table of [`crate::security`].
-    pub fn security_bits(&self) -> u32 {
-        security_bits(self.ring.degree, self.log_q()).unwrap_or(0)
-    }
-
-    /// Samples in a full batch.
-    pub fn samples_per_batch(&self) -> usize {
-        self.layout.samples()
-    }
-
-    /// Batches of the election.
-    pub fn batches(&self) -> usize {
-        self.samples.div_ceil(self.samples_per_batch())
-    }
-
-    /// Products of ciphertexts a batch.
-    pub fn products(&self) -> usize {
-        let cells = self.layout.ciphertexts();
-        let unanimity = cells * self.layout.planes() * self.order.products();
-        match (self.release, self.coding()) {
-            (ReleaseMode::Composable, _) => unanimity + composable::products(&self.layout),
-            (ReleaseMode::Reveal, Coding::OneHot) => unanimity,
-            (ReleaseMode::Reveal, Coding::PackedBits) => {
-                unanimity + cells * self.success_levels.len()
-            }
-            (ReleaseMode::Reveal, Coding::BitsAcross) => {
-                unanimity + cells * (self.layout.planes() - 1)
-            }
-        }
-    }
-
-    /// Products of ciphertexts in sequence.
-    pub fn depth(&self) -> u32 {
-        let successes = match self.release {
-            ReleaseMode::Reveal => self.success_levels.len() as u32,
-            ReleaseMode::Composable => composable::depth(&self.layout),
-        };
-        self.order.depth() + successes
-    }
-
-    /// Rotations of ciphertexts a batch.
-    pub fn rotations(&self) -> usize {
-        let turns: usize = self.layout.run_stages().iter().map(Vec::len).sum();
-        let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());
-        let check = REPETITIONS * self.layout.check_stages().iter().sum::<usize>();
-        let moves = match (self.release, self.layout.cells().order()) {
-            (ReleaseMode::Composable, _) => composable::rotations(&self.layout),
-            (ReleaseMode::Reveal, CellOrder::Cyclic) => ciphertexts * (groups - 1),
-            (ReleaseMode::Reveal, CellOrder::MixedRadix) => groups - 1,
-        };
-        check + ciphertexts * turns + moves
-    }
-
-    /// Bits by which the released noise stays below what would spoil a slot, at worst.
-    pub fn noise_margin_bits(&self) -> f64 {
-        self.margin
-    }
-
-    /// Bits of each of the three uniform integers that flood a coefficient.
-    pub fn flooding_bits(&self) -> u32 {
-        self.flooding
-    }
-
-    /// Bytes of one teacher's ballot for one batch.
-    pub fn ballot_bytes(&self) -> usize {
-        codec::ballot_bytes(self)
-    }
-
-    /// Bytes of the public key.
-    pub fn public_key_bytes(&self) -> usize {
-        codec::public_key_bytes(self)
-    }
-
-    /// Bytes of the evaluation key.
-    pub fn evaluation_key_bytes(&self) -> usize {
-        codec::evaluation_key_bytes(self)
-    }
-
-    /// Bytes that the student downloads for one batch.
-    pub fn result_bytes(&self) -> usize {
-        codec::release_bytes(self)
-    }
-
-    /// Ciphertexts in a release.
-    pub(crate) fn released_ciphertexts(&self) -> usize {
-        match self.release {
-            ReleaseMode::Reveal => self.layout.ciphertexts() * self.layout.released_planes(),
-            ReleaseMode::Composable => 1,
-        }
-    }
-
-    /// Teachers of the election.
-    pub(crate) fn teachers(&self) -> usize {
-        self.teachers as usize
-    }
-
-    /// How an audit packs the checks of single teachers.
-    pub(crate) fn audit(&self) -> Packing {
-        self.audit
-    }
-
-    /// Which ballots are found out while they are encrypted.
-    pub fn ballot_check(&self) -> &'static str {
-        let codes = 1_usize << self.layout.bits();
-        match self.coding() {
-            Coding::PackedBits | Coding::BitsAcross if codes > self.layout.classes() => {
-                "every ballot is checked; codes that are no class pass, and raise an alarm if they win"
-            }
-            _ => "every ballot is checked",
-        }
-    }
-
-    /// Bytes of an audit of one batch.
-    pub fn audit_bytes(&self) -> usize {
-        codec::audit_bytes(self)
-    }
-
-    pub(crate) fn ring(&self) -> Ring {
-        self.ring
-    }
-
-    /// The value of n where a round succeeded, modulo the plaintext modulus.
-    pub(crate) fn success(&self) -> u64 {
-        let factors = self.layout.period() * self.layout.planes();
-        (0..factors).fold(1, |product, _| product * self.order.success() % PLAINTEXT)
-    }
-
-    pub(crate) fn unanimity_levels(&self) -> &[usize] {
-        &self.unanimity_levels
-    }
-
-    pub(crate) fn success_levels(&self) -> &[usize] {
-        &self.success_levels
-    }
-
-    pub(crate) fn reveal_limbs(&self) -> usize {
-        self.reveal_limbs
-    }
-
-    /// Bits of the noise bound after each stage: the canonical norm, of log2 Q bits.
-    pub fn noise_bits(&self) -> [(&'static str, f64); 6] {
-        let Stages { fresh, tally, unanimity, successes, validity, released } = self.stages;
-        let over = match self.coding() {
-            Coding::OneHot => "sums over classes",
-            Coding::PackedBits | Coding::BitsAcross => "product over bits",
-        };
-        [
-            ("fresh", fresh.bits()),
-            ("tally", tally.bits()),
-            ("unanimity", unanimity.bits()),
-            (over, successes.bits()),
-            ("check of the ballots", validity.bits()),
-            ("release, before flooding", released.bits()),
-        ]
-    }
-
-    #[cfg(test)]
-    pub(crate) fn stages(&self) -> Stages {
-        self.stages
     }
 }
 

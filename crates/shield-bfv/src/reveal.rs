@@ -31,10 +31,11 @@
 //! cell with v = 0 holds exactly the first success, and there u = pi. With one-hot classes, pi is
 //! D! at class k and 0 elsewhere. With bits, pi is the tally: each slot is the sum of weights of
 //! the draws whose bit is one, all of them or none, so D times the bit; the order of the draws, who
-//! was drawn and the round's degree are no longer in it, because every round's weights add up to
-//! D. So given the label, the cells depend on votes and draws only through the place of the clean
-//! cell. Round j stands at digits (j_0 + sigma_0 mod b_0, j_1 + sigma_1 mod b_1, ...); the sigma are
-//! uniform, independent and in nothing else, so the place is uniform over all cells for every j. []
+//! was drawn and the round's degree are no longer in it, because every round's weights add up to D.
+//! So given the label, the cells depend on votes and draws only through the place of the clean
+//! cell. Round j stands at digits (j_0 + sigma_0 mod b_0, j_1 + sigma_1 mod b_1, ...); the sigma
+//! are uniform, independent and in nothing else, so the place is uniform over all cells for every
+//! j. []
 //!
 //! (One cyclic shift of all cells, as version 0.1 had it, is the case of a single digit.) So the
 //! slots can be simulated from the labels. That the rest of a ciphertext can, [`crate::flooding`]

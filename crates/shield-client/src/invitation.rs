@@ -125,7 +125,8 @@ impl Invitation {
             _ => format!("the {}", self.role),
         };
         let mut text = format!(
-            "# For {whose} alone: whoever has this file can act in that place. Send it over a safe channel.\n"
+            "# For {whose} alone: whoever has this file can act in that place. Send it over a \
+             safe channel.\n"
         );
         let quoted = |value: &str| toml::Value::String(value.to_owned()).to_string();
         let _ = writeln!(text, "server = {}", quoted(&self.server));
@@ -151,7 +152,8 @@ fn check_server(address: &str) -> Result<(), &'static str> {
         Some("https") => Ok(()),
         Some("http") if here => Ok(()),
         Some("http") => Err(
-            "would send the token in the clear; write https://, or ask the operator for a server with a certificate",
+            "would send the token in the clear; write https://, or ask the operator for a server \
+             with a certificate",
         ),
         _ => Err("must start with https://"),
     }

@@ -159,12 +159,20 @@ fn check_answer(report: &mut Report, invitation: &Invitation, answer: &Value) {
     if role == invitation.role {
         report.fine("token", format!("accepted, as {role}"));
     } else {
-        report.wrong("token", format!("the server takes it for a {role}'s, the invitation says {}; ask the operator for a new one", invitation.role));
+        let expected = invitation.role;
+        let what = format!(
+            "the server takes it for a {role}'s, the invitation says {expected}; ask the operator \
+             for a new one"
+        );
+        report.wrong("token", what);
     }
     let (own, theirs) = (env!("CARGO_PKG_VERSION"), text("version"));
     let format = answer.get("format").and_then(Value::as_u64);
     if format != Some(u64::from(shield::framing::VERSION)) {
-        report.wrong("version", format!("the server is {theirs}, this is {own}, and their files differ; use the same release"));
+        let what = format!(
+            "the server is {theirs}, this is {own}, and their files differ; use the same release"
+        );
+        report.wrong("version", what);
     } else if own == theirs {
         report.fine("version", format!("{own} on both sides"));
     } else {

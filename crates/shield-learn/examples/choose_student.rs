@@ -56,7 +56,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let least = found.iter().map(|pair| 100.0 * pair.1).fold(100.0, f64::min);
         println!(
-            "{setting:<34} targets {:.2} student {:.2} worst {least:.2} {:.1} s a student and thread",
+            "{setting:<34} targets {:.2} student {:.2} worst {least:.2} {:.1} s a student and \
+             thread",
             mean(|pair| pair.0),
             mean(|pair| pair.1),
             start.elapsed().as_secs_f64() * rayon::current_num_threads() as f64 / TRIALS as f64,

@@ -24,8 +24,8 @@ pub struct Split {
 /// Sizes that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a student cannot see {seen} of {images} images and ask for {queries} labels; leave some images for testing, \
-     and let it ask for 1 to {seen}"
+    "a student cannot see {seen} of {images} images and ask for {queries} labels; leave some \
+     images for testing, and let it ask for 1 to {seen}"
 )]
 pub struct SplitError {
     /// How many images there are.

@@ -60,7 +60,8 @@ pub enum BundleError {
     },
     /// It was written by another version.
     #[error(
-        "format version {found}; this program reads version {VERSION}: use the same release on all sides"
+        "format version {found}; this program reads version {VERSION}: use the same release on \
+         all sides"
     )]
     Version {
         /// The version found.

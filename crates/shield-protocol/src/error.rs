@@ -63,8 +63,8 @@ pub enum Problem {
     },
     /// A ballot of a teacher who is not in the election file.
     #[error(
-        "it is the ballot of teacher number {number}, and the election has {teachers}, counted from 0; \
-         it is damaged: ask for it again"
+        "it is the ballot of teacher number {number}, and the election has {teachers}, counted \
+         from 0; it is damaged: ask for it again"
     )]
     NoSuchTeacher {
         /// The teacher's number.
@@ -85,8 +85,9 @@ pub enum Problem {
     },
     /// The same bytes as another teacher's.
     #[error(
-        "this ballot of `{teacher}` has the bytes of `{of}`'s, {}: one of the two is a copy, and the vote in it would count \
-         twice. Ask both teachers for their own ballots and remove the copy", other.display()
+        "this ballot of `{teacher}` has the bytes of `{of}`'s, {}: one of the two is a copy, and \
+         the vote in it would count twice. Ask both teachers for their own ballots and remove the \
+         copy", other.display()
     )]
     Copied {
         /// The teacher whose number the file has.
@@ -104,8 +105,8 @@ pub enum Problem {
     },
     /// Another number of votes than samples.
     #[error(
-        "there are {votes} votes, and the election has {samples} samples; give one vote a sample, in the \
-         election's order (-1 in .npy or a blank line in .csv abstains)"
+        "there are {votes} votes, and the election has {samples} samples; give one vote a sample, \
+         in the election's order (-1 in .npy or a blank line in .csv abstains)"
     )]
     VoteCount {
         /// How many votes there are.
@@ -115,8 +116,9 @@ pub enum Problem {
     },
     /// A ballot stands there already.
     #[error(
-        "there is a file already, and no ballot is written over another: a teacher who hands in two different ballots \
-         is refused. Hand in this one; or, if nobody has it, remove it and vote again"
+        "there is a file already, and no ballot is written over another: a teacher who hands in \
+         two different ballots is refused. Hand in this one; or, if nobody has it, remove it and \
+         vote again"
     )]
     BallotExists,
     /// Something else where results should go.
@@ -172,8 +174,8 @@ pub enum ProtocolError {
     },
     /// Keys are there already.
     #[error(
-        "{} exists already, and keys are never overwritten: whoever loses a secret key loses every label. \
-         Nothing was written; give another folder", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" and ")
+        "{} exists already, and keys are never overwritten: whoever loses a secret key loses \
+         every label. Nothing was written; give another folder", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" and ")
     )]
     KeysExist {
         /// Which files.
@@ -181,8 +183,9 @@ pub enum ProtocolError {
     },
     /// Too few voters.
     #[error(
-        "{voted} of {teachers} teachers have voted, and {short} of {samples} samples have fewer voters than the quorum of \
-         {quorum} (the first is sample {first}, with {voters}); wait for the ballots of {}",
+        "{voted} of {teachers} teachers have voted, and {short} of {samples} samples have fewer \
+         voters than the quorum of {quorum} (the first is sample {first}, with {voters}); wait \
+         for the ballots of {}",
         names(missing)
     )]
     Quorum {
@@ -244,8 +247,8 @@ pub enum ProtocolError {
 }
 
 /// Why one set of ballots has one release.
-const NEVER_TWICE: &str = "A sample must never be answered from two draws: the two answers together \
-    would cost more privacy than was promised";
+const NEVER_TWICE: &str = "A sample must never be answered from two draws: the two answers \
+    together would cost more privacy than was promised";
 
 impl ProtocolError {
     /// Whether what was given is at fault, not the system.

@@ -14,7 +14,8 @@ pub struct Name(String);
 /// Text that is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{shown}` is not a name; use 1 to 64 lower-case letters, digits, - and _, starting with a letter or a digit"
+    "`{shown}` is not a name; use 1 to 64 lower-case letters, digits, - and _, starting with a \
+     letter or a digit"
 )]
 pub struct NameError {
     shown: String,

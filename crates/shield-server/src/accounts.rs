@@ -41,8 +41,9 @@ impl Service {
             return Ok(());
         }
         let detail = format!(
-            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its own and \
-             would bring it to {} (delta {}): ask fewer samples, raise the offset or the quorum, or raise the budget",
+            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its \
+             own and would bring it to {} (delta {}): ask fewer samples, raise the offset or the \
+             quorum, or raise the budget",
             file.group(),
             short(before),
             self.budget.epsilon,

@@ -14,7 +14,8 @@ use crate::tls::Certificate;
 pub enum AddressError {
     /// Listening everywhere says nothing about where.
     #[error(
-        "{0} stands for every address of this machine, and invitations need one; give it with --public-url https://..."
+        "{0} stands for every address of this machine, and invitations need one; give it with \
+         --public-url https://..."
     )]
     Everywhere(SocketAddr),
     /// Not an address at all.

@@ -238,8 +238,8 @@ fn voters(setup: &Setup, ballots: &[StoredBallot]) -> Result<VoterCounts, Proble
     let quorum = file.quorum();
     turnout.with_quorum(quorum).map_err(|short| {
         let detail = format!(
-            "{} of {} teachers have voted, and {} of {} samples have fewer voters than the quorum of {quorum}; \
-             wait for more ballots",
+            "{} of {} teachers have voted, and {} of {} samples have fewer voters than the quorum \
+             of {quorum}; wait for more ballots",
             complete.len(),
             file.teachers().len(),
             short.samples,

@@ -18,17 +18,23 @@ pub enum ServeError {
     #[error("{}: another server is running on this data folder; stop it first", .0.display())]
     Locked(PathBuf),
     /// Others can look into the data folder.
-    #[error("{folder}: others can open this folder, and what was drawn for every election is in it; run `chmod 700 {folder}`", folder = .0.display())]
+    #[error("{folder}: others can open this folder, and what was drawn for every election is in \
+        it; run `chmod 700 {folder}`", folder = .0.display())]
     Exposed(PathBuf),
-    /// The data folder was used with another data base.
-    #[error("{}: this folder belongs to another data base; give the --database of last time", .0.display())]
+    /// The data folder was used with another database.
+    #[error(
+        "{}: this folder belongs to another database; give the --database of last time",
+        .0.display()
+    )]
     OtherDatabase(PathBuf),
-    /// The data base was used with another data folder.
-    #[error("{}: the data base belongs to another folder; give the --data of last time, or an empty data base", .0.display())]
+    /// The database was used with another data folder.
+    #[error("{}: the database belongs to another folder; give the --data of last time, or an \
+        empty database", .0.display())]
     OtherFolder(PathBuf),
     /// A token that is somebody else's.
     #[error(
-        "the token that was to make the {0} has another role already; give an invitation of the {0}'s own"
+        "the token that was to make the {0} has another role already; give an invitation of the \
+         {0}'s own"
     )]
     OtherRole(&'static str),
     /// The certificate, or its key.

@@ -1,4 +1,4 @@
-//! Folder and data base belong together: a name in both, made at the first start.
+//! Folder and database belong together: a name in both, made at the first start.
 //!
 //! Without it, a restart that forgets `--database` would begin with an empty SQLite and whole
 //! budgets, and two folders with one PostgreSQL would be two servers that do not know of each
@@ -15,9 +15,9 @@ use shield_protocol::private;
 use crate::error::ServeError;
 use crate::store::Store;
 
-/// Makes sure that the store's data base is this folder's, and the folder the data base's.
+/// Makes sure that the store's database is this folder's, and the folder the database's.
 ///
-/// A crash on the way does no harm: the name is written to a draft, then to the data base, and then
+/// A crash on the way does no harm: the name is written to a draft, then to the database, and then
 /// the draft is renamed, so that the next start finds its own draft and goes on.
 pub(crate) async fn bind(data: &Path, store: &Store) -> Result<(), ServeError> {
     let (path, draft) = (data.join("identity"), data.join("identity.new"));

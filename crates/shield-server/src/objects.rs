@@ -142,7 +142,8 @@ pub(crate) async fn put_ballot(
             service.metrics.ballots.inc();
             service.metrics.ballot_bytes.inc_by(bytes);
         }
-        tracing::info!(election = %name, %teacher, batch, again = stored == Stored::Again, "ballot stored");
+        let again = stored == Stored::Again;
+        tracing::info!(election = %name, %teacher, batch, again, "ballot stored");
         Ok(answer(stored))
     })
     .await
@@ -203,7 +204,8 @@ impl Service {
     /// Counts and remembers an upload that was refused.
     fn refused(&self, election: &Name, what: &str, problem: &Problem) {
         self.metrics.refused.inc();
-        tracing::warn!(%election, what, status = problem.status().as_u16(), reason = problem.detail(), "refused");
+        let (status, reason) = (problem.status().as_u16(), problem.detail());
+        tracing::warn!(%election, what, status, reason, "refused");
         self.incident(Some(election), &format!("{what} refused: {}", problem.detail()));
     }
 }

@@ -103,7 +103,7 @@ impl Page {
         };
         match service.store.role(&token).await {
             Ok(role) => Ok(role == Some(Role::Operator)),
-            // The page is where to see that the data base does not answer.
+            // The page is where to see that the database does not answer.
             Err(StoreError::Database(_)) => Ok(true),
             Err(error) => Err(error.into()),
         }
@@ -267,8 +267,8 @@ fn nonce() -> String {
 /// HTML, with a policy that lets the browser run our script and style and load nothing at all.
 fn send(status: StatusCode, nonce: &str, page: Markup) -> Response {
     let policy = format!(
-        "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; \
-         img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src \
+         'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     );
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),

@@ -57,7 +57,8 @@ impl Problem {
     }
 
     pub(crate) fn unauthorised() -> Self {
-        let detail = "no valid token; send `Authorization: Bearer <token>` with the token of your invitation";
+        let detail = "no valid token; send `Authorization: Bearer <token>` with the token of your \
+            invitation";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorised", detail)
     }
 
@@ -84,10 +85,10 @@ impl Problem {
         problem
     }
 
-    /// The data base has too much to do: nothing is wrong, and whoever waits gets through.
+    /// The database has too much to do: nothing is wrong, and whoever waits gets through.
     fn overtaxed(error: impl std::fmt::Display) -> Self {
-        tracing::warn!(%error, "the data base is busy");
-        let detail = "the server's data base is busy; try again in a moment";
+        tracing::warn!(%error, "the database is busy");
+        let detail = "the server's database is busy; try again in a moment";
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
         problem.retry_after = Some(2);
         problem

@@ -77,7 +77,7 @@ impl Service {
     /// Opens the store.
     pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
         // The lock comes first: sweeping takes away what looks left over, and what another server
-        // is receiving right now looks just like that. So does everything, to a data base that is
+        // is receiving right now looks just like that. So does everything, to a database that is
         // another folder's.
         private::make_folder(&settings.data)?;
         if private::is_open_to_others(&settings.data)? {

@@ -81,7 +81,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                     .map(|direction| epsilon(&laws, direction));
             let gta = 100.0 * Accuracy::of(&setting, histograms, None).ground_truth;
             println!(
-                "{shape:<12} {text:<18} {paper:>6.2} {both:>8.3} {there:>8.3} {back:>8.3} {gta:>7.2}%"
+                "{shape:<12} {text:<18} {paper:>6.2} {both:>8.3} {there:>8.3} {back:>8.3} \
+                 {gta:>7.2}%"
             );
         }
     }

@@ -162,7 +162,8 @@ pub enum DecodeError {
     NotOurs,
     /// It was written by another version.
     #[error(
-        "format version {found}; this program reads version {VERSION}: use the same release on all sides"
+        "format version {found}; this program reads version {VERSION}: use the same release on \
+         all sides"
     )]
     Version {
         /// The version found.
@@ -178,7 +179,8 @@ pub enum DecodeError {
     },
     /// It belongs to another election, or to another plan for this one.
     #[error(
-        "this {kind} belongs to another election, engine or release mode; check that all parties have the same election file"
+        "this {kind} belongs to another election, engine or release mode; check that all parties \
+         have the same election file"
     )]
     Binding {
         /// What it is.
@@ -186,7 +188,8 @@ pub enum DecodeError {
     },
     /// It belongs to another set of keys.
     #[error(
-        "this {kind} belongs to the keys {found}, not {expected}; make it again with the election's public key"
+        "this {kind} belongs to the keys {found}, not {expected}; make it again with the \
+         election's public key"
     )]
     Key {
         /// What it is.
@@ -208,7 +211,8 @@ pub enum DecodeError {
     },
     /// It is cut off, or something was appended.
     #[error(
-        "{found} bytes where there must be {expected}; the file is cut off or has something appended: fetch it again"
+        "{found} bytes where there must be {expected}; the file is cut off or has something \
+         appended: fetch it again"
     )]
     Length {
         /// How many there are.

@@ -155,7 +155,11 @@ pub enum PolynomialProblem {
 
 /// A text that is not a polynomial: what is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("not a polynomial: {problem}\n  {shown}\n  {caret:>width$}", caret = '^', width = column + 1)]
+#[error(
+    "not a polynomial: {problem}\n  {shown}\n  {caret:>width$}",
+    caret = '^',
+    width = column + 1
+)]
 pub struct PolynomialError {
     /// What is wrong.
     pub problem: PolynomialProblem,
@@ -365,7 +369,9 @@ mod tests {
         }
 
         #[test]
-        fn what_is_printed_reads_back(degrees in prop::collection::btree_map(1u32..=128, 1u32..=100_000, 1..6)) {
+        fn what_is_printed_reads_back(
+            degrees in prop::collection::btree_map(1u32..=128, 1u32..=100_000, 1..6),
+        ) {
             let terms = degrees.into_iter().map(|(degree, rounds)| Term { degree, rounds });
             let polynomial = Polynomial::new(terms).unwrap();
             prop_assert_eq!(&polynomial.to_string().parse::<Polynomial>().unwrap(), &polynomial);

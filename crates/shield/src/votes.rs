@@ -27,7 +27,8 @@ pub enum VotesError {
     Empty,
     /// A row is longer or shorter than the first.
     #[error(
-        "row {row} has {found} votes, row 1 has {expected}; every sample needs one vote per teacher (leave the cell empty to abstain)"
+        "row {row} has {found} votes, row 1 has {expected}; every sample needs one vote per \
+         teacher (leave the cell empty to abstain)"
     )]
     Ragged {
         /// The row that differs.
@@ -38,7 +39,8 @@ pub enum VotesError {
         expected: usize,
     },
     /// A vote that is not a class.
-    #[error("row {row}, column {column}: {value} is not a class; classes are 0 to {}, and -1 abstains", classes - 1)]
+    #[error("row {row}, column {column}: {value} is not a class; classes are 0 to {}, and -1 \
+        abstains", classes - 1)]
     NotAClass {
         /// The row.
         row: usize,
@@ -51,7 +53,8 @@ pub enum VotesError {
     },
     /// Labels for another number of samples.
     #[error(
-        "there are {labels} labels for {samples} samples; give one label per sample, in the same order"
+        "there are {labels} labels for {samples} samples; give one label per sample, in the same \
+         order"
     )]
     LabelCount {
         /// How many labels there are.

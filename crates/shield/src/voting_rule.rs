@@ -7,8 +7,8 @@
 //! - **Neutral**: every class has the same dummies, and unanimity does not know classes; renaming
 //!   classes renames P.
 //! - **Monotone**: a vote that moves to class k never makes k less likely, and never makes the
-//!   class that it left more likely. Proof: step 2 of that module. For a move from a larger class to
-//!   one that is no larger, every B_p grows, so the gainer becomes more likely and, all others
+//!   class that it left more likely. Proof: step 2 of that module. For a move from a larger class
+//!   to one that is no larger, every B_p grows, so the gainer becomes more likely and, all others
 //!   growing too, the loser less. For a move from a smaller class to a larger one read the move
 //!   backwards: the larger class is then the loser.
 //! - **A voter's favourite**: by monotonicity nothing that a voter can do makes its favourite

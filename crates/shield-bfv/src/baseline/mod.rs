@@ -42,7 +42,8 @@ pub enum PublishedError {
     CanFail,
     /// The rounds of even two samples do not fit into one ciphertext.
     #[error(
-        "{rounds} rounds of {classes} classes do not fit into one ciphertext of the published circuit; use fewer"
+        "{rounds} rounds of {classes} classes do not fit into one ciphertext of the published \
+         circuit; use fewer"
     )]
     TooWide {
         /// How many rounds.

@@ -9,8 +9,8 @@
 //! on its own. A round comes before another if its digit is smaller at the first place where they
 //! differ, so what comes before a cell is, at each place, the sum of whole subtrees: siblings of
 //! the subtree that the cell is in. Those sums are additions, the same for all samples; which
-//! sibling counts is up to the sample's shift of that digit. That makes `sum of (b_i - 1)` terms and
-//! one for each move between groups, instead of `X` times the groups.
+//! sibling counts is up to the sample's shift of that digit. That makes `sum of (b_i - 1)` terms
+//! and one for each move between groups, instead of `X` times the groups.
 
 /// How the rounds of a sample stand in its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,8 @@ use crate::unanimity::Order;
 pub enum PlanError {
     /// A round draws more votes than the engine can compare.
     #[error(
-        "a round of degree {degree} is beyond the engine, which compares up to {} votes; nearest polynomial that works: {nearest}",
+        "a round of degree {degree} is beyond the engine, which compares up to {} votes; nearest \
+         polynomial that works: {nearest}",
         Order::MAX
     )]
     Degree {
@@ -23,7 +24,8 @@ pub enum PlanError {
     },
     /// More classes than fit beside each other.
     #[error(
-        "{classes} classes are beyond the composable release, which packs up to {largest} side by side; use the reveal release, or merge classes"
+        "{classes} classes are beyond the composable release, which packs up to {largest} side by \
+         side; use the reveal release, or merge classes"
     )]
     Classes {
         /// How many were asked for.
@@ -33,7 +35,8 @@ pub enum PlanError {
     },
     /// More rounds than can be counted.
     #[error(
-        "{rounds} rounds are beyond the reveal, which counts up to {largest}; use smaller coefficients"
+        "{rounds} rounds are beyond the reveal, which counts up to {largest}; use smaller \
+         coefficients"
     )]
     Rounds {
         /// How many were asked for.
@@ -43,7 +46,8 @@ pub enum PlanError {
     },
     /// The circuit is too deep or too wide for every ring that is known to be secure.
     #[error(
-        "{rounds} rounds with {release} release need more noise budget than any ring of at most 32,768 coefficients has at 128 bits of security; nearest setting that works: {nearest}"
+        "{rounds} rounds with {release} release need more noise budget than any ring of at most \
+         32,768 coefficients has at 128 bits of security; nearest setting that works: {nearest}"
     )]
     Noise {
         /// How many rounds were asked for.

@@ -39,8 +39,8 @@ fn tensor(modulus: Modulus, out: [&mut [u64]; 3], a: [&[u64]; 2], b: [&[u64]; 2]
     limb::product(modulus, d2, a[1], b[1]);
 }
 
-/// The product of two ciphertexts at the same level; of one with itself where `b` is `None`, which saves an
-/// extension.
+/// The product of two ciphertexts at the same level; of one with itself where `b` is `None`, which
+/// saves an extension.
 pub(crate) fn multiply(
     context: &Context,
     key: &SwitchKey,

@@ -235,7 +235,10 @@ proptest! {
     }
 
     #[test]
-    fn headers_of_junk_do_not_panic(kind in 0..10_u8, junk in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn headers_of_junk_do_not_panic(
+        kind in 0..10_u8,
+        junk in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
         let mut bytes = b"SHLD\x01\x00".to_vec();
         bytes.push(kind);
         bytes.extend(junk);

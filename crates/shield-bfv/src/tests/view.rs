@@ -1,8 +1,8 @@
 //! What the student sees: one clean cell at a uniform place, junk that is uniform, and nothing of
 //! the rounds.
 //!
-//! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift, the shift of
-//! one digit or a mask is left out.
+//! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift, the shift
+//! of one digit or a mask is left out.
 
 use shield::backend::{Backend, BallotBox, MemoryBallotBox, urns};
 use shield::operator::unanimity;

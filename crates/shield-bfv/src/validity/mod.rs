@@ -1,16 +1,16 @@
 //! Validity: every ballot is a vote, or the samples it cheats on are found out.
 //!
-//! A teacher could encrypt anything. For honest ballots every slot z is 0 or 1, padding is 0, copies
-//! of a part of a vote, in a run or in several groups, are equal, and where classes are one-hot the
-//! slots of a sample sum to 1 if the teacher is present, else to 0. All of it is checked while
-//! encrypted, when the ballots are frozen, with coefficients drawn then.
+//! A teacher could encrypt anything. For honest ballots every slot z is 0 or 1, padding is 0,
+//! copies of a part of a vote, in a run or in several groups, are equal, and where classes are
+//! one-hot the slots of a sample sum to 1 if the teacher is present, else to 0. All of it is
+//! checked while encrypted, when the ballots are frozen, with coefficients drawn then.
 //!
 //! # Construction
 //!
 //! Let the *originals* of a sample be the slots of its first run that write the code of a class, in
 //! every ciphertext of a ballot. The other slots of the sample's runs are padding, or copies of an
-//! original o(k). Per repetition, let w_(t,s) for teacher t and sample s, lambda_(s,k) for slot k and
-//! mu_s be uniform modulo t and independent. (mu is 0 where classes are in bits: any bits are a
+//! original o(k). Per repetition, let w_(t,s) for teacher t and sample s, lambda_(s,k) for slot k
+//! and mu_s be uniform modulo t and independent. (mu is 0 where classes are in bits: any bits are a
 //! code.) With z the slots of the ballots,
 //!
 //! ```text
@@ -21,9 +21,9 @@
 //! ```
 //!
 //! Everything about teacher t has one weight per sample, and V is `A Q + B L` summed over the
-//! ciphertexts of a ballot, the slots of a run and the groups, where `Q = sum_t w_t c_t^2` and
-//! `L = sum_t w_t c_t` over all ballots ([`sums`]), A and B are two plaintexts for each ciphertext of
-//! a ballot ([`Coefficients::weights`]) and a constant holds `- mu sum_t w_t present_t`. Two
+//! ciphertexts of a ballot, the slots of a run and the groups, where `Q = sum_t w_t c_t^2` and `L =
+//! sum_t w_t c_t` over all ballots ([`sums`]), A and B are two plaintexts for each ciphertext of a
+//! ballot ([`Coefficients::weights`]) and a constant holds `- mu sum_t w_t present_t`. Two
 //! repetitions give V and V*. Every released ciphertext gets `r V + r* V*` added, with r and r*
 //! uniform in every slot, drawn for this and nothing else (the reveal has masks of its own).
 //!

@@ -17,13 +17,11 @@ use crate::inputs::{ElectionArgs, on_threads, system_rng};
 
 /// Server: aggregate a folder of ballots, once
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield aggregate --election ward-7.toml --evaluation-key evaluation.key \
-    --ballots ballots --out results.bin\n\n\
-    Every file in the folder must be a ballot of this election; hidden files are left out. The seed of all draws is \
-    stored as results.bin.seed before the work starts, and stays with the server. Run again, the command gives the \
-    same bytes; with other ballots it refuses."
-)]
+#[command(after_help = "Example:\n  shield aggregate --election ward-7.toml --evaluation-key \
+        evaluation.key --ballots ballots --out results.bin\n\n\
+    Every file in the folder must be a ballot of this election; hidden files are left out. The \
+    seed of all draws is stored as results.bin.seed before the work starts, and stays with the \
+    server. Run again, the command gives the same bytes; with other ballots it refuses.")]
 pub(super) struct AggregateArgs {
     #[command(flatten)]
     election: ElectionArgs,
@@ -66,7 +64,8 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         );
     }
     console::note(&format!(
-        "Give {} to the student. Keep {} on the server: whoever reads it knows whom the server drew.",
+        "Give {} to the student. Keep {} on the server: whoever reads it knows whom the server \
+         drew.",
         args.out.display(),
         aggregated.seed.display()
     ));
@@ -97,8 +96,8 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
             (
                 "privacy",
                 format!(
-                    "epsilon {epsilon:.4} for the {} labels of this election alone, delta {:e}: proven for all votes, safe \
-                     to publish",
+                    "epsilon {epsilon:.4} for the {} labels of this election alone, delta {:e}: \
+                     proven for all votes, safe to publish",
                     file.election().samples(),
                     delta.get()
                 ),

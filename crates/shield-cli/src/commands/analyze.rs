@@ -171,8 +171,9 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
     );
     format!(
         "{}\nCost of {} queries at delta {:e}:\n{table}\
-         The first three figures are computed from the votes, so they say something about them: keep \
-         them to yourself.\nThe data-independent ones hold for all votes there could be, and are safe to publish.\n{}\n",
+         The first three figures are computed from the votes, so they say something about them: \
+         keep them to yourself.\nThe data-independent ones hold for all votes there could be, and \
+         are safe to publish.\n{}\n",
         console::properties(&rows),
         analysis.queries,
         analysis.delta,

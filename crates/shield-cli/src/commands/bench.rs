@@ -19,9 +19,10 @@ use crate::inputs::{MechanismArgs, on_threads};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  shield bench\n\nThe published circuit takes a minute and a half \
-    with the defaults, on one thread. Times are of the aggregation, which is what the paper reports.\n\n\
-    With --backend tfhe: the engines that answer one sample at once, on the paper's four polynomials, and the \
-    BFV engine at 1, 100 and 512 samples beside them."
+    with the defaults, on one thread. Times are of the aggregation, which is what the paper \
+    reports.\n\n\
+    With --backend tfhe: the engines that answer one sample at once, on the paper's four \
+    polynomials, and the BFV engine at 1, 100 and 512 samples beside them."
 )]
 pub(super) struct BenchArgs {
     /// Number of teachers

@@ -19,8 +19,8 @@ use crate::inputs::{MechanismArgs, UsageArgs};
     shield bound --teachers 250 --classes 10 --offset 5\n  \
     shield bound --teachers 250 --classes 10 --offset 5 --budget 2\n  \
     shield bound --histogram 33,0,27,28 --from 0 --to 1\n\n\
-    The first proves an epsilon, the second says how many queries a budget allows, the third costs one \
-    pair of neighbouring histograms.")]
+    The first proves an epsilon, the second says how many queries a budget allows, the third \
+    costs one pair of neighbouring histograms.")]
 pub(super) struct BoundArgs {
     /// Number of teachers that vote on a sample
     #[arg(long, value_name = "N", required_unless_present = "histogram")]
@@ -155,13 +155,14 @@ fn bound(
     );
     let strategy = strategy.map_or_else(String::new, |strategy| {
         format!(
-            "Worst strategy found: {:.4}, by an adversary who chooses among {} pairs of histograms, \
-             query by query.\n",
+            "Worst strategy found: {:.4}, by an adversary who chooses among {} pairs of \
+             histograms, query by query.\n",
             strategy.epsilon, strategy.pairs
         )
     });
     console::print(&format!(
-        "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe to publish; the smaller one counts.\n\
+        "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe \
+         to publish; the smaller one counts.\n\
          In the worst histogram found, one vote moves from the first class to the second.\n",
         console::properties(&rows)
     ))

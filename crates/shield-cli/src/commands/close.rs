@@ -12,7 +12,8 @@ use crate::inputs::InvitationArgs;
 /// Close an election: its ballots are frozen, and the aggregation starts
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield close --invitation invitations/student.toml\n\n\
-    Closing again is harmless: nothing is ever drawn twice. If the aggregation failed, it is tried again.")]
+    Closing again is harmless: nothing is ever drawn twice. If the aggregation failed, it is \
+    tried again.")]
 pub(super) struct CloseArgs {
     #[command(flatten)]
     invitation: InvitationArgs,

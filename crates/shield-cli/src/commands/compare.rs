@@ -22,7 +22,8 @@ pub(super) struct CompareArgs {
     votes: VotesArgs,
 
     /// Budgets to compare at
-    #[arg(long, value_name = "E,...", value_delimiter = ',', default_values_t = [0.5, 1.0, 2.0, 4.0])]
+    #[arg(long, value_name = "E,...", value_delimiter = ',')]
+    #[arg(default_values_t = [0.5, 1.0, 2.0, 4.0])]
     epsilon: Vec<f64>,
 
     #[command(flatten)]
@@ -49,8 +50,8 @@ struct Row {
 }
 
 /// Seconds of one core for one product of ciphertexts in the ring of 8192 coefficients, everything
-/// around it included: the default polynomial takes 0.52 ms a sample in a batch of 512, which has 38
-/// products.
+/// around it included: the default polynomial takes 0.52 ms a sample in a batch of 512, which has
+/// 38 products.
 const SECONDS_PER_PRODUCT: f64 = 7e-3;
 /// How it grows with the ring: 64 rounds take 4.26 ms a sample in the ring of twice that size.
 const GROWTH: f64 = 1.7;
@@ -131,7 +132,8 @@ fn describe(comparison: &Comparison) -> String {
         ["mechanism", "setting", "epsilon", "right", "against the server?", "a sample takes"];
     format!(
         "{}Costs of {} queries at delta {:e}, proven for all votes there could be.\n\
-         Times are estimates for one core; mechanisms in the clear need someone who sees the votes.\n",
+         Times are estimates for one core; mechanisms in the clear need someone who sees the \
+         votes.\n",
         console::table(&header, comparison.rows.iter().map(row)),
         comparison.queries,
         comparison.delta

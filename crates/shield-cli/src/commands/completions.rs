@@ -9,9 +9,8 @@ use crate::failure::Failure;
 
 /// Print completions for a shell
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield completions bash > ~/.local/share/bash-completion/completions/shield"
-)]
+#[command(after_help = "Example:\n  shield completions bash > \
+        ~/.local/share/bash-completion/completions/shield")]
 pub(super) struct CompletionsArgs {
     /// The shell
     shell: Shell,

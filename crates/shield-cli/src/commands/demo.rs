@@ -45,8 +45,10 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let mechanism = Setting { offset: Offset::new(OFFSET)?, ..Setting::default() };
     if output == Output::Tables {
         console::print(&format!(
-            "{} teachers, each with a model of its own 240 images of handwritten digits, vote on other images\n\
-             (real votes). They encrypt their votes on {QUERIES} images under the student's key. For each image the\n\
+            "{} teachers, each with a model of its own 240 images of handwritten digits, vote on \
+             other images\n\
+             (real votes). They encrypt their votes on {QUERIES} images under the student's key. \
+             For each image the\n\
              server, which cannot read them, draws a label with {}, offset {}. Only the\n\
              student can read the labels, and their randomness protects every teacher.\n\n",
             votes.teachers(),
@@ -133,8 +135,9 @@ impl Bought {
             ],
         );
         format!(
-            "\n{table}\nRight labels are expected ones, over all 10,000 shipped images. Epsilon is for {} labels and \
-             delta {}, proven\nfor any votes whatever (`shield bound`), so it may be published.\n",
+            "\n{table}\nRight labels are expected ones, over all 10,000 shipped images. Epsilon \
+             is for {} labels and delta {}, proven\nfor any votes whatever (`shield bound`), so \
+             it may be published.\n",
             self.queries, self.delta
         )
     }

@@ -15,8 +15,8 @@ use crate::inputs::InvitationArgs;
 /// Get the election file, the public key or the results from the server
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  shield fetch public-key --invitation teacher-amber.toml --out public.key\n  \
-    shield fetch results --invitation student.toml --out results.bin"
+    after_help = "Examples:\n  shield fetch public-key --invitation teacher-amber.toml --out \
+        public.key\n  shield fetch results --invitation student.toml --out results.bin"
 )]
 pub(super) struct FetchArgs {
     /// What to get

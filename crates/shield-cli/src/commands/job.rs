@@ -15,14 +15,12 @@ use crate::inputs::{ElectionArgs, on_threads, system_rng};
 
 /// Server: aggregate in steps that can be interrupted, repeated and shared among machines
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield job freeze --election ward-7.toml --evaluation-key evaluation.key \
-    --ballots ballots --out job\n  \
+#[command(after_help = "Example:\n  shield job freeze --election ward-7.toml --evaluation-key \
+        evaluation.key --ballots ballots --out job\n  \
     shield job run job --batches 0-9        # on one machine\n  \
     shield job run job --batches 10-19      # on another that sees the same folders\n  \
     shield job finish job --out results.bin\n\n\
-    Whoever computes a batch gets the same bytes. `shield aggregate` does all of it in one go."
-)]
+    Whoever computes a batch gets the same bytes. `shield aggregate` does all of it in one go.")]
 pub(super) struct JobArgs {
     #[command(subcommand)]
     step: Step,
@@ -113,7 +111,8 @@ pub(super) fn run(args: &JobArgs, output: Output) -> Result<(), Failure> {
             let job = Job::open(path)?;
             job.finish(out)?;
             console::note(&format!(
-                "Give {} to the student. Keep {} on the server: its seed says whom the server drew.",
+                "Give {} to the student. Keep {} on the server: its seed says whom the server \
+                 drew.",
                 out.display(),
                 path.display()
             ));

@@ -14,8 +14,8 @@ use crate::inputs::{ElectionArgs, system_rng};
 /// Student: make the keys of an election
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield keygen --election ward-7.toml --out keys\n\n\
-    Writes secret.key (for the student alone), public.key (for every teacher) and evaluation.key (for the \
-    server). Existing keys are never overwritten.")]
+    Writes secret.key (for the student alone), public.key (for every teacher) and evaluation.key \
+    (for the server). Existing keys are never overwritten.")]
 pub(super) struct KeygenArgs {
     #[command(flatten)]
     election: ElectionArgs,
@@ -32,8 +32,9 @@ pub(super) fn run(args: &KeygenArgs, output: Output) -> Result<(), Failure> {
     spinner.finish_and_clear();
     let made = made?;
     console::note(
-        "Student and server must not work together: the secret key reads every ballot, and the server has the ballots. \
-         Never give secret.key to anyone, and keep a copy: without it nobody can read the labels.",
+        "Student and server must not work together: the secret key reads every ballot, and the \
+         server has the ballots. Never give secret.key to anyone, and keep a copy: without it \
+         nobody can read the labels.",
     );
     match output {
         Output::Json => console::print_json(&json!({

@@ -81,12 +81,14 @@ impl LabelArgs {
         let argmax = self.name == MechanismName::NoisyArgmax;
         if self.upload != Upload::default() && (self.backend != EngineName::Tfhe || argmax) {
             return Err(Failure::bad_input(
-                "--upload is what teachers send to SHIELD on --backend tfhe; leave it out, or use that engine",
+                "--upload is what teachers send to SHIELD on --backend tfhe; leave it out, or use \
+                 that engine",
             ));
         }
         if self.release != ReleaseMode::default() && (self.backend != EngineName::Bfv || argmax) {
             return Err(Failure::bad_input(
-                "--release is what SHIELD hands out on --backend bfv; leave it out, or use that engine",
+                "--release is what SHIELD hands out on --backend bfv; leave it out, or use that \
+                 engine",
             ));
         }
         Ok(())
@@ -275,7 +277,8 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
 fn seed(number: Option<u64>) -> Seed {
     if let Some(number) = number {
         console::warn(
-            "--seed makes every draw predictable, so the labels have no privacy; use it for tests only",
+            "--seed makes every draw predictable, so the labels have no privacy; use it for tests \
+             only",
         );
         return Seed::from_number(number);
     }

@@ -24,8 +24,10 @@ use crate::failure::Failure;
 /// Run the server: it takes encrypted ballots and aggregates them, and can read none of them
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example, to try it out on this machine:\n  shield serve --data server-data --dev\n\n\
-    The first start writes the operator's invitation (operator.toml): with it, `shield submit election.toml`\n\
+    after_help = "Example, to try it out on this machine:\n  shield serve --data server-data \
+        --dev\n\n\
+    The first start writes the operator's invitation (operator.toml): with it, `shield submit \
+    election.toml`\n\
     creates elections, and a browser signs in at the server's address with the token in it.\n\n\
     Student and server must not collude: the one has the key, the other the ballots."
 )]
@@ -165,14 +167,16 @@ fn certificate(args: &ServeArgs) -> Result<Option<Certificate>, Failure> {
         _ if args.plain => {
             if !args.listen.ip().is_loopback() {
                 return Err(Failure::bad_input(
-                    "--plain would send tokens in the clear; listen on 127.0.0.1, or give --certificate and --key",
+                    "--plain would send tokens in the clear; listen on 127.0.0.1, or give \
+                     --certificate and --key",
                 ));
             }
             return Ok(None);
         }
         _ => {
             return Err(Failure::bad_input(
-                "there is no certificate; give --certificate and --key, or --dev to try things out on this machine",
+                "there is no certificate; give --certificate and --key, or --dev to try things \
+                 out on this machine",
             ));
         }
     };

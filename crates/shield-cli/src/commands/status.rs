@@ -132,8 +132,10 @@ mod tests {
 
     fn described(changes: &Value) -> String {
         let mut status = json!({
-            "name": "ward-7", "group": "wards", "stage": "open", "digest": "", "key_id": null, "samples": 6,
-            "batches": 1, "released_batches": 0, "teachers": 5, "voted": 0, "voters": null, "quorum": 4,
+            "name": "ward-7", "group": "wards", "stage": "open", "digest": "", "key_id": null,
+            "samples": 6,
+            "batches": 1, "released_batches": 0, "teachers": 5, "voted": 0, "voters": null,
+            "quorum": 4,
             "deadline": null, "created": "2027-03-01T12:00:00Z", "closed": null, "problem": null,
             "epsilon": 1.0, "delta": 1e-5, "submitted": null,
         });

@@ -15,12 +15,11 @@ use crate::inputs::{InvitationArgs, read_election};
 
 /// Send the server what it needs: an election file (operator), keys (student) or a ballot (teacher)
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Examples:\n  shield submit --invitation operator.toml election.toml --invitations invitations\n  \
-    shield submit --invitation invitations/student.toml keys/public.key keys/evaluation.key\n  \
-    shield submit --invitation invitations/teacher-amber.toml amber.ballot\n\n\
-    Sending the same again is harmless, so a submission that was interrupted can be repeated."
-)]
+#[command(after_help = "Examples:\n  shield submit --invitation operator.toml election.toml \
+        --invitations invitations\n  shield submit --invitation invitations/student.toml \
+        keys/public.key keys/evaluation.key\n  shield submit --invitation \
+        invitations/teacher-amber.toml amber.ballot\n\n\
+    Sending the same again is harmless, so a submission that was interrupted can be repeated.")]
 pub(super) struct SubmitArgs {
     #[command(flatten)]
     invitation: InvitationArgs,
@@ -49,7 +48,8 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 if output == Output::Tables {
                     let folder = args.invitations.display();
                     console::print(&format!(
-                        "{} is created; send each party its own invitation ({} files in {folder})\n",
+                        "{} is created; send each party its own invitation ({} files in \
+                         {folder})\n",
                         file.name(),
                         written.len(),
                     ))?;

@@ -12,10 +12,9 @@ use crate::failure::Failure;
 
 /// Make up votes with the profile of the paper's, to try things out
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield synthesize --samples 8000 --votes votes.npy --labels labels.npy\n\n\
-    The votes are synthetic: no model and no data set stands behind them."
-)]
+#[command(after_help = "Example:\n  shield synthesize --samples 8000 --votes votes.npy --labels \
+        labels.npy\n\n\
+    The votes are synthetic: no model and no data set stands behind them.")]
 pub(super) struct SynthesizeArgs {
     /// Number of teachers
     #[arg(long, value_name = "N", default_value_t = 250)]

@@ -22,8 +22,9 @@ pub(super) fn label(upload: Upload, election: Election, run: &Run) -> Result<Lab
     let plan = backend.plan();
     if upload == leveled::Upload::Compact {
         console::warn(&format!(
-            "compact ballots are noisy: what the student gets hides the draws of a sample up to 2^-{:.0} only, \
-             which adds {:.1e} to delta in all; the plain upload hides them up to 2^-40",
+            "compact ballots are noisy: what the student gets hides the draws of a sample up to \
+             2^-{:.0} only, which adds {:.1e} to delta in all; the plain upload hides them up to \
+             2^-40",
             plan.statistical_bits(),
             delta_added(plan)
         ));
@@ -147,8 +148,8 @@ fn describe(plan: &Plan) -> String {
         (
             "flooding",
             format!(
-                "2 uniform integers of {} bits a coefficient; statistical distance 2^-{:.1} a sample (at most 2^-{}), \
-                 {:.1e} in all: it adds to delta",
+                "2 uniform integers of {} bits a coefficient; statistical distance 2^-{:.1} a \
+                 sample (at most 2^-{}), {:.1e} in all: it adds to delta",
                 plan.flooding_bits(),
                 plan.statistical_bits(),
                 plan.required_statistical_bits(),

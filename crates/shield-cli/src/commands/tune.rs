@@ -29,11 +29,13 @@ pub(super) struct TuneArgs {
     votes: VotesArgs,
 
     /// Largest degree of the polynomials, 1 to 16
-    #[arg(long, value_name = "D", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEGREE)))]
+    #[arg(long, value_name = "D", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEGREE)))]
     max_degree: u32,
 
     /// Largest number of rounds, the one of degree 1 included, 1 to 1000
-    #[arg(long, value_name = "A", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TERMS)))]
+    #[arg(long, value_name = "A", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TERMS)))]
     max_terms: u32,
 
     /// Offsets to try
@@ -223,8 +225,8 @@ fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
         "There are too many to look at all: this is what a search from the front outwards found"
     };
     format!(
-        "{table}{} settings; {} of them left unfinished because something at least as accurate costs no more \
-         than they must.\n{how}.\n",
+        "{table}{} settings; {} of them left unfinished because something at least as accurate \
+         costs no more than they must.\n{how}.\n",
         outcome.evaluated, outcome.pruned
     )
 }

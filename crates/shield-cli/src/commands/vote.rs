@@ -15,8 +15,9 @@ use crate::inputs::{ElectionArgs, system_rng};
 /// Teacher: encrypt your votes into a ballot
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    shield vote --election ward-7.toml --public-key public.key --teacher amber --votes amber.csv\n  \
-    shield vote --election ward-7.toml --public-key public.key --teacher birch --votes all.npy --column 2\n\n\
+    shield vote --election ward-7.toml --public-key public.key --teacher amber --votes \
+    amber.csv\n  shield vote --election ward-7.toml --public-key public.key --teacher birch \
+    --votes all.npy --column 2\n\n\
     Give the ballot to the server, never to the student: the student's key reads it.")]
 pub(super) struct VoteArgs {
     #[command(flatten)]
@@ -48,7 +49,8 @@ pub(super) fn run(args: &VoteArgs, output: Output) -> Result<(), Failure> {
     let file = args.election.load()?;
     if let Some(deadline) = file.deadline().filter(|&deadline| deadline < Timestamp::now()) {
         console::warn(&format!(
-            "the deadline was {deadline}: ask whoever runs the server whether it still takes ballots"
+            "the deadline was {deadline}: ask whoever runs the server whether it still takes \
+             ballots"
         ));
     }
     let votes = read_votes(&file, &args.votes, args.column)?;

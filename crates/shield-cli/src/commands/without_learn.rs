@@ -13,24 +13,30 @@ pub(super) enum Learning {
     /// Train teachers on MNIST and write their votes (built with --features learn)
     #[command(
         after_help = "Example:\n  shield teach --data mnist/package/data --votes votes.npy.gz\n\n\
-        This program was built without it. One that has it:\n  cargo run --release --features learn -- teach --help"
+        This program was built without it. One that has it:\n  cargo run --release --features \
+        learn -- teach --help"
     )]
     Teach(Given),
     /// Train a student on private labels (built with --features learn)
     #[command(
-        after_help = "Example:\n  shield learn --data mnist/package/data --labels labels.csv --out student.model\n\n\
-        This program was built without it. One that has it:\n  cargo run --release --features learn -- learn --help"
+        after_help = "Example:\n  shield learn --data mnist/package/data --labels labels.csv \
+            --out student.model\n\n\
+        This program was built without it. One that has it:\n  cargo run --release --features \
+        learn -- learn --help"
     )]
     Learn(Given),
     /// Classify images with a student's model (built with --features learn)
     #[command(
-        after_help = "Example:\n  shield predict --model student.model --data mnist/package/data --out predicted.csv\n\n\
-        This program was built without it. One that has it:\n  cargo run --release --features learn -- predict --help"
+        after_help = "Example:\n  shield predict --model student.model --data mnist/package/data \
+            --out predicted.csv\n\n\
+        This program was built without it. One that has it:\n  cargo run --release --features \
+        learn -- predict --help"
     )]
     Predict(Given),
     /// The paper's experiment, with every mechanism (built with --features learn)
     #[command(after_help = "Example:\n  shield experiment digits --out try-it\n\n\
-        This program was built without it. One that has it:\n  cargo run --release --features learn -- experiment --help")]
+        This program was built without it. One that has it:\n  cargo run --release --features \
+        learn -- experiment --help")]
     Experiment(Given),
 }
 
@@ -54,6 +60,7 @@ pub(super) fn run(command: &Learning) -> Result<(), Failure> {
         command.push_str(&argument.to_string_lossy());
     }
     Err(Failure::bad_input(format!(
-        "this program was built without teachers and students; one that has them (it takes some minutes to build): {command}"
+        "this program was built without teachers and students; one that has them (it takes some \
+         minutes to build): {command}"
     )))
 }

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 
 fn missing() -> Failure {
     Failure::bad_input(
-        "this program was built without the TFHE engine; build it with `cargo build --release --features tfhe` \
-         (it takes some minutes), or use --backend bfv",
+        "this program was built without the TFHE engine; build it with `cargo build --release \
+         --features tfhe` (it takes some minutes), or use --backend bfv",
     )
 }
 

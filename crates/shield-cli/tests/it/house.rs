@@ -57,6 +57,8 @@ fn may_be_long(line: &str) -> bool {
     line.contains('|')
         || line.contains("://")
         || line.starts_with("$ ")
+        || line.starts_with("//! $ ")
+        || start.starts_with("use ")
         || start.starts_with("> ")
         || start.starts_with("![")
         || start.starts_with("ExecStart=")

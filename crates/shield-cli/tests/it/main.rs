@@ -12,6 +12,7 @@ mod common;
 mod data;
 mod files;
 mod house;
+mod job;
 mod pages;
 mod privacy;
 mod program;

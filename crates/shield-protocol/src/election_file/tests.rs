@@ -104,7 +104,8 @@ fn files_of_version_0_1_have_the_digest_that_they_had() {
             "ccf1d738646f54e8d717900c28b0f7fba2d2aedad25f0efeb110745ff9a4d7ea",
         ),
         (
-            "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 6\nquorum = 1\nteachers = [\"t\"]\n",
+            "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 6\noffset = 1\nquorum = 1\n\
+             teachers = [\"t\"]\n",
             "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 6\n\
              polynomial = \"8X^4+6X^3+4X^2+X\"\noffset = 1\nsampling = \"with-replacement\"\n\
              release = \"reveal\"\nquorum = 1\nteachers = [\"t\"]\n",

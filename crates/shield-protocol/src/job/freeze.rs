@@ -37,7 +37,8 @@ const SEED_BYTES: usize = 4 + 2 + 2 + 4 * 32;
 const MAX_RECORD: usize = 160 << 20;
 
 const RECORD_START: &str = "\
-# Written by `shield aggregate` when it froze the ballots in this folder. Keep it: it is what stops them from being\n\
+# Written by `shield aggregate` when it froze the ballots in this folder. Keep it: it is what \
+stops them from being\n\
 # answered a second time. It holds digests only, nothing secret.\n";
 
 /// Where the seed of some results is.
@@ -158,8 +159,8 @@ impl Record {
         Err(second_draw(
             path,
             format!(
-                "the ballots in this folder were aggregated into {}, and then {}; put them back as they were, and hold a new \
-                 election for other ballots",
+                "the ballots in this folder were aggregated into {}, and then {}; put them back \
+                 as they were, and hold a new election for other ballots",
                 self.results,
                 differences.join(", ")
             ),
@@ -216,7 +217,8 @@ impl BoundSeed {
         let of = if self.election != frozen.election {
             "election; write the results of this one somewhere else"
         } else if self.frozen != frozen.digest() {
-            "set of ballots or evaluation key; put them back as they were, and hold a new election for other ballots"
+            "set of ballots or evaluation key; put them back as they were, and hold a new \
+             election for other ballots"
         } else {
             return Ok(());
         };
@@ -261,8 +263,8 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
             return Err(second_draw(
                 &record_path,
                 format!(
-                    "these ballots were aggregated into {}, and there is no seed at {}; write to the same file as \
-                     before, with its seed beside it",
+                    "these ballots were aggregated into {}, and there is no seed at {}; write to \
+                     the same file as before, with its seed beside it",
                     record.results,
                     seed_path.display()
                 ),
@@ -275,8 +277,9 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
             return Err(second_draw(
                 results,
                 format!(
-                    "the file exists, but not {}, the seed that results come from; restore the seed from a backup, or \
-                     write somewhere else if these are not the results of this election",
+                    "the file exists, but not {}, the seed that results come from; restore the \
+                     seed from a backup, or write somewhere else if these are not the results of \
+                     this election",
                     seed_path.display()
                 ),
             ));
@@ -305,7 +308,8 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
         return Err(second_draw(
             seed_path,
             format!(
-                "the ballots in {} were aggregated into {}, with another seed than this one; write to the same file as before",
+                "the ballots in {} were aggregated into {}, with another seed than this one; \
+                 write to the same file as before",
                 ballots.display(),
                 record.results
             ),

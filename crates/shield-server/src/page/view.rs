@@ -47,7 +47,7 @@ impl View {
     pub(super) async fn read(service: &Service) -> Self {
         let mut view = Self { incidents: service.incidents(), ..Self::default() };
         if let Err(problem) = view.read_store(service).await {
-            let place = "The data base or the data folder does not answer";
+            let place = "The database or the data folder does not answer";
             view.alarm = Some(format!("{place}: {}.", problem.detail()));
         }
         view
@@ -105,14 +105,16 @@ impl View {
 
     fn elections(&self, now: Timestamp) -> Markup {
         if self.elections.is_empty() {
-            let text = "<p class=\"empty\">None yet. <code>shield submit election.toml</code> creates one.</p>";
+            let text = "<p class=\"empty\">None yet. <code>shield submit election.toml</code> \
+                creates one.</p>";
             return Markup::fixed(text);
         }
         let cards = self.elections.iter().map(|election| election.card(now));
         let older = match self.older {
             0 => Markup::default(),
             older => {
-                let text = "\n<p class=\"quiet\">{{older}} older ones are over: GET /v1/elections lists them all.</p>";
+                let text = "\n<p class=\"quiet\">{{older}} older ones are over: GET /v1/elections \
+                    lists them all.</p>";
                 Template::new(text).text("older", older).fill()
             }
         };
@@ -209,11 +211,13 @@ impl Election {
                 return bad.text("text", format!("{problem}. {again}")).fill();
             }
             (Stage::AwaitingKeys, _) if overdue => {
-                "The deadline has passed and the student has sent no keys. Call it off, and set a later one."
+                "The deadline has passed and the student has sent no keys. Call it off, and set a \
+                 later one."
             }
             (Stage::AwaitingKeys, _) => "Waiting for the student's keys; then teachers can vote.",
             (Stage::Open, _) if overdue => {
-                "The deadline has passed without a quorum on every sample. No ballot is taken any more: call it off."
+                "The deadline has passed without a quorum on every sample. No ballot is taken any \
+                 more: call it off."
             }
             _ => return Markup::default(),
         };
@@ -232,7 +236,8 @@ impl Election {
             part: 0.0,
             tick: None,
         };
-        let text = "<div class=\"wide\"><dt>Aggregated</dt><dd><b>{{done}}</b> of {{batches}} {{unit}}</dd>{{bar}}</div>\n    ";
+        let text = "<div class=\"wide\"><dt>Aggregated</dt><dd><b>{{done}}</b> of {{batches}} \
+            {{unit}}</dd>{{bar}}</div>\n    ";
         Template::new(text)
             .markup("bar", bar.draw())
             .text("done", done)
@@ -266,8 +271,10 @@ fn account(account: &Account) -> Markup {
 
 fn entry(entry: &Entry) -> Markup {
     let row = "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\">{{election}}</th>\
-        <td role=\"cell\" class=\"number\">{{labels}}</td><td role=\"cell\" class=\"number\">{{voters}}</td>\
-        <td role=\"cell\" class=\"number\">{{epsilon}}</td><td role=\"cell\" class=\"state\">{{state}}</td></tr>\n";
+        <td role=\"cell\" class=\"number\">{{labels}}</td><td role=\"cell\" \
+        class=\"number\">{{voters}}</td>\
+        <td role=\"cell\" class=\"number\">{{epsilon}}</td><td role=\"cell\" \
+        class=\"state\">{{state}}</td></tr>\n";
     Template::new(row)
         .text("election", &entry.election)
         .text("labels", entry.queries)
@@ -299,8 +306,10 @@ impl Bar {
                 .text("x", format!("{tick:.2}"))
                 .fill()
         });
-        let text = "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{{label}}\">\
-            <rect class=\"part\" width=\"{{part}}\" height=\"10\"/><rect class=\"full\" width=\"{{full}}\" height=\"10\"/>\
+        let text = "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" \
+            role=\"img\" aria-label=\"{{label}}\">\
+            <rect class=\"part\" width=\"{{part}}\" height=\"10\"/><rect class=\"full\" \
+            width=\"{{full}}\" height=\"10\"/>\
             {{tick}}</svg>";
         Template::new(text)
             .text("label", &self.label)
@@ -344,7 +353,8 @@ fn time(moment: Timestamp, now: Timestamp) -> Markup {
         (false, _) => format!("{apart} ago"),
     };
     Template::new(
-        "<span><time datetime=\"{{moment}}\">{{date}}</time> <span class=\"quiet\">{{distance}}</span></span>",
+        "<span><time datetime=\"{{moment}}\">{{date}}</time> <span \
+         class=\"quiet\">{{distance}}</span></span>",
     )
     .text("moment", moment)
     .text("date", moment.strftime("%Y-%m-%d %H:%M UTC"))

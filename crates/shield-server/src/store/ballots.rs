@@ -155,7 +155,8 @@ pub(super) async fn ballots(
     election: &Name,
 ) -> Result<Vec<StoredBallot>, StoreError> {
     let rows = sqlx::query(
-        "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 ORDER BY teacher, batch",
+        "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 ORDER BY teacher, \
+         batch",
     )
     .bind(election.as_str())
     .fetch_all(connection)

@@ -50,7 +50,8 @@ impl Store {
         let frozen = ballots(&mut transaction, election).await?;
         let voters = judge(&frozen).await?;
         sqlx::query(
-            "UPDATE elections SET stage = 'closing', closed = $1, seed = $2, frozen = $3 WHERE name = $4",
+            "UPDATE elections SET stage = 'closing', closed = $1, seed = $2, frozen = $3 WHERE \
+             name = $4",
         )
         .bind(now())
         .bind(hex(seed.as_bytes()))
@@ -109,7 +110,8 @@ impl Store {
         }
         self.keep(election, object, incoming).await?;
         let inserted = sqlx::query(
-            "INSERT INTO releases (election, batch, hash, bytes) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+            "INSERT INTO releases (election, batch, hash, bytes) VALUES ($1, $2, $3, $4) ON \
+             CONFLICT DO NOTHING",
         )
         .bind(election.as_str())
         .bind(i64::from(batch))

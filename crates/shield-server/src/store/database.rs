@@ -1,4 +1,4 @@
-//! Where the data base is, and whether the way there is safe.
+//! Where the database is, and whether the way there is safe.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::StoreError;
 
-/// A data base's URL. It may hold a password, so it is not shown.
+/// A database's URL. It may hold a password, so it is not shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 

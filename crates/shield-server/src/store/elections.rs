@@ -94,7 +94,8 @@ impl Store {
         }
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         sqlx::query(
-            "INSERT INTO ledger (election, grp, stage, voters, booked) VALUES ($1, $2, 'reserved', $3, $4)",
+            "INSERT INTO ledger (election, grp, stage, voters, booked) VALUES ($1, $2, \
+             'reserved', $3, $4)",
         )
         .bind(file.name().as_str())
         .bind(file.group().as_str())
@@ -120,7 +121,8 @@ impl Store {
     /// All elections, the newest first.
     pub async fn elections(&self) -> Result<Vec<StoredElection>, StoreError> {
         let rows = sqlx::query(
-            "SELECT file, stage, created, closed, problem FROM elections ORDER BY created DESC, name",
+            "SELECT file, stage, created, closed, problem FROM elections ORDER BY created DESC, \
+             name",
         )
         .fetch_all(&self.pool)
         .await?;
@@ -144,7 +146,8 @@ impl Store {
     pub async fn withdraw(&self, name: &Name) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
         let moved = sqlx::query(
-            "UPDATE elections SET stage = 'withdrawn' WHERE name = $1 AND stage IN ('awaiting-keys', 'open')",
+            "UPDATE elections SET stage = 'withdrawn' WHERE name = $1 AND stage IN \
+             ('awaiting-keys', 'open')",
         )
         .bind(name.as_str())
         .execute(&mut *transaction)
@@ -219,7 +222,8 @@ impl Store {
             return Ok(stored);
         }
         sqlx::query(
-            "INSERT INTO election_keys (election, kind, hash, bytes, key_id) VALUES ($1, $2, $3, $4, $5)",
+            "INSERT INTO election_keys (election, kind, hash, bytes, key_id) VALUES ($1, $2, $3, \
+             $4, $5)",
         )
         .bind(election.as_str())
         .bind(kind)
@@ -360,7 +364,8 @@ async fn insert_token(
         _ => None,
     };
     let inserted = sqlx::query(
-        "INSERT INTO tokens (hash, role, election, teacher) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        "INSERT INTO tokens (hash, role, election, teacher) VALUES ($1, $2, $3, $4) ON CONFLICT \
+         DO NOTHING",
     )
     .bind(token.as_str())
     .bind(role.name())

@@ -3,13 +3,13 @@
 use super::{Object, Store, StoreError, schema};
 
 impl Store {
-    /// The name of the folder that the data base belongs to, if it belongs to one.
+    /// The name of the folder that the database belongs to, if it belongs to one.
     pub async fn identity(&self) -> Result<Option<String>, StoreError> {
         let id = sqlx::query_scalar("SELECT id FROM identity").fetch_optional(&self.pool);
         Ok(id.await?)
     }
 
-    /// Gives the data base to a folder, unless it belongs to one. The answer is whose it is now.
+    /// Gives the database to a folder, unless it belongs to one. The answer is whose it is now.
     pub async fn claim(&self, id: &str) -> Result<String, StoreError> {
         let mut transaction = self.pool.begin().await?;
         schema::lock(&mut transaction).await?;
@@ -26,7 +26,7 @@ impl Store {
         Ok(id.to_owned())
     }
 
-    /// Whether folder and data base tell the same story: every election in the folder has its row,
+    /// Whether folder and database tell the same story: every election in the folder has its row,
     /// and every key's row its file. For those that earlier releases made, which have no name to
     /// compare.
     pub async fn fits_its_folder(&self) -> Result<bool, StoreError> {

@@ -86,7 +86,7 @@ impl Store {
         Ok(Self { pool, folder, places: Places::default() })
     }
 
-    /// Puts files aside that no row names: a crash came between the two, or the data base is older
+    /// Puts files aside that no row names: a crash came between the two, or the database is older
     /// than the folder, and then they are ballots that were acknowledged. So none is deleted.
     pub async fn sweep(&self) -> Result<usize, StoreError> {
         let aside = format!("swept/{}", Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S%.3fZ"));
@@ -115,7 +115,7 @@ impl Store {
         Ok(swept)
     }
 
-    /// Whether the data base answers.
+    /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         sqlx::query("SELECT 1").execute(&self.pool).await?;
         Ok(())
@@ -150,7 +150,8 @@ impl Store {
         if let Ok(Err(error)) = removed.await
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(%election, ?object, %error, "a file without a row stays until the next start");
+            tracing::warn!(%election, ?object, %error, "a file without a row stays until the next \
+                start");
         }
     }
 }

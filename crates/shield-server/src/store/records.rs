@@ -62,35 +62,38 @@ impl FromStr for Stage {
 /// What the store could not do.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The data base would not.
-    #[error("the data base: {0}")]
+    /// The database would not.
+    #[error("the database: {0}")]
     Database(#[from] sqlx::Error),
-    /// Whoever stands between server and data base could read along.
+    /// Whoever stands between server and database could read along.
     #[error(
-        "the data base is at {host}, and anybody on the way could read its password and the seeds; add `sslmode=verify-full` to \
-         the URL (with `sslrootcert=FILE` for a certificate of your own, or `sslmode=verify-ca` if it does not name the host)"
+        "the database is at {host}, and anybody on the way could read its password and the \
+         seeds; add `sslmode=verify-full` to the URL (with `sslrootcert=FILE` for a certificate \
+         of your own, or `sslmode=verify-ca` if it does not name the host)"
     )]
     OpenWay {
-        /// Where the data base is.
+        /// Where the database is.
         host: String,
     },
     /// The data folder would not.
     #[error("the data folder: {0}")]
     Io(#[from] io::Error),
     /// A row that this program cannot have written.
-    #[error("the data base holds a damaged {0}; restore it from a backup")]
+    #[error("the database holds a damaged {0}; restore it from a backup")]
     Damaged(&'static str),
     /// There is no such election.
     #[error("there is no election of that name")]
     NoElection,
     /// The name is taken.
     #[error(
-        "there is already an election of that name, with another file or other invitations, or called off; choose another name"
+        "there is already an election of that name, with another file or other invitations, or \
+         called off; choose another name"
     )]
     NameTaken,
     /// A teacher is in another group.
     #[error(
-        "the teacher {teacher} belongs to the group {group}, whose budget would not pay; put the election in that group"
+        "the teacher {teacher} belongs to the group {group}, whose budget would not pay; put the \
+         election in that group"
     )]
     OtherGroup {
         /// The teacher.
@@ -118,7 +121,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the data base had too much to do, and the same may go through in a moment.
+    /// Whether the database had too much to do, and the same may go through in a moment.
     pub fn is_busy(&self) -> bool {
         match self {
             Self::Database(sqlx::Error::PoolTimedOut) => true,

@@ -70,11 +70,14 @@ const FIRST: &[&str] = &[
 const IDENTITY: &[&str] = &["CREATE TABLE identity (id TEXT NOT NULL PRIMARY KEY)"];
 
 /// Brings the tables up to date. Two servers may try at once, though only one of them will get the
-/// data base: the version's row is locked first.
+/// database: the version's row is locked first.
 pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-    let made = sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)")
-        .execute(&mut *connection)
-        .await;
+    let made = sqlx::query(
+        "CREATE TABLE IF NOT EXISTS schema_version (id BIGINT NOT NULL PRIMARY \
+        KEY, version BIGINT NOT NULL)",
+    )
+    .execute(&mut *connection)
+    .await;
     // Two at the same moment: PostgreSQL lets one of them make the table and tells the other that
     // its name, its type or the table itself is there already, by how far the first one is.
     let lost_the_race = |error: &sqlx::Error| {
@@ -98,7 +101,8 @@ pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::
     if done > MIGRATIONS.len() {
         return Err(sqlx::Error::Configuration(
             format!(
-                "the data base has schema version {version}, this program knows {}; use the newer release",
+                "the database has schema version {version}, this program knows {}; use the newer \
+                 release",
                 MIGRATIONS.len()
             )
             .into(),
@@ -116,7 +120,7 @@ pub(super) async fn migrate(connection: &mut AnyConnection) -> Result<(), sqlx::
     transaction.commit().await
 }
 
-/// Waits until no other transaction has this lock. An update takes it on both data bases; a select
+/// Waits until no other transaction has this lock. An update takes it on both databases; a select
 /// would not.
 pub(super) async fn lock(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let update = sqlx::query("UPDATE schema_version SET version = version WHERE id = 1");

@@ -54,7 +54,8 @@ fn closing_does_not_wait_for_the_ballots_that_wait_for_it() {
     server.wait(async {
         for round in 0..3 {
             let text = format!(
-                "name = \"ward-{round}\"\ngroup = \"g\"\nclasses = 3\nsamples = 4\noffset = 20\nquorum = 2\nteachers = [{teachers}]"
+                "name = \"ward-{round}\"\ngroup = \"g\"\nclasses = 3\nsamples = 4\noffset = \
+                 20\nquorum = 2\nteachers = [{teachers}]"
             );
             let name = election(&server.service, &text, 2).await;
             let ballots: Vec<_> = (2..TEACHERS)

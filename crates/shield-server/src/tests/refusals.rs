@@ -78,7 +78,7 @@ fn refusals_are_problems_with_an_id() {
     }
 }
 
-/// The seeds are in the data base, and SQLite's file is as open as the umask leaves it.
+/// The seeds are in the database, and SQLite's file is as open as the umask leaves it.
 #[cfg(unix)]
 #[test]
 fn a_data_folder_that_others_can_open_is_refused() {

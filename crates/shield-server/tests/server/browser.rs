@@ -72,8 +72,10 @@ impl Browser {
             "goog:chromeOptions": {
                 "binary": chromium,
                 "args": [
-                    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+                    "--no-first-run",
+                    "--disable-background-networking", "--disable-component-update",
+                    "--disable-sync",
                     "--disable-dev-shm-usage", "--window-size=1280,900",
                     format!("--user-data-dir={}", profile.path().display()),
                 ],
@@ -109,7 +111,9 @@ impl Browser {
                 0 => self.number(whole).await,
                 height => height,
             };
-            let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
+            let metrics = json!({
+                "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile
+            });
             self.developer("Emulation.setDeviceMetricsOverride", &metrics);
         }
     }

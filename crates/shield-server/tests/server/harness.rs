@@ -116,7 +116,8 @@ impl Drop for Running {
 pub fn election(name: &str, teachers: usize, samples: usize, quorum: usize) -> ElectionFile {
     let names: Vec<String> = (0..teachers).map(|teacher| format!("\"t{teacher}\"")).collect();
     let text = format!(
-        "name = \"{name}\"\ngroup = \"everybody\"\nclasses = 3\nsamples = {samples}\npolynomial = \"2X^2+X\"\n\
+        "name = \"{name}\"\ngroup = \"everybody\"\nclasses = 3\nsamples = {samples}\npolynomial \
+         = \"2X^2+X\"\n\
          offset = 2\nquorum = {quorum}\nteachers = [{}]\n",
         names.join(", ")
     );

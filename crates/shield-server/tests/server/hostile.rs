@@ -53,7 +53,8 @@ fn read_answer(stream: &mut TcpStream) -> Option<Answer> {
 
 fn request(method: &str, path: &str, token: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer \
+         {token}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     )
@@ -117,7 +118,8 @@ fn two_thousand_hostile_requests_change_nothing() {
             5 => {
                 let bytes = rng.random_range(1_u64 << 32..u64::MAX);
                 let start = format!(
-                    "PUT {place} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {teacher}\r\ncontent-length: {bytes}\r\n\r\n"
+                    "PUT {place} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: \
+                     Bearer {teacher}\r\ncontent-length: {bytes}\r\n\r\n"
                 );
                 start.into_bytes()
             }

@@ -25,7 +25,8 @@ use sqlx::{AnyConnection, Connection};
 
 use crate::browser::Browser;
 
-const HOSTILE: &str = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> & \"quotes\"";
+const HOSTILE: &str = "<script>document.title='owned'</script><img src=x \
+    onerror=\"document.title='owned'\"> & \"quotes\"";
 
 /// Contrast of all text with what is behind it, by WCAG's formula: whatever has less than 4.5.
 const LOW_CONTRAST: &str = r#"
@@ -48,7 +49,8 @@ const LOW_CONTRAST: &str = r#"
         if (!own || ["SCRIPT", "STYLE"].includes(element.tagName) || !element.checkVisibility()) continue;
         const [a, b] = [luminance(getComputedStyle(element).color), luminance(ground(element))];
         const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (contrast < 4.5) low.push(`${element.tagName}.${element.className} ${contrast.toFixed(2)}`);
+        const name = `${element.tagName}.${element.className}`;
+        if (contrast < 4.5) low.push(`${name} ${contrast.toFixed(2)}`);
     }
     return low.join(", ");
 "#;
@@ -59,7 +61,8 @@ fn token(number: u64) -> Token {
 
 fn text(name: &str, group: &str, samples: usize, quorum: u32, teachers: &[&str]) -> String {
     format!(
-        "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 10\nsamples = {samples}\noffset = 20\nquorum = {quorum}\n\
+        "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 10\nsamples = {samples}\noffset = \
+         20\nquorum = {quorum}\n\
          deadline = 2099-03-01T12:00:00Z\nteachers = {teachers:?}\n"
     )
 }
@@ -311,7 +314,7 @@ async fn looks_right_everywhere(browser: &Browser) {
     browser.screen(1280, false).await;
 }
 
-/// Nobody else can write to the data base: an aggregation, which takes a second, waits to be looked
+/// Nobody else can write to the database: an aggregation, which takes a second, waits to be looked
 /// at.
 struct Hold(AnyConnection);
 

@@ -80,7 +80,7 @@ impl Cluster {
         panic!("PostgreSQL does not start: {log}");
     }
 
-    /// Makes an empty data base and gives its URL.
+    /// Makes an empty database and gives its URL.
     pub(crate) async fn database(&self, name: &str) -> String {
         let url =
             |name: &str| format!("postgres://shield:{PASSWORD}@127.0.0.1:{}/{name}", self.port);

@@ -11,7 +11,8 @@ use thiserror::Error;
 pub enum BootstrappedError {
     /// The parameters cannot run the election with little enough probability of a wrong label.
     #[error(
-        "a label would be wrong with probability 2^-{bits:.0}, more than 2^-64: {rounds} rounds are too many; take a shorter polynomial"
+        "a label would be wrong with probability 2^-{bits:.0}, more than 2^-64: {rounds} rounds \
+         are too many; take a shorter polynomial"
     )]
     TooManyRounds {
         /// How many rounds were asked for.
@@ -29,7 +30,8 @@ pub enum BootstrappedError {
     },
     /// Ballots add up to too much noise.
     #[error(
-        "a label would be wrong with probability 2^-{bits:.0}, more than 2^-64: take fewer teachers or classes"
+        "a label would be wrong with probability 2^-{bits:.0}, more than 2^-64: take fewer \
+         teachers or classes"
     )]
     TooUnsure {
         /// -log2 of the probability.
@@ -37,7 +39,8 @@ pub enum BootstrappedError {
     },
     /// Counts and noise do not fit into the digits that are compared.
     #[error(
-        "{teachers} teachers with noise of scale {noise} count further than 65,535; take less noise or fewer teachers"
+        "{teachers} teachers with noise of scale {noise} count further than 65,535; take less \
+         noise or fewer teachers"
     )]
     TooWide {
         /// How many teachers there are.

@@ -28,10 +28,10 @@
 //! cycles side by side. Their phases before the flood differ by at most 2E_0; two uniform intervals
 //! of width 2f at that distance overlap but for E_0/f, so the floods can be drawn such that both
 //! phases are equal with probability 1 - E_0/f; masks are drawn equal. Two equal ciphertexts are
-//! looked up to equal ciphertexts, and stay equal when flooded with the same randomness. If they are
-//! not equal, their noise is again at most E, and the next cycle has its own chance, independent of
-//! the first. The probability that all c + 1 chances fail bounds the distance. (This is Ducas' and
-//! Stehle's argument: floods multiply.)
+//! looked up to equal ciphertexts, and stay equal when flooded with the same randomness. If they
+//! are not equal, their noise is again at most E, and the next cycle has its own chance,
+//! independent of the first. The probability that all c + 1 chances fail bounds the distance. (This
+//! is Ducas' and Stehle's argument: floods multiply.)
 //!
 //! *Real cycle.* The encryption of zero is (a r + e1, b r + e2) with b = a s + e: its mask a r + e1
 //! is a ring-LWE sample with secret r. The student knows s and e, so from the phase it could learn

@@ -104,7 +104,8 @@ fn twenty_samples() {
             let seconds = check(&case, circuit, 7);
             let plan = super::Plan::new(&case.election, circuit).expect("a plan");
             println!(
-                "{circuit}, {classes} classes, {} digits, {} bootstrappings: {seconds:.2} s a sample, 20 right",
+                "{circuit}, {classes} classes, {} digits, {} bootstrappings: {seconds:.2} s a \
+                 sample, 20 right",
                 plan.digits(),
                 plan.bootstrappings()
             );

@@ -97,7 +97,8 @@ fn same_as_in_the_clear(teachers: u32, classes: usize, samples: usize, scale: f6
     let seconds = start.elapsed().as_secs_f64() / samples as f64;
     assert_eq!(found, expected(&all, classes));
     println!(
-        "{classes} classes, {teachers} teachers, {} bootstrappings: {seconds:.2} s a sample, {samples} right",
+        "{classes} classes, {teachers} teachers, {} bootstrappings: {seconds:.2} s a sample, \
+         {samples} right",
         backend.plan().bootstrappings()
     );
     found.len()

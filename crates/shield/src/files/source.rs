@@ -158,8 +158,8 @@ fn content_of(magic: &[u8], path: &Path) -> Result<Content, FileProblem> {
     }
 }
 
-const EXCEL: &str = "save the sheet as .csv (in Excel: \"CSV UTF-8\"); the name must end in .npy or \
-                     .csv, .npz, .parquet or .feather, also with .gz";
+const EXCEL: &str = "save the sheet as .csv (in Excel: \"CSV UTF-8\"); the name must end in .npy \
+    or .csv, .npz, .parquet or .feather, also with .gz";
 
 fn not_what_it_says(kind: &str, remedy: &str) -> FileProblem {
     FileProblem::Array(format!("it does not begin like {kind}; save it again with {remedy}"))

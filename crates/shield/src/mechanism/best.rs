@@ -2,8 +2,8 @@
 //!
 //! Mechanisms with one parameter are calibrated: the least noise, or the largest rate, whose proven
 //! cost fits. For SHIELD the best of a table of polynomials counts, each with the smallest offset
-//! that fits. The table was found by searches on votes like the paper's; `tune` may find better ones
-//! for other votes.
+//! that fits. The table was found by searches on votes like the paper's; `tune` may find better
+//! ones for other votes.
 
 use rayon::prelude::*;
 

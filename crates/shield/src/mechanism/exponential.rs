@@ -2,14 +2,14 @@
 //!
 //! Both prefer classes by e^(eta n_k). Moving one vote changes two counts by one.
 //!
-//! - **Exponential mechanism** (McSherry and Talwar, 2007): p_k ~ e^(eta n_k). A move multiplies the
-//!   loser's weight by e^-eta, the gainer's by e^eta, and all by one common factor, so all privacy
-//!   losses of a query lie in a range of 2 eta. Hence it is (eta^2/2)-zCDP (Cesar and Rogers, 2021),
-//!   and composes more tightly than its 2 eta-privacy says.
+//! - **Exponential mechanism** (McSherry and Talwar, 2007): p_k ~ e^(eta n_k). A move multiplies
+//!   the loser's weight by e^-eta, the gainer's by e^eta, and all by one common factor, so all
+//!   privacy losses of a query lie in a range of 2 eta. Hence it is (eta^2/2)-zCDP (Cesar and
+//!   Rogers, 2021), and composes more tightly than its 2 eta-privacy says.
 //! - **Permute-and-flip** (McKenna and Sheldon, 2020): classes in random order, each accepted with
-//!   probability e^(eta (n_k - max)). The same law as the argmax of counts with exponential noise of
-//!   rate eta (Ding et al., 2021). It is 2 eta-private, but its losses have no smaller range: with
-//!   two classes that tie, one vote has a loss of nearly 2 eta either way.
+//!   probability e^(eta (n_k - max)). The same law as the argmax of counts with exponential noise
+//!   of rate eta (Ding et al., 2021). It is 2 eta-private, but its losses have no smaller range:
+//!   with two classes that tie, one vote has a loss of nearly 2 eta either way.
 //!
 //! # Tight composition of a bounded range
 //!
@@ -23,8 +23,8 @@
 //! ```
 //!
 //! Q queries are (epsilon, W_Q(-epsilon))-private. On a grid of step h every interval lies in one
-//! whose ends are grid points and whose range is R + h; below the grid W is at most its lowest value
-//! (it grows with y), above it at most 1: so the grid only adds.
+//! whose ends are grid points and whose range is R + h; below the grid W is at most its lowest
+//! value (it grows with y), above it at most 1: so the grid only adds.
 
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
@@ -263,8 +263,8 @@ mod tests {
             }
         }
         assert!(worst <= tight, "{worst} {tight}");
-        // With more votes every interval of range 2 eta occurs. The worst one, asked 20 times, costs
-        // 3.7798 by the binomial law of how often each of its two losses occurs.
+        // With more votes every interval of range 2 eta occurs. The worst one, asked 20 times,
+        // costs 3.7798 by the binomial law of how often each of its two losses occurs.
         assert!(tight.get() > 3.7798 && tight.get() < 1.02 * 3.7798, "{tight}");
     }
 

@@ -1,18 +1,18 @@
 //! The paper's exponential operator: every vote is sampled independently.
 //!
 //! The paper (section 4.4) asks whether SHIELD could sample each vote on its own, and whether it
-//! would not fail too often. Let a round draw every entry of the urn a Poisson number of times, with
-//! rate lambda, and succeed with class k if it drew something and nothing but k. With f_k = n_k + w
-//! entries of class k and F in all, that has the probability
+//! would not fail too often. Let a round draw every entry of the urn a Poisson number of times,
+//! with rate lambda, and succeed with class k if it drew something and nothing but k. With f_k =
+//! n_k + w entries of class k and F in all, that has the probability
 //!
 //! ```text
 //! e^(-lambda (F - f_k)) (1 - e^(-lambda f_k)) = e^(-lambda F) (e^(lambda f_k) - 1)
 //! ```
 //!
 //! which is exponential in the votes, as in the exponential mechanism, less a constant. A round
-//! fails with the rest, and the next one draws anew, with its own rate: a [schedule](Round) of rates
-//! takes the place of SHIELD's polynomial. No round always succeeds, as SHIELD's last one of degree
-//! 1 does, so some samples stay without a label.
+//! fails with the rest, and the next one draws anew, with its own rate: a [schedule](Round) of
+//! rates takes the place of SHIELD's polynomial. No round always succeeds, as SHIELD's last one of
+//! degree 1 does, so some samples stay without a label.
 //!
 //! Only lower bounds of its cost over all votes are known here ([`ExponentialOperator::at_least`]):
 //! enough to see whether it pays, not enough to promise anything.

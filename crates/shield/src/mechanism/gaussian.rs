@@ -1,8 +1,8 @@
 //! Gaussian noise composed exactly, and PATE's confident argmax.
 //!
-//! Counts with Gaussian noise of deviation sigma, of which one vote moves two by one, are as hard to
-//! tell apart as N(0, 1) and N(mu, 1) with mu = sqrt(2)/sigma. Such pairs compose to another one,
-//! with mu^2 added up, also adaptively (Dong, Roth and Su, 2022), and
+//! Counts with Gaussian noise of deviation sigma, of which one vote moves two by one, are as hard
+//! to tell apart as N(0, 1) and N(mu, 1) with mu = sqrt(2)/sigma. Such pairs compose to another
+//! one, with mu^2 added up, also adaptively (Dong, Roth and Su, 2022), and
 //!
 //! ```text
 //! delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn exact_as_a_fine_grid_of_the_two_laws_says() {
-        // N(0, 1) and N(mu, 1) cut into cells: coarser, so no larger, and close where cells are fine.
+        // N(0, 1) and N(mu, 1) cut into cells: coarser, so no larger, and close where cells are
+        // fine.
         let mu = 0.3;
         let cells = (-800..800).map(|i| {
             let cell = |centre: f64| {

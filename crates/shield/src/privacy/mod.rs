@@ -13,8 +13,8 @@
 //! The building blocks follow the theory: [`rounds`](self) (what a round does to an urn),
 //! [`neighbours`] (how one vote can change a histogram), [`moments`] of the privacy loss, their
 //! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
-//! [`noisy_argmax`] and [`shared_argmax`], with [`distributed_argmax`] and [`mod@skellam`] behind it,
-//! are what SHIELD is compared with; [`calibrate`] turns the question round. [`filter`] is the
+//! [`noisy_argmax`] and [`shared_argmax`], with [`distributed_argmax`] and [`mod@skellam`] behind
+//! it, are what SHIELD is compared with; [`calibrate`] turns the question round. [`filter`] is the
 //! budget of a group whose elections are chosen one after another. [`audit`] attacks what was
 //! promised; [`server_view`] is about a server that sees labels, which no epsilon covers.
 

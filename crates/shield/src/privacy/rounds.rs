@@ -6,7 +6,8 @@
 //! class c the share
 //!
 //! ```text
-//! phi_p(c) * G_a(u_p) * (product of u_q^a_q over the higher degrees q),   G_a(u) = 1 + u + ... + u^(a-1)
+//! phi_p(c) * G_a(u_p) * (product of u_q^a_q over the higher degrees q),
+//! G_a(u) = 1 + u + ... + u^(a-1)
 //! ```
 //!
 //! Privacy lives in small differences, so nothing here is computed as one minus something: u_p is

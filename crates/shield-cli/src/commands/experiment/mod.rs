@@ -40,7 +40,8 @@ use study::Study;
 #[command(after_help = "Examples:\n  \
     shield experiment mnist --data mnist/package/data --out results\n  \
     shield experiment digits --out try-it\n\n\
-    What is finished is kept in the folder: run the same command again to go on after an interruption.")]
+    What is finished is kept in the folder: run the same command again to go on after an \
+    interruption.")]
 pub(super) struct ExperimentArgs {
     #[command(subcommand)]
     subject: Subject,

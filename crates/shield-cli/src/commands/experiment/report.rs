@@ -195,12 +195,13 @@ impl Results {
         let labels: usize = encrypted.iter().map(|run| run.labels).sum();
         let same: usize = encrypted.iter().map(|run| run.as_in_the_clear).sum();
         format!(
-            "{}{} teachers, {} public images; epsilon of {} queries at delta {:e}. The published and the teacher-wise \
-             figure depend\non the votes and must not be published; the data-independent one (the smaller of moments and exact \
-             composition)\nmay be. Students: mean and deviation over splits and draws. {same} of {labels} labels \
-             of the encrypted engine\nare those of the operator in the clear with the same draws; the exact argmax and \
-             PATE's mechanisms label in the clear.\nTuned polynomials were chosen by their accuracy on these votes, \
-             as the paper's were on its own.\n",
+            "{}{} teachers, {} public images; epsilon of {} queries at delta {:e}. The published \
+             and the teacher-wise figure depend\non the votes and must not be published; the \
+             data-independent one (the smaller of moments and exact composition)\nmay be. \
+             Students: mean and deviation over splits and draws. {same} of {labels} labels of the \
+             encrypted engine\nare those of the operator in the clear with the same draws; the \
+             exact argmax and PATE's mechanisms label in the clear.\nTuned polynomials were \
+             chosen by their accuracy on these votes, as the paper's were on its own.\n",
             console::table(&header, cells),
             self.teachers,
             self.public_images,

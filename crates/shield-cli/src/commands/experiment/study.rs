@@ -104,8 +104,8 @@ impl Study {
         let votes = files::read_votes(path, Some(Classes::new(10)?))?;
         if votes.samples() != self.public.images.len() {
             return Err(Failure::bad_input(format!(
-                "{}: {} samples, but there are {} public images; give votes on those, or leave --votes out to \
-                 train teachers",
+                "{}: {} samples, but there are {} public images; give votes on those, or leave \
+                 --votes out to train teachers",
                 path.display(),
                 votes.samples(),
                 self.public.images.len()

@@ -245,8 +245,8 @@ fn describe(report: &Report) -> String {
         c => format!("{c:.0} B"),
     };
     let mut text = format!(
-        "{} teachers, {} classes, {} thread{}; times are of the aggregation, a sample; \"from arrival\" is with what the server \
-         does once with each ballot that is drawn\n",
+        "{} teachers, {} classes, {} thread{}; times are of the aggregation, a sample; \"from \
+         arrival\" is with what the server does once with each ballot that is drawn\n",
         report.teachers,
         report.classes,
         report.threads,

@@ -174,7 +174,8 @@ pub(in crate::commands) fn plan_noisy_argmax(
         (
             "noise",
             format!(
-                "discrete Laplace of scale {noise}, in shares; up to {dropouts} teachers may be missing"
+                "discrete Laplace of scale {noise}, in shares; up to {dropouts} teachers may be \
+                 missing"
             ),
         ),
         ("a count", format!("{digits} digits of 16 values: room for noise of up to {reach} votes")),

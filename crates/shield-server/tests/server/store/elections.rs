@@ -132,7 +132,8 @@ pub(super) async fn a_mistyped_group_binds_nobody_for_ever(place: Place) {
     let store = place.open().await;
     let in_group = |name: &str, group: &str, teachers: &str| {
         let text = format!(
-            "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 4\nsamples = {SAMPLES}\nquorum = 1\nteachers = [{teachers}]\n"
+            "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 4\nsamples = {SAMPLES}\nquorum = \
+             1\nteachers = [{teachers}]\n"
         );
         ElectionFile::parse(&text).unwrap()
     };

@@ -106,7 +106,8 @@ fn file_of(name: &str, group: &str, teachers: u32) -> ElectionFile {
     let teachers: Vec<String> =
         (0..teachers).map(|number| format!("\"{group}-{number}\"")).collect();
     let text = format!(
-        "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 4\nsamples = {SAMPLES}\nquorum = 2\nteachers = [{}]\n",
+        "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 4\nsamples = {SAMPLES}\nquorum = \
+         2\nteachers = [{}]\n",
         teachers.join(", ")
     );
     ElectionFile::parse(&text).unwrap()

@@ -75,7 +75,7 @@ pub(super) async fn damaged_rows_are_noticed(place: Place) {
     pool.close().await;
 }
 
-/// A start with yesterday's data base once deleted every ballot of today.
+/// A start with yesterday's database once deleted every ballot of today.
 pub(super) async fn an_older_data_base_destroys_no_ballot(place: Place) {
     let store = place.open().await;
     let name = open_election(&store, &file("ward")).await;
@@ -100,7 +100,7 @@ pub(super) async fn an_older_data_base_destroys_no_ballot(place: Place) {
     assert_eq!(swept.len(), 1);
 }
 
-/// What the data base says when it has too much to do, as it really says it.
+/// What the database says when it has too much to do, as it really says it.
 pub(super) async fn busy_is_told_from_broken(place: Place) {
     drop(place.open().await);
     let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
@@ -138,7 +138,7 @@ pub(super) async fn busy_is_told_from_broken(place: Place) {
     assert!(!StoreError::from(broken.expect_err("no such table")).is_busy());
 }
 
-/// The tables of an empty data base are made once, whoever comes first.
+/// The tables of an empty database are made once, whoever comes first.
 pub(super) async fn stores_may_open_at_once(place: Place) {
     std::fs::create_dir(&place.data).unwrap();
     let place = Arc::new(place);
@@ -165,7 +165,7 @@ async fn opens(settings: &Settings) -> Result<(), ServeError> {
 }
 
 /// A restart that forgets `--database` must not begin anew with whole budgets, and two folders with
-/// one data base must not be two servers.
+/// one database must not be two servers.
 pub(super) async fn folder_and_data_base_belong_together(place: Place) {
     let settings = place.settings();
     opens(&settings).await.unwrap();
@@ -200,7 +200,7 @@ pub(super) async fn folder_and_data_base_belong_together(place: Place) {
     assert!(matches!(opens(&settings).await, Err(ServeError::OtherFolder(_))));
 }
 
-/// Earlier releases wrote no name: theirs are taken on, if folder and data base know the same
+/// Earlier releases wrote no name: theirs are taken on, if folder and database know the same
 /// elections.
 pub(super) async fn folders_without_a_name_are_taken_on(place: Place) {
     let store = place.open().await;

@@ -254,7 +254,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_flipped_bit_is_noticed(place in any::<prop::sample::Index>(), bit in 0..8_u32, kind in 0..6_usize) {
+    fn a_flipped_bit_is_noticed(
+        place in any::<prop::sample::Index>(),
+        bit in 0..8_u32,
+        kind in 0..6_usize,
+    ) {
         let files = files();
         let mut bytes = files.all()[kind].clone();
         let place = place.index(bytes.len());

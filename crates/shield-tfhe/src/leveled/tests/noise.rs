@@ -258,7 +258,8 @@ fn a_case_of_each_kind_has_a_plan() {
                 }
             };
             println!(
-                "{classes} {polynomial} {upload:?}: {} levels of {} bits, distance 2^-{:.1}, failure 2^{:.0}",
+                "{classes} {polynomial} {upload:?}: {} levels of {} bits, distance 2^-{:.1}, \
+                 failure 2^{:.0}",
                 plan.levels(),
                 plan.base_log(),
                 plan.statistical_bits(),

@@ -1,8 +1,9 @@
 //! SPEED's noisy argmax without encryption: the reference for the encrypted one.
 //!
 //! A teacher's ballot holds, for each sample and class, its one-hot vote plus its share of the
-//! noise ([`crate::polya`], [`crate::skellam`]). Who abstains sends the shares alone: so nobody sees who abstained, and
-//! the noise is whole. The output is the class with the largest sum, the lowest where several tie.
+//! noise ([`crate::polya`], [`crate::skellam`]). Who abstains sends the shares alone: so nobody
+//! sees who abstained, and the noise is whole. The output is the class with the largest sum, the
+//! lowest where several tie.
 
 use rand::{CryptoRng, RngCore};
 use thiserror::Error;
@@ -23,8 +24,9 @@ use crate::votes::{Label, Vote};
 /// Too many teachers are missing.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{ballots} of {teachers} teachers sent a ballot, and the noise is shared out for {shares} at least; with fewer the labels \
-     would have less noise than was promised: wait for the others, or vote again with more dropouts allowed"
+    "{ballots} of {teachers} teachers sent a ballot, and the noise is shared out for {shares} at \
+     least; with fewer the labels would have less noise than was promised: wait for the others, \
+     or vote again with more dropouts allowed"
 )]
 pub struct TooFewShares {
     /// How many sent a ballot.

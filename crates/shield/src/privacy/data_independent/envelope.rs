@@ -5,6 +5,7 @@
 //! log-ratios of the two special classes, of the bystanders and of "no label".
 
 use super::cell::{Cell, Range};
+use super::log_sum::LogSum;
 use crate::privacy::hockey_stick::{Dominating, Ratio};
 use crate::privacy::loss_distribution::LARGEST_LOSS;
 use crate::privacy::moments::log_bregman;
@@ -472,37 +473,5 @@ impl Outlook {
     /// The bystanders, all with the ratio of the smallest.
     fn together(&self, direction: Direction) -> Part {
         self.others.less_likely_before(direction)
-    }
-}
-
-/// ln of a sum of exponentials, added one by one.
-#[derive(Clone, Copy, Debug)]
-struct LogSum {
-    top: f64,
-    sum: f64,
-}
-
-impl Default for LogSum {
-    fn default() -> Self {
-        Self { top: f64::NEG_INFINITY, sum: 0.0 }
-    }
-}
-
-impl LogSum {
-    fn add(&mut self, log: f64) {
-        if log <= self.top {
-            if log > f64::NEG_INFINITY && self.top < f64::INFINITY {
-                self.sum += (log - self.top).exp();
-            }
-        } else if log == f64::INFINITY {
-            (self.top, self.sum) = (log, 1.0);
-        } else {
-            self.sum = self.sum * (self.top - log).exp() + 1.0;
-            self.top = log;
-        }
-    }
-
-    fn log(self) -> f64 {
-        self.top + self.sum.ln()
     }
 }

@@ -17,7 +17,8 @@
 //! rounds of degree p and G_a(u) = 1 + u + ... + u^(a-1),
 //!
 //! ```text
-//! P_k = sum over degrees p of phi_p(c_k) B_p,    B_p = G_{a_p}(u_p) * product over q > p of u_q^{a_q}.
+//! P_k = sum over degrees p of phi_p(c_k) B_p,
+//! B_p = G_{a_p}(u_p) * product over q > p of u_q^{a_q}.
 //! ```
 //!
 //! "No label" is one more output of degree 0, with phi_0 = 1. Primes are the values after the vote
@@ -90,6 +91,7 @@ mod adaptive;
 pub(crate) mod branch;
 mod cell;
 mod envelope;
+mod log_sum;
 mod worst;
 
 #[cfg(test)]
@@ -433,7 +435,8 @@ impl DataIndependent {
         &self.hints
     }
 
-    /// Adds the worst pair that a search finds from the suspects outwards, without proving anything.
+    /// Adds the worst pair that a search finds from the suspects outwards, without proving
+    /// anything.
     pub(crate) fn suspect(&self, suspects: &mut Suspects, usage: Usage) {
         let mut starts = self.starts();
         starts.extend(suspects.0.iter().cloned());

@@ -86,7 +86,8 @@ fn agrees_with_all_histograms_of_up_to_12_votes_and_4_classes() {
                             let expected = by_exhaustion(&setting, votes, classes, objective);
                             let found = maximise(&rounds, objective, exact, &[]).upper;
                             let place = format!(
-                                "{polynomial} {sampling} w={offset} n={votes} K={classes} {objective:?}"
+                                "{polynomial} {sampling} w={offset} n={votes} K={classes} \
+                                 {objective:?}"
                             );
                             if expected.is_infinite() {
                                 assert!(found.is_infinite(), "{place}");

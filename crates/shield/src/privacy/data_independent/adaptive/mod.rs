@@ -8,7 +8,8 @@
 //! choice of a pair makes of it:
 //!
 //! ```text
-//! V_0(x) = (1 - e^(epsilon - x))_+,     V_j(x) = sup over pairs (P, Q) of E_P[V_(j-1)(x + ln(P/Q))].
+//! V_0(x) = (1 - e^(epsilon - x))_+,
+//! V_j(x) = sup over pairs (P, Q) of E_P[V_(j-1)(x + ln(P/Q))].
 //! ```
 //!
 //! The sup runs over all pairs of neighbours in both directions. The delta of q queries is V_q(0),

@@ -1,11 +1,9 @@
 //! `job`: freeze, run, status and finish, one after the other and by several.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{json, shield, stderr};
+use crate::common::{json, shield, stderr};
 
 const ELECTION: &str = "name = \"ward-7\"\ngroup = \"wards\"\nclasses = 3\nsamples = 2500\n\
     polynomial = \"X\"\nquorum = 2\nteachers = [\"amber\", \"birch\", \"cedar\"]\n";

@@ -1,0 +1,48 @@
+//! Fronts of spaces too large to be searched whole.
+
+use super::*;
+use crate::parameters::Classes;
+use crate::synthetic;
+
+fn front_of_a_large_space(objective: Objective) -> Vec<Point> {
+    let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 60, 1).unwrap();
+    let histograms: Vec<Histogram> = votes.histograms().collect();
+    let search = Search {
+        space: Space { max_degree: 8, max_terms: 64 },
+        offsets: vec![Offset::default()],
+        sampling: Sampling::default(),
+        objective,
+        usage: Usage::default(),
+    };
+    let outcome = search.run(&histograms, &|_| ()).unwrap();
+    assert!(!outcome.exhaustive && outcome.evaluated > 1000);
+    let front = outcome.front.points();
+    assert!(front.len() > 5);
+    for pair in front.windows(2) {
+        assert!(pair[0].epsilon < pair[1].epsilon);
+        assert!(pair[0].ground_truth < pair[1].ground_truth);
+    }
+    front.to_vec()
+}
+
+/// Two orders whose epsilons differ by rounding alone once sent this search back and forth for
+/// ever.
+#[test]
+fn a_search_of_a_large_space_ends() {
+    front_of_a_large_space(Objective::Published);
+}
+
+#[test]
+fn what_a_search_by_estimates_returns_is_proven() {
+    let voters = Voters::new(250).unwrap();
+    for point in front_of_a_large_space(Objective::DataIndependent).iter().step_by(4) {
+        let setting = Setting {
+            polynomial: point.polynomial.clone(),
+            offset: point.offset,
+            sampling: Sampling::default(),
+        };
+        let mut figure = DataIndependent::new(&setting, Classes::new(10).unwrap(), voters);
+        let proven = figure.epsilon(Usage::default()).get();
+        assert!((point.epsilon.get() / proven - 1.0).abs() < 0.02, "{point:?}: {proven}");
+    }
+}
