@@ -49,7 +49,6 @@ pub(super) struct PlanArgs {
     /// What the student gets, with the engine bfv: reveal (labels) or composable (encrypted one-hot
     /// labels)
     #[arg(long, value_name = "MODE", default_value_t = ReleaseMode::default())]
-    ballot_check: &'static str,
     release: ReleaseMode,
 }
 
