@@ -75,6 +75,7 @@ struct Described {
     noise_margin_bits: f64,
     flooding_bits: u32,
     statistical_bits: u32,
+    ballot_check: &'static str,
     release: ReleaseMode,
 }
 
@@ -130,6 +131,7 @@ fn described(plan: &Plan) -> Described {
         noise_margin_bits: plan.noise_margin_bits(),
         flooding_bits: plan.flooding_bits(),
         statistical_bits: shield_bfv::flooding::STATISTICAL_BITS,
+        ballot_check: plan.ballot_check(),
         release: plan.release(),
     }
 }
@@ -164,6 +166,7 @@ fn describe(plan: &Plan) -> String {
             ),
         ),
         ("batches", plan.batches().to_string()),
+        ("ballots", plan.ballot_check().to_owned()),
         (
             "circuit, a batch",
             format!(
