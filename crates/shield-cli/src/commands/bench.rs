@@ -23,8 +23,8 @@ use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs, on_threads};
     with the defaults, on one thread. Times are of the aggregation, which is what the paper reports.\n\n\
     With --backend tfhe: the engines that answer one sample at once, on the paper's four polynomials, and the \
     BFV engine at 1, 100 and 512 samples beside them.\n\n\
-    With --mechanism noisy-argmax: TFHE's noisy argmax, on two samples, and the batched one of BFV, from stored \
-    ballots to the release."
+    With --mechanism noisy-argmax: TFHE's noisy argmax, on two samples, and the batched one of \
+    BFV, from stored ballots to the release."
 )]
 pub(super) struct BenchArgs {
     /// Number of teachers
