@@ -37,7 +37,7 @@ struct Described {
     products: usize,
     relinearisations: usize,
     rotations: usize,
-    noise_bits: Vec<Stage>,
+    noise_bits: Vec<Bound>,
     noise_margin_bits: f64,
     flooding_bits: u32,
     statistical_bits: u32,
@@ -50,7 +50,7 @@ struct Described {
 }
 
 #[derive(Serialize)]
-struct Stage {
+struct Bound {
     stage: &'static str,
     bits: f64,
     primes: usize,
@@ -94,7 +94,7 @@ fn described(plan: &ArgmaxPlan, noise: SharedNoise) -> Described {
         products: plan.products(),
         relinearisations: plan.relinearisations(),
         rotations: plan.rotations(),
-        noise_bits: stages.map(|(stage, bits, primes)| Stage { stage, bits, primes }).collect(),
+        noise_bits: stages.map(|(stage, bits, primes)| Bound { stage, bits, primes }).collect(),
         noise_margin_bits: plan.noise_margin_bits(),
         flooding_bits: plan.flooding_bits(),
         statistical_bits: STATISTICAL_BITS,

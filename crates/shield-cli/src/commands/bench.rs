@@ -7,13 +7,14 @@ use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
 use shield::backend::{Backend, MemoryBallotBox};
+use shield::shares::NoiseFamily;
 use shield::{Classes, Election, Label, Seed, Votes, synthetic};
 use shield_bfv::{BfvBackend, ReleaseMode, baseline};
 
-use super::{Output, tfhe};
+use super::{Output, bench_argmax, tfhe};
 use crate::console::{self, duration};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, on_threads};
+use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs, on_threads};
 
 /// Time the published circuit and ours, side by side
 #[derive(Args, Debug)]
@@ -22,14 +23,17 @@ use crate::inputs::{MechanismArgs, on_threads};
     with the defaults, on one thread. Times are of the aggregation, which is what the paper \
     reports.\n\n\
     With --backend tfhe: the engines that answer one sample at once, on the paper's four \
-    polynomials, and the BFV engine at 1, 100 and 512 samples beside them."
+    polynomials, and the BFV engine at 1, 100 and 512 samples beside them.\n\n\
+    With --mechanism noisy-argmax: TFHE's noisy argmax, on two samples, and the batched one of \
+    BFV, from stored ballots to the release."
 )]
 pub(super) struct BenchArgs {
     /// Number of teachers
     #[arg(long, value_name = "N", default_value_t = 250)]
     teachers: usize,
 
-    /// Number of samples [default: 100; with --backend tfhe 20 for each polynomial]
+    /// Number of samples [default: 100; with --backend tfhe 20 for each polynomial; with
+    /// --mechanism noisy-argmax 2048]
     #[arg(long, value_name = "S")]
     samples: Option<usize>,
 
@@ -41,8 +45,15 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "K", default_value = "10")]
     classes: Classes,
 
+    /// SHIELD's circuits, or those of SPEED's exact argmax of counts with noise in shares
+    #[arg(long = "mechanism", value_name = "NAME", value_enum, default_value_t)]
+    name: MechanismName,
+
     #[command(flatten)]
     mechanism: MechanismArgs,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
 
     /// Number of threads, for both
     #[arg(long, value_name = "T", default_value_t = 1)]
@@ -108,6 +119,9 @@ struct Comparison {
 const RUNS: usize = 3;
 
 pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
+    if args.name == MechanismName::NoisyArgmax {
+        return noisy_argmax(args, output);
+    }
     if args.backend == BackendName::Tfhe {
         return tfhe::bench(args, output);
     }
@@ -120,6 +134,18 @@ pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
         Output::Json => console::print_json(&comparison),
         Output::Tables => console::print(&describe(&comparison)),
     }
+}
+
+fn noisy_argmax(args: &BenchArgs, output: Output) -> Result<(), Failure> {
+    let samples = args.samples_or(2048);
+    let (votes, _) = synthetic::votes(args.teachers, args.classes, samples, 1)?;
+    let setting = args.mechanism.mechanism();
+    let election = Election::new(args.teachers, args.classes, samples, setting)?;
+    let noise = args.noise.shared(election.teachers(), NoiseFamily::Skellam)?;
+    on_threads(Some(args.threads), |threads| {
+        let (election, votes) = (&election, &votes);
+        bench_argmax::run(bench_argmax::Question { election, votes, noise, threads }, output)
+    })?
 }
 
 fn compare(args: &BenchArgs, election: &Election, votes: &Votes) -> Result<Comparison, Failure> {

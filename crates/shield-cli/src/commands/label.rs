@@ -87,8 +87,7 @@ impl LabelArgs {
         }
         if self.release != ReleaseMode::default() && (self.backend != EngineName::Bfv || argmax) {
             return Err(Failure::bad_input(
-                "--release is what SHIELD hands out on --backend bfv; leave it out, or use that \
-                 engine",
+                "--release is what SHIELD hands out on --backend bfv; leave it out otherwise",
             ));
         }
         Ok(())

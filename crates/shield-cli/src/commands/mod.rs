@@ -4,6 +4,7 @@ mod aggregate;
 mod analyze;
 mod argmax;
 mod bench;
+mod bench_argmax;
 mod bound;
 mod close;
 mod compare;

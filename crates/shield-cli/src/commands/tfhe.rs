@@ -4,7 +4,7 @@ mod bench;
 mod bootstrapped;
 
 pub(super) use bench::bench;
-pub(super) use bootstrapped::{noisy_argmax, plan_noisy_argmax};
+pub(super) use bootstrapped::{measure_noisy_argmax, noisy_argmax, plan_noisy_argmax};
 use serde::Serialize;
 use shield::Election;
 use shield_tfhe::leveled::{self, LeveledBackend, Plan};

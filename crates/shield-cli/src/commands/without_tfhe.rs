@@ -1,12 +1,14 @@
 //! The commands of the TFHE engine in a program that was built without it: how to get one with it.
 
-use shield::Election;
 use shield::polya::SharedNoise;
+use shield::{Election, Votes};
 
 use super::Output;
 use super::bench::BenchArgs;
+use super::bench_argmax::Measured;
 use super::label::{Labelling, Run};
 use super::upload::Upload;
+use crate::console;
 use crate::failure::Failure;
 
 fn missing() -> Failure {
@@ -34,4 +36,17 @@ pub(super) fn plan_noisy_argmax(_: Election, _: SharedNoise, _: Output) -> Resul
 
 pub(super) fn bench(_: &BenchArgs, _: Output) -> Result<(), Failure> {
     Err(missing())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it can fail in a program with the engine")]
+pub(super) fn measure_noisy_argmax(
+    _: Election,
+    _: SharedNoise,
+    _: &Votes,
+) -> Result<Option<Measured>, Failure> {
+    console::note(
+        "TFHE's argmax is left out: this program was built without that engine; build it with \
+         `cargo build --release --features tfhe`",
+    );
+    Ok(None)
 }

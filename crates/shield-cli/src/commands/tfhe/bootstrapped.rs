@@ -1,14 +1,16 @@
 //! `label` and `plan` with the engines that bootstrap.
 
 use serde::Serialize;
-use shield::Election;
 use shield::backend::{Backend, BackendBytes};
 use shield::framing::Kind;
 use shield::polya::SharedNoise;
+use shield::shares::NoiseFamily;
+use shield::{Election, Votes};
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, flooding};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
 
 use crate::commands::Output;
+use crate::commands::bench_argmax::{Measured, measure};
 use crate::commands::label::{Labelling, Run, label_with};
 use crate::commands::upload::Upload;
 use crate::console;
@@ -42,6 +44,16 @@ pub(in crate::commands) fn noisy_argmax(
 ) -> Result<Labelling, Failure> {
     let backend = NoisyArgmaxBackend::new(election, noise).map_err(Failure::bad_input)?;
     label_with(&backend, run)
+}
+
+/// TFHE's part of `bench --mechanism noisy-argmax`.
+pub(in crate::commands) fn measure_noisy_argmax(
+    election: Election,
+    noise: SharedNoise,
+    votes: &Votes,
+) -> Result<Option<Measured>, Failure> {
+    let backend = NoisyArgmaxBackend::new(election, noise).map_err(Failure::bad_input)?;
+    measure(&backend, noise, votes).map(Some)
 }
 
 /// What both plans state for machines, with the keys of the other engines' plans where they mean
@@ -142,6 +154,7 @@ pub(super) fn plan(election: &Election, output: Output) -> Result<(), Failure> {
 struct DescribedArgmax {
     mechanism: &'static str,
     noise: f64,
+    noise_law: NoiseFamily,
     /// Teachers that may be missing.
     dropouts: u32,
     /// Largest noise, in votes, that a count has room for.
@@ -161,7 +174,8 @@ pub(in crate::commands) fn plan_noisy_argmax(
     let described = DescribedArgmax {
         mechanism: "noisy-argmax",
         noise: noise.scale().get(),
-        dropouts: noise.teachers() - noise.shares(),
+        noise_law: noise.family(),
+        dropouts: noise.dropouts(),
         reach: backend.plan().reach(),
         digits: backend.plan().digits(),
         work: work!(backend),
@@ -169,15 +183,13 @@ pub(in crate::commands) fn plan_noisy_argmax(
     if output == Output::Json {
         return console::print_json(&described);
     }
-    let DescribedArgmax { noise, dropouts, reach, digits, .. } = described;
+    let DescribedArgmax { noise, noise_law, dropouts, reach, digits, .. } = described;
+    let law = match noise_law {
+        NoiseFamily::Laplace => "discrete Laplace of scale",
+        NoiseFamily::Skellam => "Skellam of deviation",
+    };
     let mut rows = vec![
-        (
-            "noise",
-            format!(
-                "discrete Laplace of scale {noise}, in shares; up to {dropouts} teachers may be \
-                 missing"
-            ),
-        ),
+        ("noise", format!("{law} {noise}, in shares; up to {dropouts} teachers may be missing")),
         ("a count", format!("{digits} digits of 16 values: room for noise of up to {reach} votes")),
     ];
     rows.extend(described.work.describe());
