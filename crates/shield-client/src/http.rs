@@ -148,12 +148,10 @@ impl Client {
 
     /// Sends bytes. Never a secret key: every way of sending bytes leads through here.
     pub fn put(&self, path: &str, bytes: &[u8]) -> Result<(), ClientError> {
-        match Submission::of(bytes) {
-            // What starts like a file of ours and cannot be read might be a secret key, too.
-            Err(error @ (SubmissionError::SecretKey | SubmissionError::Damaged(_))) => {
-                return Err(ClientError::Local(error.to_string()));
-            }
-            _ => {}
+        // What starts like a file of ours and cannot be read might be a secret key, too.
+        let refused = Submission::of(bytes);
+        if let Err(error @ (SubmissionError::SecretKey | SubmissionError::Damaged(_))) = refused {
+            return Err(ClientError::Local(error.to_string()));
         }
         self.request("PUT", path, &Sent::Bytes(bytes), ANSWER_LIMIT).map(drop)
     }

@@ -159,7 +159,7 @@ fn check_answer(report: &mut Report, invitation: &Invitation, answer: &Value) {
     if role == invitation.role {
         report.fine("token", format!("accepted, as {role}"));
     } else {
-        let expected = invitation.role;
+        let expected = &invitation.role;
         let what = format!(
             "the server takes it for a {role}'s, the invitation says {expected}; ask the operator \
              for a new one"

@@ -1,7 +1,6 @@
 //! Every command of docs/data.md, as it is written there, and data as it comes in.
 
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{json, shield, stderr, stdout};
@@ -73,7 +72,7 @@ fn standard_input_is_read_once_and_by_its_content() {
         let _ = child.stdin.take().unwrap().write_all(input);
         child.wait_with_output().unwrap()
     };
-    let shipped = std::fs::read(common::shipped("votes.npy")).unwrap();
+    let shipped = std::fs::read(crate::common::shipped("votes.npy")).unwrap();
     let output = run(&["label", "--votes", "-", "--offset", "0"], &shipped);
     assert_eq!(stdout(&output).lines().count(), 1000, "{}", stderr(&output));
     let output = run(&["label", "--votes", "-", "--labels", "-"], b"0,1\n");

@@ -21,7 +21,9 @@ const SAMPLES_PER_BATCH: usize = 4;
 const RANDOM: usize = 16;
 
 /// Failures that are still to come, by election and batch.
-static FAULTS: Mutex<Option<HashMap<([u8; 32], usize), u32>>> = Mutex::new(None);
+type Faults = HashMap<([u8; 32], usize), u32>;
+
+static FAULTS: Mutex<Option<Faults>> = Mutex::new(None);
 
 /// Lets the aggregation of a batch fail so many times. The election is told by its fingerprint.
 pub fn inject(election: &Election, batch: usize, times: u32) {

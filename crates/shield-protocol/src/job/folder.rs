@@ -121,7 +121,7 @@ impl Job {
         {
             return Err(refused(&place.job_file(), Problem::OtherJob).into());
         }
-        let key = place.read_key(evaluation_key, &*file.engine(), &frozen.evaluation_key)?;
+        let key = Place::read_key(evaluation_key, &*file.engine(), &frozen.evaluation_key)?;
         private::make_folder(&place.parts()).map_err(|error| cannot(&place.parts(), error))?;
         place.write("election.toml", file.canonical().as_bytes())?;
         place.write("evaluation.key", &key)?;
@@ -265,8 +265,7 @@ impl Job {
             return Ok(Arc::clone(work));
         }
         let path = self.path.join("evaluation.key");
-        let place = Place(&self.path);
-        let bytes = place.read_key(&path, &*self.engine, &self.frozen.evaluation_key)?;
+        let bytes = Place::read_key(&path, &*self.engine, &self.frozen.evaluation_key)?;
         let aggregating = Arc::clone(&self.engine)
             .aggregating(&bytes)
             .map_err(|error| refused(&path, error.into()))?;
@@ -302,12 +301,7 @@ impl Place<'_> {
     }
 
     /// A key that is the one that was frozen.
-    fn read_key(
-        &self,
-        path: &Path,
-        engine: &dyn Engine,
-        digest: &[u8; 32],
-    ) -> Result<Vec<u8>, Refused> {
+    fn read_key(path: &Path, engine: &dyn Engine, digest: &[u8; 32]) -> Result<Vec<u8>, Refused> {
         let limit = engine.max_bytes(Kind::EvaluationKey);
         let bytes = read_bounded(path, limit).map_err(|problem| refused(path, problem))?;
         if blake3::hash(&bytes).as_bytes() == digest {

@@ -35,7 +35,9 @@ impl BallotFolder {
                 out.extend(part.hash);
             }
             if let Attendance::Partly(batches) = &ballot.attendance {
-                batches.iter().for_each(|presence| write_presence(&mut out, presence));
+                for presence in batches {
+                    write_presence(&mut out, presence);
+                }
             }
         }
         Ok(out)

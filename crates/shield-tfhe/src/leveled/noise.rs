@@ -32,9 +32,9 @@
 //!
 //! Let P be a product's variance. In a round of p distinct teachers and one bit, of the products'
 //! errors p reach the result (`rounds`): the factor of each other one is 0, whatever the bits. What
-//! y carried is multiplied by 0 or 1. If the round succeeds, y = c - out brings -out along and `out
-//! + y` loses the noise of out; if it fails, the noise of c is multiplied by zero. So at the end
-//! there is the noise of one class, and at most p P for each bit and round:
+//! y carried is multiplied by 0 or 1. If the round succeeds, y = c - out brings -out along, and the
+//! sum `out + y` loses the noise of out; if it fails, the noise of c is multiplied by zero. So at
+//! the end there is the noise of one class, and at most p P for each bit and round:
 //!
 //! `V = k B^2 / 4 R + k P (sum of p over the rounds of degree p >= 2) + re-randomisation`
 //!

@@ -63,8 +63,9 @@ fn batches(
     ignored: &IgnoredColumns,
 ) -> Result<(), FileProblem> {
     let fields = schema.fields().iter();
-    let table = fields.map(|field| (field.name().clone(), kind(field.data_type()))).collect();
-    let table = TypedColumns::choose(table, intake, columns, ignored)?;
+    let table: Vec<(String, Kind)> =
+        fields.map(|field| (field.name().clone(), kind(field.data_type()))).collect();
+    let table = TypedColumns::choose(&table, intake, columns, ignored)?;
     let mut first = 1;
     for batch in reader {
         let batch = batch.map_err(|error| damaged(&error))?;

@@ -20,7 +20,7 @@ pub(super) struct TypedColumns(Vec<usize>);
 impl TypedColumns {
     /// Leaves out ids, and what the caller names; refuses what can be no class.
     pub(super) fn choose(
-        table: Vec<(String, Kind)>,
+        table: &[(String, Kind)],
         intake: &mut Intake,
         columns: Columns,
         ignored: &IgnoredColumns,

@@ -38,7 +38,7 @@ pub(super) fn read(
         };
         (column.path().string(), kind)
     });
-    let table = TypedColumns::choose(described.collect(), intake, columns, ignored)?;
+    let table = TypedColumns::choose(&described.collect::<Vec<_>>(), intake, columns, ignored)?;
     let mut first = 1;
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number).map_err(wrong)?;

@@ -26,7 +26,9 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 fn feather(path: &Path, batches: &[RecordBatch]) {
     let mut writer =
         FileWriter::try_new(File::create(path).unwrap(), &batches[0].schema()).unwrap();
-    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
     writer.finish().unwrap();
 }
 
