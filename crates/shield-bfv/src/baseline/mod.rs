@@ -37,7 +37,7 @@ const PLAINTEXT: u64 = 65_537;
 pub enum PublishedError {
     /// A round of every sample must succeed.
     #[error(
-        "the published circuit is run with a term of degree 1 only; add `+X` to the polynomial"
+        "the paper's circuit is run with a term of degree 1 only; add `+X` to the polynomial"
     )]
     CanFail,
     /// The rounds of even two samples do not fit into one ciphertext.
@@ -89,7 +89,7 @@ struct Published {
     packing: Packing,
 }
 
-/// Runs the published circuit on an election, every role, and times the server's.
+/// Runs the paper's circuit on an election, every role, and times the server's.
 pub fn run<R: RngCore + CryptoRng>(
     election: &Election,
     votes: &Votes,

@@ -1,4 +1,4 @@
-//! `bench`: the published circuit and ours, in one process, on the same votes and draws.
+//! `bench`: the paper's circuit and ours, in one process, on the same votes and draws.
 
 use std::time::Instant;
 
@@ -16,10 +16,10 @@ use crate::console::{self, duration};
 use crate::failure::Failure;
 use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs, on_threads};
 
-/// Time the published circuit and ours, side by side
+/// Time the paper's circuit and ours, side by side
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example:\n  shield bench\n\nThe published circuit takes a minute and a half \
+    after_help = "Example:\n  shield bench\n\nThe paper's circuit takes a minute and a half \
     with the defaults, on one thread. Times are of the aggregation, which is what the paper \
     reports.\n\n\
     With --backend tfhe: the engines that answer one sample at once, on the paper's four \
@@ -59,7 +59,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "T", default_value_t = 1)]
     threads: usize,
 
-    /// Leave out the published circuit and time only ours
+    /// Leave out the paper's circuit and time only ours
     #[arg(long)]
     ours_only: bool,
 }
@@ -226,7 +226,7 @@ fn describe(comparison: &Comparison) -> String {
         ),
     )];
     if let Some(seconds) = comparison.published_seconds {
-        rows.push(("published circuit", duration(seconds)));
+        rows.push(("the paper's circuit", duration(seconds)));
     }
     rows.push((
         "ours",
