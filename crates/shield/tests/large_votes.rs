@@ -55,7 +55,7 @@ fn check(samples: usize, teachers: usize) {
     let (npy, csv) = (folder.path().join("votes.npy"), folder.path().join("votes.csv"));
     write_npy(&npy, samples, teachers);
     write_csv(&csv, samples, teachers);
-    let small = 24 * MEBIBYTE + samples * 200;
+    let small = 96 * MEBIBYTE + samples * 200;
 
     let before = peak();
     for path in [&npy, &csv] {

@@ -36,9 +36,7 @@ const PLAINTEXT: u64 = 65_537;
 #[derive(Debug, Error)]
 pub enum PublishedError {
     /// A round of every sample must succeed.
-    #[error(
-        "the paper's circuit is run with a term of degree 1 only; add `+X` to the polynomial"
-    )]
+    #[error("the paper's circuit is run with a term of degree 1 only; add `+X` to the polynomial")]
     CanFail,
     /// The rounds of even two samples do not fit into one ciphertext.
     #[error(

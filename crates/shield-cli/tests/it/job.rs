@@ -5,8 +5,10 @@ use std::path::Path;
 
 use crate::common::{json, shield, stderr};
 
+// The composable release has small batches, so that there are several.
 const ELECTION: &str = "name = \"ward-7\"\ngroup = \"wards\"\nclasses = 3\nsamples = 2500\n\
-    polynomial = \"X\"\nquorum = 2\nteachers = [\"amber\", \"birch\", \"cedar\"]\n";
+    polynomial = \"X\"\nrelease = \"composable\"\nquorum = 2\n\
+    teachers = [\"amber\", \"birch\", \"cedar\"]\n";
 
 /// A folder with keys and the ballots of two teachers.
 fn prepare(folder: &Path) -> impl Fn(&str) -> String {

@@ -137,7 +137,9 @@ async fn prepare(folder: &Path) {
     let (_, name) = create(&store, &text("ward-5", "hospitals", 100, 3, &five)).await;
     store.withdraw(&name).await.unwrap();
 
-    let (file, name) = create(&store, &text("ward-7", "hospitals", 2000, 2, &five)).await;
+    // The composable release has small batches, so that there are several.
+    let ward = text("ward-7", "hospitals", 2000, 2, &five) + "release = \"composable\"\n";
+    let (file, name) = create(&store, &ward).await;
     let engine = file.engine();
     assert!(engine.batches() >= 3, "an aggregation that can be watched has several batches");
     let mut rng = StdRng::seed_from_u64(7);

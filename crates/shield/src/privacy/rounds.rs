@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_step_is_a_difference() {
         for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
-            let setting = Setting { sampling, ..Setting::default() };
+            let setting = Setting { sampling, offset: Offset::PAPER, ..Setting::default() };
             let rounds = Rounds::new(&setting, Classes::new(10).unwrap(), 90);
             for degree in 1..6 {
                 for entries in [1.0, 2.0, 4.0, 5.0, 6.0, 50.0, 100.0] {

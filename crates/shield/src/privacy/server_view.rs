@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn one_draw_shows_the_vote_with_one_in_the_urn() {
-        let setting = Setting { polynomial: "X".parse().unwrap(), ..Setting::default() };
+        let (polynomial, offset) = ("X".parse().unwrap(), Offset::PAPER);
+        let setting = Setting { polynomial, offset, ..Setting::default() };
         let found = dependence(&setting, &Histogram::new(vec![4, 3]).unwrap()).unwrap();
         assert!((found - 1.0 / 10.0).abs() < 1e-15, "{found}");
     }
