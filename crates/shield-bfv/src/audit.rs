@@ -1,6 +1,6 @@
 //! The audit: whose ballot is no vote?
 //!
-//! The check of [`crate::validity`] is about all ballots together. When samples were spoiled, the
+//! The check of `validity` is about all ballots together. When samples were spoiled, the
 //! server makes the check of every teacher alone, on those samples; it packs many teachers into a
 //! ciphertext, one slot of a sample's runs each, and masks every slot with a factor that is uniform
 //! and not 0. The student decrypts: a slot is zero, or it is not. Its answer to the server is one

@@ -10,7 +10,7 @@
 //! and no privacy.
 //!
 //! **Everything else** is tried out: rings, runs, blocks and where the first prime is dropped, each
-//! by running the circuit on bounds alone ([`super::circuit::Estimate`]). Of all that leave room
+//! by running the circuit on bounds alone (`circuit::Estimate`). Of all that leave room
 //! for noise and flooding at 128 bits of security, the fastest is taken.
 
 use shield::Election;
