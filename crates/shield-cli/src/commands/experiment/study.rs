@@ -68,8 +68,8 @@ impl Study {
             queries: 30,
             usage: Usage { queries: Queries::new(30)?, delta: Delta::default() },
             tuning: TuningSpace {
-                space: Space { max_degree: 4, max_terms: 20 },
-                offsets: offsets(&[1, 2, 4, 8])?,
+                space: Space { max_degree: 4, max_terms: 12 },
+                offsets: offsets(&[1, 4])?,
                 targets: vec![4.0, 6.0, 8.0],
                 samples: 100,
             },
