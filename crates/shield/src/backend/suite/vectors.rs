@@ -12,8 +12,8 @@
 //! | `bad.txt` | a line for each of them: its name, and the error |
 //!
 //! The bad files are made of the smallest kind. What is too large to be kept is made from the seeds
-//! again and compared with its digest. [`check`] reads the folder; [`write()`] makes it anew, when a
-//! format changes on purpose.
+//! again and compared with its digest. [`check`] reads the folder; [`write()`] makes it anew, when
+//! a format changes on purpose.
 
 use std::fmt::Write as _;
 use std::fs;
