@@ -8,7 +8,7 @@
 //! | [`network`], [`training`] | one small convolutional network for everybody, and how it is trained |
 //! | [`teachers`] | n models on n shards, and their votes |
 //! | [`student`] | from few labels and many images to a model |
-//! | [`experiment`] | what the students of the paper's experiment share |
+//! | [`experiment`] | the paper's experiment, from teachers to students |
 //! | [`model_file`] | a trained model in a file |
 
 pub mod data;

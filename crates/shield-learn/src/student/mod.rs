@@ -51,6 +51,15 @@ pub enum LearnError {
 }
 
 impl Variant {
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Strong => "strong",
+            Self::Plain => "plain",
+            Self::Supervised => "supervised",
+        }
+    }
+
     /// What this student sees of an image.
     pub fn prepare(self, images: &Images) -> Images {
         match self {
