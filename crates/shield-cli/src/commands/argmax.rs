@@ -1,9 +1,9 @@
 //! `plan` and `compare` with the batched noisy argmax of the BFV engine.
 
 use serde::Serialize;
-use shield::polya::SharedNoise;
 use shield::privacy::skellam::Sensitivity;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::{Election, Setting, Votes};
 use shield_bfv::argmax::ArgmaxPlan;
 use shield_bfv::flooding::STATISTICAL_BITS;
