@@ -41,6 +41,7 @@
 //! | `bytes` | polynomials, ciphertexts and keys as bytes, for all engines of this crate |
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
+//! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
@@ -48,6 +49,7 @@
 //! depth 13; this one has depth log2 of the largest degree. Where and why it departs is said in
 //! each module.
 
+pub mod advice;
 mod aggregation;
 pub mod alarms;
 pub mod argmax;
