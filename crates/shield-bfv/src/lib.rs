@@ -45,7 +45,7 @@
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
-//! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs
+//! The paper's circuit (section "FHE implementation") multiplies a ciphertext per teacher and needs
 //! depth 13; this one has depth log2 of the largest degree. Where and why it departs is said in
 //! each module.
 

@@ -2,7 +2,7 @@
 //!
 //! `C = sum over teachers of m_t Z_t`, where Z_t is the teacher's ballot and m_t the plaintext that
 //! holds, at each sample, how often the cell's round drew the teacher. The paper multiplies one
-//! masked ciphertext a teacher instead; here no ciphertexts are multiplied at all.
+//! masked ciphertext per teacher instead; here no ciphertexts are multiplied at all.
 //!
 //! Masks are constant on runs, so a mask is a polynomial in X^K' with N/K' coefficients. Eight are
 //! transformed at once, one a lane. A mask's value then meets a run of the ballot's values: scalar

@@ -92,7 +92,7 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         Output::Tables => console::print(&console::properties(&[
             ("election", file.name().to_string()),
             ("voted", voted(&aggregated)),
-            ("voters a sample", voters(&aggregated)),
+            ("voters per sample", voters(&aggregated)),
             (
                 "privacy",
                 format!(
