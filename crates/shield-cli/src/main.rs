@@ -8,6 +8,7 @@ mod console;
 mod failure;
 mod inputs;
 mod plot;
+mod plot_page;
 
 use std::process::ExitCode;
 

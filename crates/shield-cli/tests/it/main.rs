@@ -16,6 +16,7 @@ mod job;
 mod pages;
 mod privacy;
 mod program;
+mod roles;
 mod serve;
 mod service;
 mod tfhe;

@@ -9,6 +9,7 @@ use shield_protocol::credentials::Role;
 use shield_protocol::messages::Status;
 
 use super::markup::{Markup, Template};
+use super::{Shape, calculator, history};
 use crate::ledger::{Account, Entry};
 use crate::problem::Problem;
 use crate::service::{Incident, Service};
@@ -18,8 +19,14 @@ const DASHBOARD: &str = include_str!("dashboard.html");
 const ELECTION: &str = include_str!("election.html");
 const ACCOUNT: &str = include_str!("account.html");
 
+/// What the calculator starts with.
+const SHAPE: Shape = Shape { teachers: 250, classes: 10, queries: 100 };
+
 /// How many elections that are over are shown.
-const PAST: usize = 20;
+const PAST: usize = 40;
+
+/// How close a deadline is when those who have not voted are late.
+const LATE: i64 = 2 * 86_400;
 
 /// How many names are shown of those who have voted, and of those who have not.
 const NAMES: usize = 500;
@@ -85,7 +92,7 @@ impl View {
     }
 
     /// The page's body.
-    pub(super) fn body(&self, uptime: Duration, now: Timestamp) -> Markup {
+    pub(super) fn body(&self, uptime: Duration, now: Timestamp, certificate: &str) -> Markup {
         let alarm = self.alarm.as_ref().map_or_else(Markup::default, |alarm| {
             Template::new("<p class=\"alarm\" role=\"alert\">{{text}}</p>")
                 .text("text", alarm)
@@ -100,6 +107,9 @@ impl View {
             .markup("elections", self.elections(now))
             .markup("ledger", self.ledger())
             .markup("errors", self.errors(now))
+            .text("certificate", certificate)
+            .text("polynomial", shield::Polynomial::default())
+            .markup("calculator", calculator("/v1/calculator", SHAPE))
             .fill()
     }
 
@@ -179,7 +189,20 @@ impl Election {
             }
             None => none(),
         };
+        let none_voted = status.teachers.max(1) as f64;
+        let find = format!(
+            "{} {} {} {}",
+            status.name,
+            status.group,
+            stage(self.stage).to_lowercase(),
+            self.missing.join(" ")
+        );
         Template::new(ELECTION)
+            .text("share", status.voted as f64 / none_voted)
+            .text("deadline text", status.deadline.map_or(String::new(), |at| at.to_string()))
+            .text("created text", status.created)
+            .text("find", find)
+            .markup("actions", self.actions())
             .text("name", &status.name)
             .text("stage", self.stage.name())
             .text("stage text", stage(self.stage))
@@ -219,9 +242,81 @@ impl Election {
                 "The deadline has passed without a quorum on every sample. No ballot is taken any \
                  more: call it off."
             }
+            (Stage::Open, _) if self.is_late(now) => {
+                let late = self.missing.len();
+                let have = if late == 1 { "teacher has" } else { "teachers have" };
+                let text = format!("The deadline is close, and {late} {have} not voted.");
+                return plain.text("text", text).fill();
+            }
             _ => return Markup::default(),
         };
         plain.text("text", text).fill()
+    }
+
+    /// Whether the deadline is close and somebody has not voted.
+    fn is_late(&self, now: Timestamp) -> bool {
+        let close = |deadline: Timestamp| deadline.duration_since(now).as_secs() < LATE;
+        self.status.deadline.is_some_and(close) && !self.missing.is_empty()
+    }
+
+    /// What can be done with it; only where scripts run.
+    fn actions(&self) -> Markup {
+        let mut all = Vec::new();
+        let button = |action: &str, kind: &str, text: &str| {
+            Template::new(
+                "<button type=\"button\" id=\"{{action}}-{{name}}\" class=\"plain {{kind}}\" \
+                 data-action=\"{{action}}\" data-election=\"{{name}}\">{{text}}</button> ",
+            )
+            .text("action", action)
+            .text("kind", kind)
+            .text("name", &self.status.name)
+            .text("text", text)
+            .fill()
+        };
+        match self.stage {
+            Stage::AwaitingKeys => all.push(button("call-off", "bad", "Call off")),
+            Stage::Open => {
+                all.push(button("close", "", "Close"));
+                all.push(button("call-off", "bad", "Call off"));
+            }
+            Stage::Failed => all.push(button("close", "", "Close again")),
+            Stage::Closing | Stage::Released | Stage::Withdrawn => {}
+        }
+        if self.stage == Stage::Open && !self.missing.is_empty() {
+            let text = "<button type=\"button\" id=\"copy-{{name}}\" class=\"plain\" \
+                data-action=\"copy\" data-election=\"{{name}}\" data-names=\"{{names}}\">Copy who \
+                is missing</button> ";
+            let names = self.missing.join("\n");
+            let name = &self.status.name;
+            all.push(Template::new(text).text("name", name).text("names", names).fill());
+        }
+        if matches!(self.stage, Stage::AwaitingKeys | Stage::Open) {
+            all.push(self.reissue());
+        }
+        if all.is_empty() {
+            return Markup::default();
+        }
+        Template::new("<p class=\"actions needs-script\">{{all}}</p>\n  ")
+            .markup("all", Markup::join(all))
+            .fill()
+    }
+
+    /// A new invitation for one of the parties.
+    fn reissue(&self) -> Markup {
+        let voted = self.status.voters.as_deref().unwrap_or_default();
+        let names = self.missing.iter().chain(voted);
+        let options = names.map(|name| {
+            Template::new("<option value=\"{{name}}\">{{name}}</option>").text("name", name).fill()
+        });
+        Template::new(
+            "<label class=\"actions\">Lost token <select id=\"party-{{name}}\"><option \
+             value=\"\">student</option>{{options}}</select></label> <button type=\"button\" \
+             id=\"reissue-{{name}}\" class=\"plain\" data-action=\"reissue\" \
+             data-election=\"{{name}}\">New invitation</button>",
+        )
+        .text("name", &self.status.name)
+        .markup("options", Markup::join(options))
+        .fill()
     }
 
     fn progress(&self) -> Markup {
@@ -265,8 +360,21 @@ fn account(account: &Account) -> Markup {
         .text("reserved", format!("{:.3}", account.reserved))
         .text("budget", account.budget)
         .text("delta", account.delta)
+        .markup("left", left(account))
+        .markup("history", history::draw(account))
         .markup("entries", Markup::join(account.entries.iter().map(entry)))
         .fill()
+}
+
+/// How many labels the budget still pays for.
+fn left(account: &Account) -> Markup {
+    let Some(labels) = account.labels_left else { return Markup::default() };
+    Template::new(
+        "<span>labels left <b>{{labels}}</b> <span class=\"quiet\">like the newest \
+         election's</span></span> ",
+    )
+    .text("labels", labels)
+    .fill()
 }
 
 fn entry(entry: &Entry) -> Markup {

@@ -14,7 +14,7 @@ use super::folder::Folder;
 use super::report::{ResultRow, Results};
 use super::rows::PAPER;
 use crate::failure::Failure;
-use crate::plot::{self, COLOURS};
+use crate::plot::{self, Axis, COLOURS};
 
 type Outcome<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -86,13 +86,13 @@ fn chart<'a, B: DrawingBackend>(
     (x, x_name): (std::ops::Range<f64>, &str),
     (y, y_name): (std::ops::Range<f64>, &str),
 ) -> Result<Chart<'a, B>, DrawingAreaErrorKind<B::ErrorType>> {
-    let (x_span, y_span) = (x.end - x.start, y.end - y.start);
+    let (x, y) = (Axis::around(x.start, x.end, 6.0), Axis::around(y.start, y.end, 8.0));
     let mut chart = ChartBuilder::on(area)
         .caption(title, (LETTERS, 24))
         .margin(18)
         .x_label_area_size(58)
         .y_label_area_size(78)
-        .build_cartesian_2d(x, y)?;
+        .build_cartesian_2d(x.start..x.end, y.start..y.end)?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
@@ -101,21 +101,12 @@ fn chart<'a, B: DrawingBackend>(
         .y_desc(y_name)
         .label_style((LETTERS, 20))
         .axis_desc_style((LETTERS, 22))
-        .x_labels(7)
-        .y_labels(9)
-        .x_label_formatter(&|value| tick(*value, x_span))
-        .y_label_formatter(&|value| tick(*value, y_span))
+        .x_labels(x.ticks)
+        .y_labels(y.ticks)
+        .x_label_formatter(&|value| x.label(*value))
+        .y_label_formatter(&|value| y.label(*value))
         .draw()?;
     Ok(chart)
-}
-
-/// A number at an axis, with as many digits as the axis needs to tell its numbers apart.
-fn tick(value: f64, span: f64) -> String {
-    match span {
-        span if span > 2.0 => format!("{value:.1}"),
-        span if span > 0.2 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
 }
 
 /// A range around some values, with a margin on each side.
@@ -135,7 +126,7 @@ fn around(values: impl Iterator<Item = f64>, margin: f64) -> std::ops::Range<f64
 /// The same for percentages: none is above 100.
 fn shares(values: impl Iterator<Item = f64>, margin: f64) -> std::ops::Range<f64> {
     let range = around(values, margin);
-    range.start.max(0.0)..range.end.min(100.5)
+    range.start.max(0.0)..range.end.min(100.0)
 }
 
 fn percent((epsilon, share): Place) -> Place {
@@ -168,7 +159,8 @@ fn paint_fronts<B: DrawingBackend>(
         let cloud = front.cloud.iter().map(|&place| percent(place));
         let inside = cloud.filter(|place| x.contains(&place.0) && y.contains(&place.1));
         chart.draw_series(inside.map(|place| Circle::new(place, 2, GREY.filled())))?;
-        chart.draw_series(LineSeries::new(line.clone(), COLOURS[0].stroke_width(2)))?;
+        let stairs = plot::staircase(line.iter().copied());
+        chart.draw_series(LineSeries::new(stairs, COLOURS[0].stroke_width(2)))?;
         chart.draw_series(line.iter().map(|&place| Circle::new(place, 3, COLOURS[0].filled())))?;
         if let Some((name, place)) = chosen {
             let place = percent(*place);
@@ -313,7 +305,9 @@ fn paint_students<B: DrawingBackend>(
         }
         let cap = 0.006 * x.end;
         chart.draw_series(points.iter().flat_map(|&(epsilon, mean, spread)| {
-            let (at, low, high) = (epsilon + aside, mean - spread, mean + spread);
+            // No share of right answers is below 0 or above 100.
+            let (low, high) = ((mean - spread).max(0.0), (mean + spread).min(100.0));
+            let at = epsilon + aside;
             let bar = [(at, low), (at, high)];
             let ends = [low, high].map(|end| [(at - cap, end), (at + cap, end)]);
             [bar, ends[0], ends[1]].map(|line| PathElement::new(line, colour.stroke_width(2)))
