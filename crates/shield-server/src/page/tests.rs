@@ -211,6 +211,10 @@ fn a_token_that_is_taken_away_ends_its_sessions() {
     assert_eq!((page(&gone), page(&stays)), (StatusCode::UNAUTHORIZED, StatusCode::OK));
 }
 
+fn from(origin: &str) -> (&'static str, &str) {
+    ("origin", origin)
+}
+
 /// The page's script has the cookie and no token. What changes anything must come from the page.
 #[test]
 fn the_script_of_the_page_may_call_and_other_sites_may_not() {
@@ -221,7 +225,6 @@ fn the_script_of_the_page_may_call_and_other_sites_may_not() {
     assert_eq!(server.send("GET", "/v1/elections", &[signed_in], "").status(), 200);
     let plan = r#"{"file": "name = 3"}"#;
     let post = |headers: &[(&str, &str)]| server.send("POST", "/v1/price", headers, plan).status();
-    let from = |origin| ("origin", origin);
     assert_eq!(post(&[signed_in, json, from(&origin)]), 422, "it is read, and its mistakes named");
     assert_eq!(post(&[signed_in, json, from("https://evil.example")]), 403);
     assert_eq!(post(&[signed_in, json]), 403, "a browser would say where it comes from");
