@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 use rand::rngs::{OsRng, StdRng};
 use rand::{SeedableRng, TryRngCore};
 use shield::files::{IgnoredColumns, ReadOptions, Severity, Warning};
-use shield::polya::SharedNoise;
+use shield::parameters::Noise;
 use shield::privacy::Usage;
-use shield::privacy::noisy_argmax::Noise;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::{
     ClassNames, Classes, Delta, Histograms, Labels, Offset, Polynomial, Queries, Sampling, Setting,
     Votes, files,

@@ -9,8 +9,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha20Rng;
 
 use crate::data::Images;
+use crate::neighbours::Points;
 use crate::network::{Network, Shape};
-use crate::student::neighbours::Points;
 use crate::transform::jitter;
 
 /// The settings of one training.

@@ -7,6 +7,38 @@
 //! | [`aggregate()`] | server | the evaluation key, a folder of ballots | results, and their seed |
 //! | [`reveal()`] | student | the secret key, the results | labels |
 //!
+//! An election of three teachers, from the agreement to the labels:
+//!
+//! ```
+//! use rand::{SeedableRng, rngs::StdRng};
+//! use shield::Class;
+//! use shield_protocol::{ElectionFile, aggregate, cast, make_keys, reveal};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let mut rng = StdRng::from_os_rng();
+//! let election = ElectionFile::parse(
+//!     r#"name = "birds"
+//!     samples = 2
+//!     classes = 2
+//!     polynomial = "X^2+X"
+//!     teachers = ["anna", "bela", "cora"]"#,
+//! )?;
+//! let keys = make_keys(&election, &folder.join("keys"), &mut rng)?.files; // the student
+//! let ballots = folder.join("ballots");
+//! std::fs::create_dir(&ballots)?;
+//! for teacher in ["anna", "bela", "cora"] {
+//!     let votes = [Some(Class(1)), None]; // no vote on the second sample
+//!     let out = ballots.join(teacher).with_extension("ballot");
+//!     cast(&election, &keys.public, teacher, &votes, &out, &mut rng)?;
+//! }
+//! let results = folder.join("results.bin");
+//! aggregate(&election, &keys.evaluation, &ballots, &results, &mut rng, &|_| ())?; // the server
+//! let labels = reveal(&election, &keys.secret, &results)?; // the student
+//! # assert_eq!(labels.as_slice().len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Every file carries the digest of the election file, so that a file of another election is
 //! recognised and refused. The server's work is frozen before it starts: see [`job`].
 //!

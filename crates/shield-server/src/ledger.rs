@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
-use shield::polya::SharedNoise;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::DataIndependent;
 use shield::privacy::shared_argmax::SharedArgmax;
+use shield::shared_noise::SharedNoise;
 use shield::{Classes, Delta, Epsilon, Setting, Voters};
 use shield_protocol::engine::Mechanism;
 
@@ -189,11 +189,11 @@ pub struct Entry {
 
 #[cfg(test)]
 mod tests {
+    use shield::parameters::Noise;
     use shield::privacy::Usage;
     use shield::privacy::distributed_argmax::DistributedArgmax;
-    use shield::privacy::noisy_argmax::Noise;
     use shield::privacy::skellam::{Sensitivity, SkellamArgmax};
-    use shield::shares::NoiseFamily;
+    use shield::shared_noise::NoiseFamily;
     use shield::{Offset, Queries};
 
     use super::*;

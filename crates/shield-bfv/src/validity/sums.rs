@@ -28,7 +28,7 @@ const TILE: usize = 16;
 type BlockSums = [[Block; WORDS]; REPETITIONS];
 
 /// The sums of both repetitions, so that a ballot is read once.
-pub(super) struct Sums {
+pub(crate) struct Sums {
     /// For each limb, for each block.
     limbs: Vec<Buffer>,
     terms: usize,

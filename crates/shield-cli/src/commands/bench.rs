@@ -7,7 +7,7 @@ use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
 use shield::backend::{Backend, MemoryBallotBox};
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
 use shield::{Classes, Election, Label, Seed, Votes, synthetic};
 use shield_bfv::{BfvBackend, ReleaseMode, baseline};
 

@@ -10,9 +10,9 @@ use serde::Serialize;
 use shield::backend::noisy_argmax::ClearNoisyArgmax;
 use shield::backend::{Backend, ClearBackend};
 use shield::labelling::{self, BallotRandomness, Labelled, Seconds};
-use shield::polya::SharedNoise;
 use shield::privacy::Usage;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::{
     ClassNames, Election, Epsilon, Histogram, Label, Labels, Mechanism, Seed, Votes, files,
 };

@@ -114,8 +114,8 @@ pub(crate) enum Output {
 
 impl Cli {
     /// The program's arguments; ends it if they cannot be used.
-    pub(crate) fn read() -> Self {
-        let matches = with_negative_numbers(Self::command()).get_matches();
+    pub(crate) fn read(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Self {
+        let matches = with_negative_numbers(Self::command()).get_matches_from(arguments);
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }

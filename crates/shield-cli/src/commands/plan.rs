@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
 use shield::{Classes, Election};
 use shield_bfv::{Plan, ReleaseMode};
 

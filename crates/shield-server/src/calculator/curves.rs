@@ -3,13 +3,12 @@
 
 use serde::Deserialize;
 use shield::mechanism::{Rate, best};
-use shield::polya::SharedNoise;
 use shield::privacy::Usage;
 use shield::privacy::calibrate::noise_within;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use shield::privacy::shared_argmax::SharedArgmax;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::{NoiseFamily, SharedNoise};
 use shield::{Classes, Epsilon, Histogram, Labels, Mechanism};
 
 use super::Point;

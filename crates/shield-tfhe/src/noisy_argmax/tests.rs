@@ -8,9 +8,9 @@ use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
 use shield::backend::suite::{self, Case, vectors};
 use shield::backend::{Backend, BackendBytes, Keys, KeysOf, MemoryBallotBox, Presence};
 use shield::framing::Kind;
-use shield::polya::SharedNoise;
-use shield::privacy::noisy_argmax::Noise;
-use shield::shares::Shares;
+use shield::parameters::Noise;
+use shield::shared_noise::SharedNoise;
+use shield::shared_noise::Shares;
 use shield::{Class, Classes, Election, Label, Seed, Setting};
 
 use super::NoisyArgmaxBackend;

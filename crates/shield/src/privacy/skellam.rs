@@ -2,7 +2,7 @@
 //!
 //! # One query
 //!
-//! The noisy counts are counts plus independent Skellam noise of deviation S ([`crate::skellam`]).
+//! The noisy counts are counts plus independent Skellam noise of deviation S ([`crate::shared_noise::skellam`]).
 //! One vote that moves from class a to class b takes one from a count and adds one to another; the
 //! other counts and their noise do not change. So the pair of laws to tell apart is that of two
 //! independent coordinates, each shifted by one, and since the law is the same on both sides of 0,
@@ -39,7 +39,7 @@
 //!
 //! Nobody knows the noise: not the server, which adds shares up encrypted, not the student, who
 //! sees the winner. Colluding teachers know their own shares, and D covers them
-//! ([`crate::skellam`]).
+//! ([`crate::shared_noise::skellam`]).
 //!
 //! # Precision
 //!
@@ -52,11 +52,11 @@ use super::moments::{LawPair, Outcome};
 use super::{Usage, exact_of_pair};
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
+use crate::parameters::Noise;
 use crate::parameters::{Delta, Epsilon, ParameterError, Queries};
-use crate::polya::{Imprecision, NoiseLaw, SharedNoise};
-use crate::privacy::noisy_argmax::Noise;
-use crate::shares::NoiseFamily;
-use crate::skellam::law_with;
+use crate::shared_noise::NoiseFamily;
+use crate::shared_noise::skellam::law_with;
+use crate::shared_noise::{Imprecision, NoiseLaw, SharedNoise};
 
 /// How likely noise passes the point from which on it counts to delta.
 const BEYOND: f64 = 1e-24;

@@ -2,17 +2,15 @@
 //! against cost.
 
 use std::io;
+use std::path::Path;
 
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::Color;
 use shield::files::write_atomically_by_name;
+use shield_learn::experiment::{Curves, Findings, PAPER, PaperFront, Place, ResultRow, Results};
 
-use super::curves::{Curves, PaperFront, Place};
-use super::folder::Folder;
-use super::report::{ResultRow, Results};
-use super::rows::PAPER;
 use crate::failure::Failure;
 use crate::plot::{self, Axis, COLOURS};
 
@@ -24,12 +22,8 @@ const DARK: RGBColor = RGBColor(90, 90, 90);
 const LETTERS: &str = "sans-serif";
 
 /// Draws all figures into the folder.
-pub(super) fn draw(
-    folder: &Folder,
-    fronts: &[PaperFront],
-    curves: &Curves,
-    results: &Results,
-) -> Result<(), Failure> {
+pub(super) fn draw(folder: &Path, findings: &Findings) -> Result<(), Failure> {
+    let Findings { results, fronts, curves } = findings;
     if !fronts.is_empty() {
         let chosen = results.paper_rows();
         let size = (620 * u32::try_from(fronts.len()).unwrap_or(1), 620);
@@ -59,7 +53,7 @@ pub(super) fn draw(
 
 /// One figure in both formats. A closure each, since the two backends are different types.
 fn save<'a>(
-    folder: &Folder,
+    folder: &Path,
     name: &str,
     size: (u32, u32),
     svg: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Outcome<SVGBackend<'a>>,
@@ -67,11 +61,11 @@ fn save<'a>(
 ) -> Result<(), Failure> {
     plot::register_letters();
     let other = |error: String| io::Error::other(error);
-    let drawn = write_atomically_by_name(&folder.path(&format!("{name}.svg")), |path| {
+    let drawn = write_atomically_by_name(&folder.join(format!("{name}.svg")), |path| {
         svg(&SVGBackend::new(path, size).into_drawing_area()).map_err(|e| other(e.to_string()))
     });
     let drawn = drawn.and_then(|()| {
-        write_atomically_by_name(&folder.path(&format!("{name}.png")), |path| {
+        write_atomically_by_name(&folder.join(format!("{name}.png")), |path| {
             let area = BitMapBackend::new(path, size).into_drawing_area();
             png(&area).map_err(|e| other(e.to_string()))
         })
@@ -185,6 +179,11 @@ fn diamond<B: DrawingBackend>(place: Place) -> Diamond<B> {
         + PathElement::new(edge, RED.stroke_width(2))
 }
 
+/// What the axis of the proven cost is called.
+fn cost_axis(results: &Results) -> String {
+    format!("epsilon (data-independent, {} queries, delta {:e})", results.queries, results.delta)
+}
+
 /// The mechanisms by the order of their colours.
 const SERIES: [(&str, &str, usize); 4] = [
     ("paper-", "SHIELD, the paper's polynomials (w = 1)", 1),
@@ -234,7 +233,7 @@ fn paint_right_labels<B: DrawingBackend>(
     let mut chart = chart(
         area,
         "Right labels against what they cost",
-        (x.clone(), &results.cost_axis()),
+        (x.clone(), &cost_axis(results)),
         (y.clone(), "expected right labels (%)"),
     )?;
     if let Some(top) = top {
@@ -288,7 +287,7 @@ fn paint_students<B: DrawingBackend>(
     let mut chart = chart(
         area,
         &format!("Students ({variant}): mean and deviation over splits and draws"),
-        (x.clone(), &results.cost_axis()),
+        (x.clone(), &cost_axis(results)),
         (y, "right on unseen images (%)"),
     )?;
     if let Some(spread) = exact {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use shield::backend::{Backend, BackendBytes};
 use shield::framing::Kind;
-use shield::polya::SharedNoise;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::{Election, Votes};
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, flooding};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
