@@ -4,6 +4,7 @@
 //! gives a cookie that no script can read and no other site can use. The page comes whole from the
 //! server and loads nothing; its script only fetches it again.
 
+mod actions;
 mod history;
 mod markup;
 mod view;

@@ -43,7 +43,8 @@ fn every_key_changes_the_digest() {
         ),
         (
             "samples = 100",
-            "samples = 100\nsamples_digest = \"0000000000000000000000000000000000000000000000000000000000000000\"",
+            "samples = 100\nsamples_digest = \"00000000000000000000000000000000\
+             00000000000000000000000000000000\"",
         ),
         ("offset = 5", "offset = 4"),
         ("quorum = 2", "quorum = 3"),

@@ -67,13 +67,6 @@ async fn fill(browser: &Browser, name: &str, value: &str) {
     browser.page.execute(&script, vec![]).await.unwrap();
 }
 
-async fn click(browser: &Browser, id: &str) {
-    let script = format!("document.getElementById('{id}').click()");
-    // A dialog that opens holds the script; the click has happened all the same.
-    let _ =
-        tokio::time::timeout(Duration::from_secs(2), browser.page.execute(&script, vec![])).await;
-}
-
 async fn click_and_agree(browser: &Browser, id: &str) {
     let button = browser.page.find(Locator::Id(id)).await.unwrap();
     button.click().await.unwrap();
@@ -110,7 +103,6 @@ async fn people_run_elections_at_the_page() {
 }
 
 async fn creating(browser: &Browser, saved: &Path, address: &str) {
-    click(browser, "new-election").await;
     browser.page.find(Locator::Css("#new-election summary")).await.unwrap().click().await.unwrap();
     for (name, value) in [
         ("name", "ward-9"),
