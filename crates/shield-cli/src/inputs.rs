@@ -200,6 +200,22 @@ impl VotesArgs {
     }
 }
 
+/// Reads the histograms of votes, and labels that fit them.
+pub(crate) fn read_histograms(
+    votes: &Path,
+    labels: Option<&Path>,
+) -> Result<(Histograms, Option<Labels>), Failure> {
+    let args = VotesArgs {
+        votes: votes.to_owned(),
+        labels: labels.map(Path::to_owned),
+        classes: None,
+        class_names: None,
+        ignore_columns: None,
+        counts: false,
+    };
+    args.load_histograms()
+}
+
 /// What the votes' classes must become for the labels to be among them.
 enum Fit {
     Same,
@@ -391,6 +407,11 @@ impl InvitationArgs {
     pub(crate) fn client(&self) -> Result<(Client, Invitation), Failure> {
         let invitation = Invitation::read(&self.invitation)?;
         Ok((Client::new(&invitation)?, invitation))
+    }
+
+    /// Whether an election is named beside the invitation.
+    pub(crate) fn names_one(&self) -> bool {
+        self.election.is_some()
     }
 
     /// The election that is meant.

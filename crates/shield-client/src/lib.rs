@@ -35,7 +35,7 @@ pub mod submission;
 pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};
 pub use requests::{
-    close, create_election, election_file, election_of, fetch_election, fetch_public_key,
-    fetch_results, status, submit_ballot, submit_key, withdraw,
+    Account, close, create_election, election_file, election_of, fetch_election, fetch_public_key,
+    fetch_results, ledger, replace_token, status, statuses, submit_ballot, submit_key, withdraw,
 };
 pub use submission::{KeyKind, Submission};

@@ -45,6 +45,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
+//! | [`samples`] | the list of samples that an election binds |
 //! | [`engine`] | the one place that turns an election into its engine |
 //! | [`keys`], [`ballot`], [`reveal`](mod@reveal) | what student and teachers do |
 //! | [`job`] | what the server does |
@@ -71,10 +72,11 @@ pub mod name;
 pub mod new_file;
 pub mod private;
 pub mod reveal;
+pub mod samples;
 pub mod this_machine;
 pub mod turnout;
 
-pub use ballot::{Cast, cast, read_votes};
+pub use ballot::{Cast, cast, read_votes, understand_votes};
 pub use election_file::ElectionFile;
 pub use error::{Problem, ProtocolError, Refused};
 pub use files::read_election;
@@ -82,3 +84,4 @@ pub use job::{Aggregated, Job, Progress, aggregate};
 pub use keys::{KeyFiles, MadeKeys, make_keys};
 pub use name::Name;
 pub use reveal::reveal;
+pub use samples::{SampleList, SamplesDigest};

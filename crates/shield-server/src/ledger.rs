@@ -157,6 +157,19 @@ pub struct Account {
     pub budget: f64,
     /// The failure probability for which all of it is stated.
     pub delta: Delta,
+    /// How many more labels like those of the group's newest election the budget pays for.
+    pub labels_left: Option<u64>,
+    /// What was spent or set aside after each election, the oldest first.
+    pub history: Vec<Moment>,
+}
+
+/// What a group had spent or set aside at some time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moment {
+    /// When an election was closed, or created if it is not closed.
+    pub moment: jiff::Timestamp,
+    /// The cost of all elections up to it together.
+    pub epsilon: Epsilon,
 }
 
 /// One election in an account.

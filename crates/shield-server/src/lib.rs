@@ -42,9 +42,11 @@
 mod about;
 mod accounts;
 mod address;
+pub mod calculator;
 mod caller;
 mod elections;
 mod error;
+mod explore;
 mod identity;
 pub mod ledger;
 mod metrics;
@@ -65,5 +67,6 @@ mod worker;
 pub use about::OPENAPI;
 pub use address::{AddressError, public_url};
 pub use error::ServeError;
+pub use explore::Explorer;
 pub use serve::serve;
 pub use service::{Service, Settings};

@@ -69,6 +69,15 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         args.out.display(),
         aggregated.seed.display()
     ));
+    console::next(
+        output,
+        &format!(
+            "the student runs: shield reveal --election {} --secret-key secret.key --results {} \
+             --out labels.csv",
+            args.election.election.display(),
+            args.out.display()
+        ),
+    );
     match output {
         Output::Json => {
             let voters = aggregated.voters.iter();

@@ -12,6 +12,7 @@ mod completions;
 mod demo;
 #[cfg(feature = "learn")]
 mod experiment;
+mod explore;
 mod fetch;
 mod job;
 mod keygen;
@@ -72,6 +73,7 @@ enum Command {
     Recommend(recommend::RecommendArgs),
     Bound(bound::BoundArgs),
     Tune(tune::TuneArgs),
+    Explore(explore::ExploreArgs),
     Plan(plan::PlanArgs),
     Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
@@ -139,6 +141,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Recommend(args) => recommend::run(&args, output),
         Command::Bound(args) => bound::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
+        Command::Explore(args) => explore::run(&args, output),
         Command::Plan(args) => plan::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),

@@ -17,6 +17,7 @@ mod modules;
 mod pages;
 mod privacy;
 mod program;
+mod roles;
 mod serve;
 mod service;
 mod tfhe;

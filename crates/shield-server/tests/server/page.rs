@@ -29,7 +29,7 @@ const HOSTILE: &str = "<script>document.title='owned'</script><img src=x \
     onerror=\"document.title='owned'\"> & \"quotes\"";
 
 /// Contrast of all text with what is behind it, by WCAG's formula: whatever has less than 4.5.
-const LOW_CONTRAST: &str = r#"
+pub(crate) const LOW_CONTRAST: &str = r#"
     const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
     const luminance = (colour) => {
         const [r, g, b] = channels(colour).map((value) => value / 255)
@@ -55,11 +55,17 @@ const LOW_CONTRAST: &str = r#"
     return low.join(", ");
 "#;
 
-fn token(number: u64) -> Token {
+pub(crate) fn token(number: u64) -> Token {
     Token::random(&mut StdRng::seed_from_u64(number))
 }
 
-fn text(name: &str, group: &str, samples: usize, quorum: u32, teachers: &[&str]) -> String {
+pub(crate) fn text(
+    name: &str,
+    group: &str,
+    samples: usize,
+    quorum: u32,
+    teachers: &[&str],
+) -> String {
     format!(
         "name = \"{name}\"\ngroup = \"{group}\"\nclasses = 10\nsamples = {samples}\noffset = \
          20\nquorum = {quorum}\n\
@@ -72,7 +78,7 @@ fn teacher_token(name: &Name) -> Token {
     token(name.as_str().bytes().map(u64::from).sum())
 }
 
-async fn create(store: &Store, text: &str) -> (ElectionFile, Name) {
+pub(crate) async fn create(store: &Store, text: &str) -> (ElectionFile, Name) {
     let file = ElectionFile::parse(text).unwrap();
     let name = file.name().clone();
     let role = Role::Teacher { election: name.clone(), teacher: 0 };
@@ -158,7 +164,7 @@ async fn prepare(folder: &Path) -> ElectionFile {
     file
 }
 
-fn settings(data: PathBuf) -> Settings {
+pub(crate) fn settings(data: PathBuf) -> Settings {
     Settings {
         data,
         database: None,
@@ -225,7 +231,7 @@ async fn people_sign_in_over_tls() {
     browser.until("document.title === 'Sign in'").await;
 }
 
-async fn sign_in(browser: &Browser, token: &str) {
+pub(crate) async fn sign_in(browser: &Browser, token: &str) {
     // Nothing is clicked: the field has the focus, and Enter sends the form.
     browser.until("document.activeElement.id === 'token'").await;
     let field = browser.page.active_element().await.unwrap();

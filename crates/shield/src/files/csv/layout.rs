@@ -294,7 +294,7 @@ impl Layout {
 }
 
 /// The character that all lines have equally often; else the commonest.
-fn separator(lines: &[&str]) -> Separator {
+pub(super) fn separator(lines: &[&str]) -> Separator {
     const CHARACTERS: [char; 4] = [';', '\t', '|', ','];
     let lines: Vec<&&str> = lines.iter().filter(|line| !line.trim().is_empty()).collect();
     let count = |line: &str, character: char| {
