@@ -14,6 +14,7 @@
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
+//! | `forgery` | ballots that are no votes, for tests (feature `forgery`) |
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
@@ -33,6 +34,8 @@ pub mod codec;
 mod composable;
 pub mod error;
 pub mod flooding;
+#[cfg(any(test, feature = "forgery"))]
+pub mod forgery;
 pub mod keys;
 pub mod layout;
 pub mod noise;

@@ -1,7 +1,7 @@
 //! Audits and verdicts as bytes.
 
 use shield::backend::Backend;
-use shield::framing::{MadeFor, Reader, check_place, open, seal, write_presence};
+use shield::framing::{MadeFor, Reader, check_place, framed_bytes, open, seal, write_presence};
 
 use super::objects::ReadObjects;
 use super::{DecodeError, Kind, write_poly};
@@ -10,6 +10,11 @@ use crate::backend::BfvBackend;
 use crate::keys::KeyId;
 
 impl BfvBackend {
+    /// Bytes of an encoded audit.
+    pub fn audit_bytes(&self) -> usize {
+        framed_bytes(super::audit_payload(self.plan()))
+    }
+
     /// An audit as bytes.
     pub fn encode_audit(&self, audit: &Audit) -> Vec<u8> {
         let made_for = MadeFor { batch: audit.batch, key: audit.key };

@@ -15,12 +15,13 @@ use rayon::prelude::*;
 use shield::backend::{BallotBoxError, Presence};
 use shield::framing::{KeyId, Kind};
 
-use super::freeze::RECORD;
+use super::freeze::{RECORD, is_audit_record};
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::ElectionFile;
-use crate::engine::{BallotBytes, Engine};
+use crate::engine::{BallotBytes, Engine, NONCE};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::parts;
+use crate::transcript::ballot_digest;
 use crate::turnout::Turnout;
 
 /// One batch in a ballot file.
@@ -52,11 +53,19 @@ pub(super) struct BallotFile {
 impl BallotFile {
     /// A digest of all its batches: the rest of the file follows from the election and the teacher.
     fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("shield 2026 ballot file v1");
-        for part in &self.parts {
-            hasher.update(&part.hash);
-        }
-        *hasher.finalize().as_bytes()
+        ballot_digest(self.parts.iter().map(|part| &part.hash))
+    }
+
+    /// The last bytes of one batch before its nonce; whether they are those that were checked
+    /// shows when the whole batch is read.
+    fn checksum(&self, batch: usize) -> io::Result<Option<[u8; 32]>> {
+        let Some(part) = self.parts.get(batch) else { return Ok(None) };
+        let Some(before) = part.length.checked_sub(NONCE + 32) else { return Ok(None) };
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(part.place + before as u64))?;
+        let mut bytes = [0; 32];
+        file.read_exact(&mut bytes)?;
+        Ok(Some(bytes))
     }
 
     /// Every batch with the digest of its bytes.
@@ -185,8 +194,14 @@ impl BallotFolder {
 
     /// How many voters each sample has.
     pub(super) fn turnout(&self, file: &ElectionFile) -> Turnout {
+        self.turnout_without(file, &[])
+    }
+
+    /// How many voters each sample has, some teachers left out.
+    pub(super) fn turnout_without(&self, file: &ElectionFile, excluded: &[u32]) -> Turnout {
         let mut turnout = Turnout::nobody(file.election().samples());
-        for ballot in self.ballots.values() {
+        let counted = self.ballots.iter().filter(|(teacher, _)| !excluded.contains(teacher));
+        for (_, ballot) in counted {
             match &ballot.attendance {
                 Attendance::Everywhere => turnout.add_everywhere(),
                 Attendance::Partly(batches) => {
@@ -205,13 +220,14 @@ impl BallotFolder {
     }
 }
 
-/// The files of a folder, in a fixed order, but for hidden ones and the server's own record.
+/// The files of a folder, in a fixed order, but for hidden ones and the server's own records.
 fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        if !name.as_encoded_bytes().starts_with(b".") && name != RECORD {
+        let hidden = name.as_encoded_bytes().starts_with(b".");
+        if !hidden && name != RECORD && !is_audit_record(&name) {
             paths.push(entry.path());
         }
     }
@@ -283,5 +299,11 @@ impl BallotBytes for BatchBox<'_> {
             source: Refused { path: ballot.path.clone(), problem }.into(),
         };
         ballot.read(self.batch).map_err(refuse)
+    }
+
+    fn checksum(&self, teacher: u32) -> Result<Option<[u8; 32]>, BallotBoxError> {
+        let Some(ballot) = self.folder.ballots.get(&teacher) else { return Ok(None) };
+        let refuse = |error| BallotBoxError { teacher, source: Box::new(error) };
+        ballot.checksum(self.batch).map_err(refuse)
     }
 }
