@@ -26,7 +26,7 @@ use crate::files::read_bounded;
 use crate::hex::hex;
 use crate::new_file::{Readers, write_new};
 use crate::seed::SeedPart;
-pub(super) use crate::transcript::Frozen;
+pub use crate::transcript::Frozen;
 
 /// The name of the record in the folder of the ballots.
 pub const RECORD: &str = "aggregated.toml";
@@ -343,6 +343,12 @@ pub(crate) fn stored_part(frozen: &Frozen, seed_path: &Path) -> Result<SeedPart,
     };
     bound.check(seed_path, frozen)?;
     Ok(bound.part)
+}
+
+/// The bytes of a seed file, for an auditor: the server's part, bound to what is frozen.
+pub fn encode_part(frozen: &Frozen, part: &SeedPart) -> Zeroizing<Vec<u8>> {
+    let (election, frozen) = (frozen.election, frozen.digest());
+    BoundSeed { election, frozen, part: part.clone() }.encode()
 }
 
 /// Writes a file unless one is there.

@@ -32,6 +32,20 @@ pub enum Object {
         /// The batch.
         batch: u32,
     },
+    /// The checks of all teachers on a batch.
+    Audit {
+        /// The audit, counted from 1.
+        round: u32,
+        /// The batch.
+        batch: u32,
+    },
+    /// What the student gets for the samples of a batch that were aggregated again.
+    Again {
+        /// The audit, counted from 1.
+        round: u32,
+        /// The batch.
+        batch: u32,
+    },
 }
 
 /// The data folder.
@@ -96,6 +110,12 @@ impl Folder {
                 folder.join("ballots").join(teacher.to_string()).join(format!("{batch}-{hash}"))
             }
             Object::Release { batch } => folder.join("releases").join(format!("{batch}-{hash}")),
+            Object::Audit { round, batch } => {
+                folder.join("audits").join(format!("{round}-{batch}-{hash}"))
+            }
+            Object::Again { round, batch } => {
+                folder.join("again").join(format!("{round}-{batch}-{hash}"))
+            }
         }
     }
 
