@@ -36,4 +36,20 @@ impl BfvBackend {
         }
         Ok(ballot)
     }
+
+    /// A copy of a ballot that looks different: an encryption of zero is added. Whoever sees a
+    /// ballot can make one; nothing in it tells it from a second vote.
+    pub fn disguise<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        ballot: &BfvBallot,
+        rng: &mut R,
+    ) -> BfvBallot {
+        let mut copy = ballot.clone();
+        for ciphertext in &mut copy.ciphertexts {
+            let zero = key.key.zero(self.context(), ciphertext.limbs(), rng);
+            ciphertext.add(self.context(), &zero);
+        }
+        copy
+    }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use shield::privacy::calibrate::queries_within;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::{DataIndependent, WorstFound};
+use shield::privacy::server_view::{self, ServerView};
 use shield::privacy::{Usage, exact_of_pair, neighbours};
 use shield::{Classes, Epsilon, Histogram, Queries, Setting, Voters};
 
@@ -97,8 +98,10 @@ fn bound(
         queries_within(budget, usage.delta, |usage| figure.epsilon(usage)).map_or(0, Queries::count)
     });
     spinner.finish_and_clear();
+    let server_view = ServerView::of_splits(mechanism, classes, teachers, usage.queries);
     if output == Output::Json {
         let mut document = json!({
+            "server_view": server_view.map(|[least, most]| json!({"least": least, "most": most})),
             "teachers": teachers,
             "classes": classes,
             "mechanism": named(mechanism),
@@ -163,8 +166,9 @@ fn bound(
     console::print(&format!(
         "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe \
          to publish; the smaller one counts.\n\
-         In the worst histogram found, one vote moves from the first class to the second.\n",
-        console::properties(&rows)
+         In the worst histogram found, one vote moves from the first class to the second.\n{}",
+        console::properties(&rows),
+        server_view::sentence_of_splits(server_view),
     ))
 }
 

@@ -29,6 +29,11 @@ pub use shield_bfv::{Alarm, ReleaseMode};
 /// does, no two ballots are the same, and nobody knows their digests before they are sent.
 pub const NONCE: usize = 32;
 
+/// The checksum that the votes of a ballot end with, before the nonce; zeros if there is none.
+pub fn votes_checksum(ballot: &[u8]) -> [u8; 32] {
+    erased::votes_of(ballot).last_chunk().copied().unwrap_or_default()
+}
+
 /// What an engine stumbled over.
 #[derive(Debug, Error)]
 #[error(transparent)]

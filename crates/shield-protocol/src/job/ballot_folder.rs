@@ -18,7 +18,7 @@ use shield::framing::{KeyId, Kind};
 use super::freeze::{RECORD, is_audit_record};
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::ElectionFile;
-use crate::engine::{BallotBytes, Engine, NONCE};
+use crate::engine::{BallotBytes, Engine, votes_checksum};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::parts;
 use crate::transcript::ballot_digest;
@@ -33,6 +33,8 @@ pub(super) struct Part {
     pub(super) length: usize,
     /// Their digest.
     pub(super) hash: [u8; 32],
+    /// The checksum of the votes in them, without the nonce: two teachers never share it.
+    pub(super) votes: [u8; 32],
 }
 
 /// On which samples a teacher voted.
@@ -56,21 +58,9 @@ impl BallotFile {
         ballot_digest(self.parts.iter().map(|part| &part.hash))
     }
 
-    /// The last bytes of one batch before its nonce; whether they are those that were checked
-    /// shows when the whole batch is read.
-    fn checksum(&self, batch: usize) -> io::Result<Option<[u8; 32]>> {
-        let Some(part) = self.parts.get(batch) else { return Ok(None) };
-        let Some(before) = part.length.checked_sub(NONCE + 32) else { return Ok(None) };
-        let mut file = File::open(&self.path)?;
-        file.seek(SeekFrom::Start(part.place + before as u64))?;
-        let mut bytes = [0; 32];
-        file.read_exact(&mut bytes)?;
-        Ok(Some(bytes))
-    }
-
-    /// Every batch with the digest of its bytes.
+    /// Every batch with the checksum of its votes.
     fn hashes(&self) -> impl Iterator<Item = (usize, [u8; 32])> + '_ {
-        self.parts.iter().map(|part| part.hash).enumerate()
+        self.parts.iter().map(|part| part.votes).enumerate()
     }
 
     /// The bytes of one batch, if they are still those that were checked.
@@ -90,7 +80,8 @@ impl BallotFile {
 /// Whose bytes are whose, batch by batch.
 ///
 /// Ballots are randomised, so that two teachers never have the same bytes, not even of one batch:
-/// whoever has another's handed in a copy, and the vote behind it would count twice.
+/// whoever has another's handed in a copy, and the vote behind it would count twice. The nonce
+/// does not count: anybody can write another one.
 #[derive(Default)]
 struct Owners(HashMap<(usize, [u8; 32]), u32>);
 
@@ -265,7 +256,8 @@ fn check(
         everywhere &= (0..presence.len()).all(|sample| presence.contains(sample));
         presences.push(presence);
         place += bundle::LENGTH;
-        found.push(Part { place, length: bytes.len(), hash: *blake3::hash(&bytes).as_bytes() });
+        let (hash, votes) = (*blake3::hash(&bytes).as_bytes(), votes_checksum(&bytes));
+        found.push(Part { place, length: bytes.len(), hash, votes });
         place += bytes.len() as u64;
     }
     let attendance =
@@ -303,7 +295,6 @@ impl BallotBytes for BatchBox<'_> {
 
     fn checksum(&self, teacher: u32) -> Result<Option<[u8; 32]>, BallotBoxError> {
         let Some(ballot) = self.folder.ballots.get(&teacher) else { return Ok(None) };
-        let refuse = |error| BallotBoxError { teacher, source: Box::new(error) };
-        ballot.checksum(self.batch).map_err(refuse)
+        Ok(ballot.parts.get(self.batch).map(|part| part.votes))
     }
 }

@@ -78,6 +78,19 @@ impl Incoming {
         hex(self.hasher.finalize().as_bytes())
     }
 
+    /// The checksum of the votes in a ballot, without its nonce; the hash of what is too short to
+    /// have one.
+    pub fn votes(&self) -> io::Result<String> {
+        use std::io::{Read, Seek, SeekFrom};
+        const END: u64 = shield_protocol::engine::NONCE as u64 + 32;
+        let Some(before) = self.bytes.checked_sub(END) else { return Ok(self.hash()) };
+        let mut file = File::open(self.file.path())?;
+        file.seek(SeekFrom::Start(before))?;
+        let mut checksum = [0; 32];
+        file.read_exact(&mut checksum)?;
+        Ok(hex(&checksum))
+    }
+
     /// All of it, read back.
     pub fn read(&self) -> io::Result<Vec<u8>> {
         fs::read(self.file.path())

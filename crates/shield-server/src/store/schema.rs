@@ -112,6 +112,8 @@ const TRUST: &[&str] = &[
         reason TEXT NOT NULL,
         PRIMARY KEY (grp, number)
     )",
+    // The checksum of a ballot's votes, without its nonce: a copy has the same.
+    "ALTER TABLE ballots ADD COLUMN votes TEXT",
     // Whoever is open already goes on as it was.
     "INSERT INTO rehearsals (election, confirmed)
         SELECT name, created FROM elections WHERE stage <> 'awaiting-keys'",

@@ -73,9 +73,12 @@ fn two_cheats_of_twenty_are_named_and_every_sample_has_a_label() {
     for (sample, label) in found.labels.as_slice().iter().enumerate() {
         assert!(label.is_none() || *label == all.labels.as_slice()[sample], "sample {sample}");
     }
-    let right = all.labels.as_slice().iter().enumerate().filter(|(sample, label)| {
-        **label == Some(Class(u16::try_from(sample % 3).unwrap()))
-    });
+    let right = all
+        .labels
+        .as_slice()
+        .iter()
+        .enumerate()
+        .filter(|(sample, label)| **label == Some(Class(u16::try_from(sample % 3).unwrap())));
     assert!(right.count() > SAMPLES / 2);
 
     // The ledger: all samples with 20 voters, and the spoiled ones again with 18.
@@ -86,11 +89,7 @@ fn two_cheats_of_twenty_are_named_and_every_sample_has_a_label() {
     assert_eq!(entry["voters"], 18);
     let voters = vec![(18, spoiled.len() as u64), (20, SAMPLES as u64)];
     let order = accounts[0]["order"].as_f64().unwrap();
-    let budget = GroupBudget {
-        epsilon: 1000.0,
-        delta: shield::Delta::default(),
-        order,
-    };
+    let budget = GroupBudget { epsilon: 1000.0, delta: shield::Delta::default(), order };
     let own = Accountant::default().sum(&[Cost::new(&parties.file, voters)], &budget);
     let booked = accounts[0]["spent"].as_f64().unwrap();
     assert!((booked / own.epsilon.get() - 1.0).abs() < 1e-6, "{booked} {own:?}");

@@ -216,6 +216,50 @@ fn a_commitment_binds_the_seed_and_a_receipt_finds_its_ballot() {
     assert!(hidden.check(&transcript).unwrap_err().contains("chosen"));
 }
 
+/// What stops a copy that was made to look different: nothing in the ballot. So ballots stay
+/// between their teacher and the server.
+#[test]
+fn a_copy_is_refused_unless_it_was_made_to_look_different() {
+    let held = Held::new(24, "X");
+    for teacher in [0, 1, 2, 3] {
+        held.vote(teacher, TEACHERS[teacher]);
+    }
+    let digest = held.file.digest();
+    let original = fs::read(held.path("ballots").join("amber")).unwrap();
+    let mut reader = BundleReader::ballot(&original[..], &digest, 1).unwrap();
+    let part = reader.part(1 << 30).unwrap().unwrap();
+    let hand_in = |bytes: &[u8]| {
+        let to = fs::File::create(held.path("ballots").join("elm")).unwrap();
+        let content = Content::Ballot { teacher: 4 };
+        let mut bundle = BundleWriter::new(to, content, &digest, 1).unwrap();
+        bundle.part(bytes).unwrap();
+    };
+    // The very same votes, under another nonce.
+    let mut other_nonce = part.clone();
+    *other_nonce.last_mut().unwrap() ^= 1;
+    for copy in [&part, &other_nonce] {
+        hand_in(copy);
+        let refused = held.aggregate("results", 7).unwrap_err().to_string();
+        assert!(refused.contains("`amber`"), "{refused}");
+    }
+    // With an encryption of zero added, it is amber's second vote, and raises no alarm.
+    let backend = held.backend();
+    let key = backend.decode_public_key(&fs::read(&held.keys.public).unwrap()).unwrap();
+    let own =
+        backend.decode_ballot(&part[..part.len() - 32], 0, backend.public_key_id(&key)).unwrap();
+    let copy = backend.disguise(&key, &own, &mut rng(6));
+    let mut bytes = backend.encode_ballot(&copy);
+    bytes.extend([4; 32]);
+    hand_in(&bytes);
+    held.aggregate("results", 7).unwrap();
+    let found = inspect(&held.file, &held.keys.secret, &held.path("results")).unwrap();
+    assert!(found.alarms.is_empty());
+    let mut twice = held;
+    twice.votes[4] = twice.votes[0].clone();
+    let reference = twice.clear(&[0, 1, 2, 3, 4], &twice.path("results"));
+    assert_eq!(found.labels.as_slice(), reference);
+}
+
 #[test]
 fn a_rehearsal_finds_a_damaged_evaluation_key() {
     let held = Held::new(24, "2X^2+X");
