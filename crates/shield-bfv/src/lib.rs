@@ -42,6 +42,7 @@
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
+//! | `forgery` | ballots that are no votes, for tests (feature `forgery`) |
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
@@ -63,6 +64,8 @@ pub mod codec;
 mod composable;
 pub mod error;
 pub mod flooding;
+#[cfg(any(test, feature = "forgery"))]
+pub mod forgery;
 pub mod keys;
 pub mod layout;
 pub mod noise;

@@ -170,6 +170,10 @@ impl Backend for ClearNoisyArgmax {
         Self::SAMPLES_PER_BATCH
     }
 
+    fn distance(&self) -> f64 {
+        0.0
+    }
+
     fn generate_keys<R: RngCore + CryptoRng>(
         &self,
         rng: &mut R,
