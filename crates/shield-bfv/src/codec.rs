@@ -15,7 +15,7 @@ pub use shield::framing::{DecodeError, HEADER, Header, Holder, Kind, VERSION};
 use shield::framing::{Reader, framed_bytes, presence_bytes};
 
 /// Reading polynomials.
-trait ReadPoly {
+pub(crate) trait ReadPoly {
     /// A polynomial of `limbs` limbs whose residues are all below their prime.
     fn poly<R>(&mut self, context: &Context, limbs: usize) -> Option<Poly<R>>;
 }
@@ -39,7 +39,7 @@ fn prime_bits(p: u64) -> u32 {
     u64::BITS - p.leading_zeros()
 }
 
-fn write_poly<R>(out: &mut Vec<u8>, context: &Context, poly: &Poly<R>) {
+pub(crate) fn write_poly<R>(out: &mut Vec<u8>, context: &Context, poly: &Poly<R>) {
     for (limb, ntt) in poly.iter().zip(context.q()) {
         pack(out, limb, prime_bits(ntt.modulus().value()));
     }
@@ -74,7 +74,7 @@ pub(crate) fn unpack(bytes: &[u8], bits: u32, residues: &mut [u64]) {
     }
 }
 
-fn poly_bytes(plan: &Plan, limbs: usize) -> usize {
+pub(crate) fn poly_bytes(plan: &Plan, limbs: usize) -> usize {
     let bits = plan.moduli_bits().first().copied().unwrap_or(0) as usize;
     plan.ring_degree() * limbs * bits / 8
 }

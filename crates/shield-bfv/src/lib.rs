@@ -13,6 +13,7 @@
 //! | [`alarms`], [`audit`] | what shows that a ballot was no vote, and whose it was |
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | [`backend`] | all of it behind the trait that the engines share |
+//! | [`shard`] | the same release when teachers' ballots are read by several machines |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
@@ -44,6 +45,7 @@ pub mod reveal;
 mod ring;
 mod scheme;
 pub mod security;
+pub mod shard;
 mod tally;
 pub mod unanimity;
 mod validity;

@@ -115,6 +115,27 @@ pub trait Aggregating: Send + Sync {
         ballots: &dyn BallotBytes,
         seed: &Seed,
     ) -> Result<Vec<u8>, EngineError>;
+
+    /// What some teachers' ballots add to a batch.
+    fn shard(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        teachers: Range<u32>,
+    ) -> Result<Vec<u8>, EngineError>;
+
+    /// Shards of neighbours, in order, as one.
+    fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, EngineError>;
+
+    /// What the student gets, from the shard of all teachers: the bytes of [`Self::aggregate`].
+    fn release_shards(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        whole: &[u8],
+    ) -> Result<Vec<u8>, EngineError>;
 }
 
 /// An engine with the student's key.
@@ -144,4 +165,9 @@ pub trait BallotBytes: Sync {
 
     /// A teacher's ballot.
     fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError>;
+
+    /// The checksum that a teacher's ballot ends with, if it is known without reading the ballot.
+    fn checksum(&self, _teacher: u32) -> Option<[u8; 32]> {
+        None
+    }
 }

@@ -1,11 +1,13 @@
 //! What the server does: a folder of ballots in, results out, exactly once.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rand::CryptoRng;
 
 use super::checked::{Checked, Progress};
 use super::freeze::{self, Destination, settle};
+use super::storage::{LocalFiles, Storage};
 use crate::bundle::Content;
 use crate::election_file::ElectionFile;
 use crate::error::{Problem, ProtocolError, Refused};
@@ -45,8 +47,10 @@ pub fn aggregate<R: CryptoRng>(
     if same_folder(folder_of(out), ballots) {
         return Err(Refused { path: out.to_owned(), problem: Problem::AmongBallots }.into());
     }
-    let checked = Checked::new(file, evaluation_key, ballots, progress)?;
-    let settled = settle(&checked.frozen, ballots, Destination::Results(out), rng)?;
+    let storage: Arc<dyn Storage> = Arc::new(LocalFiles);
+    let checked = Checked::new(file, evaluation_key, &storage, ballots, progress)?;
+    let destination = Destination::Results(out);
+    let settled = settle(&checked.frozen, &*storage, ballots, destination, rng)?;
     let batches = file.batches();
     // Results follow from their seed: written again, they are the same bytes.
     write_bundle(out, Content::Results, Existing::Replaced, file, |batch| {

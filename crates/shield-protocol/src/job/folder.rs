@@ -6,6 +6,7 @@
 //! | `election.toml` | the election file |
 //! | `evaluation.key` | the student's evaluation key |
 //! | `ballots.index` | which ballots there are, and what each batch of them hashes to |
+//! | `ballots.checksums` | what each batch of them ends with: saves opening a ballot for it |
 //! | `seed` | the seed of all draws, for its owner alone |
 //! | `parts/<n>.release` | what the student gets for batch n |
 //!
@@ -14,6 +15,7 @@
 //! matter who computes it, how often, or in which order.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +28,7 @@ use super::aggregate::same_folder;
 use super::ballot_folder::BallotFolder;
 use super::checked::{Checked, Progress};
 use super::freeze::{self, Destination, Frozen, settle};
+use super::storage::{LocalFiles, Storage};
 use crate::bundle::Content;
 use crate::election_file::ElectionFile;
 use crate::engine::{Aggregating, Engine};
@@ -97,17 +100,31 @@ impl Job {
         rng: &mut R,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, ProtocolError> {
+        let storage: Arc<dyn Storage> = Arc::new(LocalFiles);
+        Self::freeze_in(&storage, file, evaluation_key, ballots, out, rng, progress)
+    }
+
+    /// [`Self::freeze`] with ballots that are kept somewhere else; the job itself is a folder here.
+    pub fn freeze_in<R: CryptoRng>(
+        storage: &Arc<dyn Storage>,
+        file: &ElectionFile,
+        evaluation_key: &Path,
+        ballots: &Path,
+        out: &Path,
+        rng: &mut R,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, ProtocolError> {
         check_folder_of(out)?;
         if same_folder(folder_of(out), ballots) || same_folder(out, ballots) {
             return Err(refused(out, Problem::AmongBallots).into());
         }
-        let checked = Checked::new(file, evaluation_key, ballots, progress)?;
+        let checked = Checked::new(file, evaluation_key, storage, ballots, progress)?;
         let (frozen, index) = (&checked.frozen, checked.folder.index()?);
-        let ballots = ballots.canonicalize().map_err(|error| refused(ballots, error.into()))?;
-        let shown = ballots.to_str().ok_or_else(|| refused(&ballots, Problem::FileName))?;
+        let address = storage.address(ballots).map_err(|error| refused(ballots, error.into()))?;
+        let ballots = PathBuf::from(&address);
         let written = Written {
             version: VERSION,
-            ballots: shown.to_owned(),
+            ballots: address,
             election: hex(&frozen.election),
             evaluation_key: hex(&frozen.evaluation_key),
             key: hex(checked.aggregating.key().as_bytes()),
@@ -126,14 +143,27 @@ impl Job {
         place.write("election.toml", file.canonical().as_bytes())?;
         place.write("evaluation.key", &key)?;
         place.write("ballots.index", &index)?;
-        settle(frozen, &ballots, Destination::Job(out), rng)?;
+        place.write("ballots.checksums", &checked.folder.checksums())?;
+        settle(frozen, &**storage, &ballots, Destination::Job(out), rng)?;
         let text = toml::to_string(&written).expect("strings, numbers and lists of them");
         place.write("job.toml", text.as_bytes())?;
-        Self::open(out)
+        Self::open_in(storage, out)
     }
 
     /// Opens a job that was frozen. Reads neither the seed nor the key before they are needed.
     pub fn open(path: &Path) -> Result<Self, ProtocolError> {
+        Self::open_in(&(Arc::new(LocalFiles) as Arc<dyn Storage>), path)
+    }
+
+    /// Where the ballots of a job are, to choose the storage by.
+    pub fn ballots_of(path: &Path) -> Result<String, ProtocolError> {
+        let place = Place(path);
+        let not_found = || refused(&place.job_file(), Problem::Io(io::ErrorKind::NotFound.into()));
+        Ok(place.read()?.ok_or_else(not_found)?.ballots)
+    }
+
+    /// [`Self::open`] with ballots that are kept somewhere else.
+    pub fn open_in(storage: &Arc<dyn Storage>, path: &Path) -> Result<Self, ProtocolError> {
         let place = Place(path);
         let job_file = place.job_file();
         let written = place.read()?;
@@ -157,8 +187,13 @@ impl Job {
         }
         let engine = file.engine();
         let folder = PathBuf::from(written.ballots);
-        let ballots = BallotFolder::from_index(&engine, &folder, file.teachers().len(), &index)
+        let teachers = file.teachers().len();
+        let mut ballots = BallotFolder::from_index(&engine, storage, &folder, teachers, &index)
             .ok_or_else(|| damaged("ballots.index"))?;
+        // A job of an older version has none: then ballots are opened for theirs.
+        if let Ok(checksums) = read_bounded(&path.join("ballots.checksums"), MAX_INDEX) {
+            ballots.set_checksums(&checksums);
+        }
         let frozen = Frozen {
             election: file.digest(),
             evaluation_key: digest(&written.evaluation_key)?,
@@ -208,6 +243,28 @@ impl Job {
         self.check(batch)?;
         let work = self.work()?;
         Ok(work.aggregating.aggregate(batch, &self.ballots.batch(batch), &work.seed)?)
+    }
+
+    /// What some teachers' ballots add to a batch, where the engine can add up shards. Shards are
+    /// merged in any order of neighbours, and then released: the same bytes as [`Self::run_batch`].
+    pub fn run_shard(&self, batch: usize, teachers: Range<u32>) -> Result<Vec<u8>, ProtocolError> {
+        self.check(batch)?;
+        let work = self.work()?;
+        Ok(work.aggregating.shard(batch, &self.ballots.batch(batch), &work.seed, teachers)?)
+    }
+
+    /// Several shards of neighbours, in order, as one.
+    pub fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, ProtocolError> {
+        self.check(batch)?;
+        Ok(self.work()?.aggregating.merge_shards(batch, shards)?)
+    }
+
+    /// A batch from the shard of all teachers. Opens no ballot.
+    pub fn release_shards(&self, batch: usize, whole: &[u8]) -> Result<Vec<u8>, ProtocolError> {
+        self.check(batch)?;
+        let work = self.work()?;
+        let ballots = self.ballots.batch(batch);
+        Ok(work.aggregating.release_shards(batch, &ballots, &work.seed, whole)?)
     }
 
     /// Adds a batch that somebody computed. Adding the same again is fine; other bytes for a batch

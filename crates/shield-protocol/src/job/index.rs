@@ -14,9 +14,13 @@ use std::sync::Arc;
 use shield::framing::{Reader, write_presence};
 
 use super::ballot_folder::{Attendance, BallotFile, BallotFolder, Part};
+use super::storage::Storage;
 use crate::bundle;
 use crate::engine::Engine;
 use crate::error::{Problem, Refused};
+
+/// Purpose of the digest of all checksums.
+const CHECKSUMS: &str = "shield 2026 checksums of the ballots of a job v1";
 
 impl BallotFolder {
     /// The index of these ballots.
@@ -43,9 +47,35 @@ impl BallotFolder {
         Ok(out)
     }
 
+    /// The checksums that all batches of all ballots end with, in the order of the index; then a
+    /// digest of them.
+    pub(super) fn checksums(&self) -> Vec<u8> {
+        let parts = self.ballots.values().flat_map(|ballot| &ballot.parts);
+        let mut out: Vec<u8> = parts.flat_map(|part| part.checksum.unwrap_or_default()).collect();
+        let digest = blake3::derive_key(CHECKSUMS, &out);
+        out.extend(digest);
+        out
+    }
+
+    /// Takes the checksums that [`Self::checksums`] wrote; nothing if they are not those.
+    pub(super) fn set_checksums(&mut self, bytes: &[u8]) {
+        let Some((checksums, digest)) = bytes.split_last_chunk::<32>() else { return };
+        let parts: usize = self.ballots.values().map(|ballot| ballot.parts.len()).sum();
+        let (known, rest) = checksums.as_chunks::<32>();
+        let sound = known.len() == parts && rest.is_empty();
+        if !sound || blake3::derive_key(CHECKSUMS, checksums) != *digest {
+            return;
+        }
+        let parts = self.ballots.values_mut().flat_map(|ballot| &mut ballot.parts);
+        for (part, &checksum) in parts.zip(known) {
+            part.checksum = Some(checksum);
+        }
+    }
+
     /// The ballots of an index, in that folder; none if it cannot be one.
     pub(super) fn from_index(
         engine: &Arc<dyn Engine>,
+        storage: &Arc<dyn Storage>,
         folder: &Path,
         teachers: usize,
         index: &[u8],
@@ -66,8 +96,9 @@ impl BallotFolder {
                 let length = u64::from_le_bytes(reader.array()?);
                 place = place.checked_add(bundle::LENGTH)?;
                 let hash = reader.array()?;
-                parts.push(Part { place, length: usize::try_from(length).ok()?, hash });
-                place = place.checked_add(length)?;
+                let length = usize::try_from(length).ok()?;
+                parts.push(Part { place, length, hash, checksum: None });
+                place = place.checked_add(length as u64)?;
             }
             let attendance = match partly {
                 0 => Attendance::Everywhere,
@@ -83,6 +114,6 @@ impl BallotFolder {
                 return None;
             }
         }
-        Some(Self { engine: Arc::clone(engine), ballots })
+        Some(Self { engine: Arc::clone(engine), storage: Arc::clone(storage), ballots })
     }
 }

@@ -11,6 +11,7 @@
 //! | [`freeze`] | exactly one release: the seed and the record |
 //! | `aggregate` | all of it in one go |
 //! | `folder`, `index` | a job as a folder |
+//! | `storage` | where ballots are kept: a folder, or an object store |
 
 mod aggregate;
 mod ballot_folder;
@@ -18,6 +19,7 @@ mod checked;
 mod folder;
 pub mod freeze;
 mod index;
+mod storage;
 
 #[cfg(test)]
 mod tests;
@@ -25,3 +27,4 @@ mod tests;
 pub use aggregate::{Aggregated, aggregate};
 pub use checked::Progress;
 pub use folder::Job;
+pub use storage::{ByteRange, LocalFiles, Storage};
