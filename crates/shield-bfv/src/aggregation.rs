@@ -24,7 +24,7 @@ use crate::ring::Context;
 use crate::scheme::{Ciphertext, Digits, multiply, plaintext_slots};
 use crate::tally::{self, Selection};
 use crate::unanimity;
-use crate::validity::{self, BallotCheck, Validity};
+use crate::validity::{self, BallotCheck, ReducedSums, Validity};
 
 /// Purpose of the random streams of re-randomisation and flooding: one per ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
@@ -80,9 +80,19 @@ impl Aggregation<'_> {
             }
             BallotCheck::Off => (self.tally(&urns, &shifts, ballots)?, vec![]),
         };
-        let fresh = self.bound_to(&tallies, &checks);
+        Ok(self.release(tallies, &checks, &shifts))
+    }
+
+    /// The release of tallies and checks, in which every ballot is.
+    pub(crate) fn release(
+        &self,
+        tallies: Vec<Ciphertext>,
+        checks: &[Ciphertext],
+        shifts: &[usize],
+    ) -> Release {
+        let fresh = self.bound_to(&tallies, checks);
         let mut released = match self.plan.release() {
-            ReleaseMode::Reveal => self.reveal(tallies, &shifts, &fresh),
+            ReleaseMode::Reveal => self.reveal(tallies, shifts, &fresh),
             ReleaseMode::Composable => vec![composable::labels(
                 self.context,
                 self.plan.layout(),
@@ -93,10 +103,10 @@ impl Aggregation<'_> {
                 self.samples.len(),
             )],
         };
-        self.spoil(&mut released, &checks, &fresh);
+        self.spoil(&mut released, checks, &fresh);
         self.hide(&mut released, &fresh);
         let ciphertexts = self.flood(released, &fresh);
-        Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
+        Release { ciphertexts, batch: self.batch, key: self.key.id }
     }
 
     /// A seed for masks and flooding that follows from the seed and from everything that is
@@ -205,22 +215,67 @@ impl Aggregation<'_> {
         shifts: &[usize],
         open: impl FnMut(&[u32]) -> Result<Vec<Cow<'b, [Ciphertext]>>, BfvError>,
     ) -> Result<Vec<Ciphertext>, BfvError> {
+        let selected = self.select(urns, shifts);
+        let mut tallies = self.tally_ballots(&selected.ballots, open)?;
+        self.add_plaintexts(&mut tallies, selected.plaintexts);
+        Ok(tallies)
+    }
+
+    /// What the selected ballots add to the tallies.
+    fn tally_ballots<'b>(
+        &self,
+        selected: &[Selection],
+        open: impl FnMut(&[u32]) -> Result<Vec<Cow<'b, [Ciphertext]>>, BfvError>,
+    ) -> Result<Vec<Ciphertext>, BfvError> {
         let layout = self.plan.layout();
-        let Selected { ballots: selected, plaintexts } = self.select(urns, shifts);
         let (context, ciphertexts) = (self.context, layout.ciphertexts());
-        let mut tallies = match layout.coding() {
+        match layout.coding() {
             Coding::OneHot | Coding::PackedBits => {
-                tally::tally(context, layout.positions(), ciphertexts, &selected, open)?
+                tally::tally(context, layout.positions(), ciphertexts, selected, open)
             }
             Coding::BitsAcross => {
-                tally::dense::tally(context, layout.planes(), ciphertexts, &selected, open)?
+                tally::dense::tally(context, layout.planes(), ciphertexts, selected, open)
             }
-        };
+        }
+    }
+
+    /// Adds what does not come from a ballot.
+    fn add_plaintexts(&self, tallies: &mut [Ciphertext], plaintexts: Vec<Vec<u64>>) {
         tallies
             .par_iter_mut()
             .zip(plaintexts)
             .for_each(|(tally, slots)| tally.add_slots(self.context, slots));
-        Ok(tallies)
+    }
+
+    /// What one shard of the teachers adds to the tallies and to the sums of the check.
+    pub(crate) fn shard<B: BallotBox<BfvBallot>>(
+        &self,
+        ballots: &B,
+        teachers: &std::ops::Range<u32>,
+    ) -> Result<(Vec<Ciphertext>, Vec<ReducedSums>), BfvError> {
+        let urns = urns(self.election, self.samples.len(), ballots)?;
+        let mut selected = self.select(&urns, &self.shifts()).ballots;
+        selected.retain(|one| teachers.contains(&one.teacher));
+        let mut examination = Examination::of_shard(self, ballots, teachers)?;
+        let tallies = self.tally_ballots(&selected, |t| examination.open(t))?;
+        Ok((tallies, examination.into_sums()?))
+    }
+
+    /// The release from what all shards together add.
+    pub(crate) fn release_of_shards<B: BallotBox<BfvBallot>>(
+        &self,
+        ballots: &B,
+        mut tallies: Vec<Ciphertext>,
+        sums: &[ReducedSums],
+    ) -> Result<Release, BfvError> {
+        let urns = urns(self.election, self.samples.len(), ballots)?;
+        let shifts = self.shifts();
+        let selected = self.select(&urns, &shifts);
+        self.add_plaintexts(&mut tallies, selected.plaintexts);
+        let voters = voters(self.election.teachers(), ballots)?;
+        let validity = self.validity(challenge(self, &voters, ballots)?);
+        let checks = self.lowered(validity.of_sums(sums, &voters));
+        Ok(self.release(tallies, &checks, &shifts))
     }
 
     /// The ciphertexts of some ballots, several opened at a time.

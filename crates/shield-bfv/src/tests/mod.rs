@@ -6,6 +6,7 @@ mod determinism;
 mod elections;
 pub(crate) mod noise;
 mod profile;
+mod shards;
 mod view;
 
 use rand::SeedableRng;

@@ -94,13 +94,12 @@ impl Sums {
         });
     }
 
-    /// The ciphertexts of one repetition.
-    pub(super) fn repetition(
-        &self,
-        context: &Context,
-        key: &SwitchKey,
-        repetition: usize,
-    ) -> Summed {
+    /// The sums modulo the primes.
+    pub(super) fn reduced(&self, context: &Context) -> ReducedSums {
+        ReducedSums { repetitions: std::array::from_fn(|i| self.reduced_repetition(context, i)) }
+    }
+
+    fn reduced_repetition(&self, context: &Context, repetition: usize) -> ReducedRepetition {
         let (n, limbs) = (context.degree(), context.limbs());
         let mut tensor = [0; 3].map(|_| Poly::<Values>::unset(n, limbs));
         let mut values = [0; 2].map(|_| Poly::<Values>::unset(n, limbs));
@@ -113,16 +112,66 @@ impl Sums {
                 sums: sums.iter().map(|block| &block[repetition]),
                 out: [d0.limb_mut(i), d1.limb_mut(i), d2.limb_mut(i)],
             });
-            // The fold divided by Montgomery's factor, and the square is -t times the tensor.
-            let factor = q.factor(q.mul(q.montgomery(1), q.value() - PLAINTEXT));
-            for part in &mut tensor {
-                limb::scale(q, part.limb_mut(i), factor);
-            }
             for (k, part) in values.iter_mut().enumerate() {
                 let plain = sums.iter().flat_map(|block| block[repetition][6 + k]);
                 for (x, sum) in part.limb_mut(i).iter_mut().zip(plain) {
                     *x = sum % q.value();
                 }
+            }
+        }
+        ReducedRepetition { tensor, values }
+    }
+}
+
+/// Sums modulo the primes, of one ciphertext of a ballot. Those of several shards of ballots add
+/// up to the sums over all.
+#[derive(Clone)]
+pub(crate) struct ReducedSums {
+    pub(crate) repetitions: [ReducedRepetition; REPETITIONS],
+}
+
+/// Those of one repetition, before anything is relinearised.
+#[derive(Clone)]
+pub(crate) struct ReducedRepetition {
+    /// The tensor squares, divided by Montgomery's factor.
+    pub(crate) tensor: [Poly<Values>; 3],
+    /// The weighted values.
+    pub(crate) values: [Poly<Values>; 2],
+}
+
+impl ReducedSums {
+    /// From the polynomials of all repetitions, in the order of [`ReducedRepetition::polys`].
+    pub(crate) fn from_polys(polys: Vec<Poly<Values>>) -> Option<Self> {
+        let [a, b, c, d, e, f, g, h, i, j] =
+            <[Poly<Values>; 5 * REPETITIONS]>::try_from(polys).ok()?;
+        let first = ReducedRepetition { tensor: [a, b, c], values: [d, e] };
+        let second = ReducedRepetition { tensor: [f, g, h], values: [i, j] };
+        Some(Self { repetitions: [first, second] })
+    }
+
+    /// Adds the sums of other ballots.
+    pub(crate) fn add(&mut self, context: &Context, other: &Self) {
+        for (own, other) in self.repetitions.iter_mut().zip(&other.repetitions) {
+            for (own, other) in own.polys_mut().into_iter().zip(other.polys()) {
+                context.add(own, other);
+            }
+        }
+    }
+
+    /// The ciphertexts of one repetition.
+    pub(super) fn repetition(
+        &self,
+        context: &Context,
+        key: &SwitchKey,
+        repetition: usize,
+    ) -> Summed {
+        let ReducedRepetition { mut tensor, values } = self.repetitions[repetition].clone();
+        for (i, ntt) in context.q().iter().enumerate() {
+            let q = ntt.modulus();
+            // The fold divided by Montgomery's factor, and the square is -t times the tensor.
+            let factor = q.factor(q.mul(q.montgomery(1), q.value() - PLAINTEXT));
+            for part in &mut tensor {
+                limb::scale(q, part.limb_mut(i), factor);
             }
         }
         let [d0, d1, d2] = tensor;
@@ -131,6 +180,19 @@ impl Sums {
         context.add(&mut squares.parts[0], &d0);
         context.add(&mut squares.parts[1], &d1);
         Summed { squares, values: Ciphertext { parts: values } }
+    }
+}
+
+impl ReducedRepetition {
+    /// Every polynomial, in a fixed order.
+    pub(crate) fn polys(&self) -> [&Poly<Values>; 5] {
+        let ([a, b, c], [d, e]) = (&self.tensor, &self.values);
+        [a, b, c, d, e]
+    }
+
+    fn polys_mut(&mut self) -> [&mut Poly<Values>; 5] {
+        let ([a, b, c], [d, e]) = (&mut self.tensor, &mut self.values);
+        [a, b, c, d, e]
     }
 }
 

@@ -61,7 +61,15 @@ fn a_job_gives_the_bytes_of_one_aggregation() {
 fn job_frozen(held: &Held) -> freeze::Frozen {
     let nothing = &|_| {};
     let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
-    super::super::checked::Checked::new(&held.file, key, &ballots, nothing).unwrap().frozen
+    super::super::checked::Checked::new(
+        &held.file,
+        key,
+        &super::super::storage::local_files(),
+        &ballots,
+        nothing,
+    )
+    .unwrap()
+    .frozen
 }
 
 #[test]
