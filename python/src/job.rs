@@ -8,7 +8,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use shield_protocol::{Job as Frozen, Name, Progress};
+use shield_protocol::{Job as Frozen, Name, Progress, ProtocolError};
 
 use crate::calls;
 use crate::election::Election;
@@ -27,7 +27,7 @@ impl Job {
         &self,
         py: Python<'py>,
         threads: Option<usize>,
-        work: impl FnOnce(&Frozen) -> Result<Vec<u8>, shield_protocol::ProtocolError> + Send + 'static,
+        work: impl FnOnce(&Frozen) -> Result<Vec<u8>, ProtocolError> + Send + 'static,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let job = Arc::clone(&self.job);
         let found = calls::run(py, threads, None, move |_| work(&job))?;

@@ -20,16 +20,18 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use shield::Seed;
-use shield::backend::{BallotBox, ShardError};
+use shield::backend::{BallotBox, ShardError, urns};
 use shield::framing::Reader;
 
+use crate::aggregation::Aggregation;
 use crate::backend::BfvBackend;
 use crate::ballot::BfvBallot;
 use crate::codec::{ReadPoly, poly_bytes, write_poly};
+use crate::error::BfvError;
 use crate::keys::{EvaluationKey, KeyId};
 use crate::release::Release;
 use crate::scheme::Ciphertext;
-use crate::validity::ReducedSums;
+use crate::validity::{self, Examination, ReducedSums};
 
 const MAGIC: [u8; 4] = *b"SHPT";
 const VERSION: u16 = 1;
@@ -58,6 +60,39 @@ impl Shard {
     /// Whose ballots are in it.
     pub fn teachers(&self) -> Range<u32> {
         self.teachers.clone()
+    }
+}
+
+impl Aggregation<'_> {
+    /// What one shard of the teachers adds to the tallies and to the sums of the check.
+    fn shard<B: BallotBox<BfvBallot>>(
+        &self,
+        ballots: &B,
+        teachers: &Range<u32>,
+    ) -> Result<(Vec<Ciphertext>, Vec<ReducedSums>), BfvError> {
+        let urns = urns(self.election, self.samples.len(), ballots)?;
+        let mut selected = self.select(&urns, &self.shifts()).ballots;
+        selected.retain(|one| teachers.contains(&one.teacher));
+        let mut examination = Examination::of_shard(self, ballots, teachers)?;
+        let tallies = self.tally_ballots(&selected, |t| examination.open(t))?;
+        Ok((tallies, examination.into_sums()?))
+    }
+
+    /// The release from what all shards together add.
+    fn release_of_shards<B: BallotBox<BfvBallot>>(
+        &self,
+        ballots: &B,
+        mut tallies: Vec<Ciphertext>,
+        sums: &[ReducedSums],
+    ) -> Result<Release, BfvError> {
+        let urns = urns(self.election, self.samples.len(), ballots)?;
+        let shifts = self.shifts();
+        let selected = self.select(&urns, &shifts);
+        self.add_plaintexts(&mut tallies, selected.plaintexts);
+        let voters = validity::voters(self.election.teachers(), ballots)?;
+        let validity = self.validity(validity::challenge(self, &voters, ballots)?);
+        let checks = self.lowered(validity.of_sums(sums, &voters));
+        Ok(self.release(tallies, &checks, &shifts))
     }
 }
 
@@ -124,7 +159,7 @@ impl BfvBackend {
     /// A shard as bytes.
     pub fn encode_shard(&self, shard: &Shard) -> Vec<u8> {
         let context = self.context();
-        let mut out = Vec::with_capacity(self.shard_bytes());
+        let mut out = Vec::with_capacity(self.shard_size());
         out.extend(MAGIC);
         out.extend(VERSION.to_le_bytes());
         out.extend([0; 2]);
@@ -155,7 +190,7 @@ impl BfvBackend {
     }
 
     fn read_shard(&self, bytes: &[u8], batch: usize, key: KeyId) -> Option<Shard> {
-        if bytes.len() != self.shard_bytes() {
+        if bytes.len() != self.shard_size() {
             return None;
         }
         let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
@@ -196,7 +231,7 @@ impl BfvBackend {
     }
 
     /// Bytes of every shard.
-    pub fn shard_bytes(&self) -> usize {
+    pub fn shard_size(&self) -> usize {
         let planes = self.plan().layout().planes();
         let polys = 2 * self.shard_ciphertexts() + POLYS_OF_CHECK * planes;
         HEAD + polys * poly_bytes(self.plan(), self.context().limbs()) + CHECKSUM

@@ -59,7 +59,9 @@ fn a_job_gives_the_bytes_of_one_aggregation() {
 fn job_frozen(held: &Held) -> freeze::Frozen {
     let nothing = &|_| {};
     let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
-    super::super::checked::Checked::new(&held.file, key, &ballots, nothing).unwrap().frozen
+    let storage: Arc<dyn Storage> = Arc::new(LocalFiles);
+    let checked = Checked::new(&held.file, key, &storage, &ballots, nothing);
+    checked.unwrap().frozen
 }
 
 #[test]

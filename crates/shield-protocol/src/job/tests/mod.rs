@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngCore, SeedableRng};
@@ -10,8 +11,9 @@ use shield::{Class, Label, Seed, Vote};
 use tempfile::TempDir;
 
 use super::ballot_folder::BallotFolder;
+use super::checked::Checked;
 use super::freeze;
-use super::{Aggregated, aggregate};
+use super::{Aggregated, LocalFiles, Storage, aggregate};
 use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
 use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
@@ -210,7 +212,8 @@ fn a_ballot_that_changes_while_it_is_needed_is_noticed() {
     let bytes = fs::read(&held.keys.evaluation).unwrap();
     let key = engine.check_evaluation_key(&bytes).unwrap();
     let ballots = held.path("ballots");
-    let folder = BallotFolder::open(&held.file, &engine, key, &ballots, &|_| {}).unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(LocalFiles);
+    let folder = BallotFolder::open(&held.file, &engine, key, &storage, &ballots, &|_| {}).unwrap();
     let open = || folder.batch(0).bytes(0).map(drop);
     open().unwrap();
     fs::remove_file(&path).unwrap();
