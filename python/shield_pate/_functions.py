@@ -95,8 +95,8 @@ def analyze(
 ) -> Analysis:
     """Accuracy and cost of a mechanism on given votes.
 
-    `setting` is SHIELD's; `noise` is what lnmax, gnmax and the noisy argmax add, in votes. Costs are
-    stated for as many queries as there are samples, unless `queries` says otherwise.
+    `setting` is SHIELD's; `noise` is what lnmax, gnmax and the noisy argmax add, in votes. Costs
+    are stated for as many queries as there are samples, unless `queries` says otherwise.
     """
     array, names = as_votes(votes)
     true = as_labels(truth, names)
@@ -230,8 +230,8 @@ def label(
     """Labels samples from votes: teachers, server and student in one process.
 
     With `epsilon` the setting is the one that `recommend` gives for the shape of the votes, so
-    that the choice gives nothing away. Whoever runs this sees the votes, and private are the labels;
-    the engine "bfv" does the same work encrypted and gives labels of the same law, more slowly.
+    that the choice gives nothing away. Whoever runs this sees the votes, and private are the
+    labels; the engine "bfv" does the same work encrypted and gives the same labels, more slowly.
     `insecure_seed` makes a run repeatable, for tests: whoever knows it knows every draw.
     """
     array, names = as_votes(votes)

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
 
-_Path = str | PathLike[str]
-_Setting = tuple[str | None, int, str]
-_Progress = Callable[[int, int], object] | None
-_Labels = NDArray[np.int32]
+_Path: TypeAlias = str | PathLike[str]
+_Setting: TypeAlias = tuple[str | None, int, str]
+_Progress: TypeAlias = Callable[[int, int], object] | None
+_Labels: TypeAlias = NDArray[np.int32]
 
 class ShieldError(ValueError):
     """Input that SHIELD refuses; the message says what to do."""
@@ -145,7 +145,7 @@ class Client:
         """The election, from the server."""
     def submit_key(self, path: _Path) -> str:
         """Student: uploads a key; says which one it was. A secret key is refused."""
-    def submit_ballot(self, path: _Path, progress: _Progress = None) -> None:
+    def submit_ballot(self, path: _Path, progress: _Progress = None) -> str:
         """Teacher: uploads a ballot."""
     def fetch_public_key(self, out: _Path) -> None:
         """Teacher: fetches the public key into a file."""

@@ -133,7 +133,7 @@ class Analysis:
         return f"Analysis\n{lines}"
 
     def _repr_html_(self) -> str:
-        note = "Figures marked DO NOT PUBLISH are computed from the votes, and say something of them."
+        note = "What is marked DO NOT PUBLISH is computed from the votes, and tells of them."
         return html_table(("", ""), self._rows(), "Accuracy and cost", note)
 
 
@@ -208,7 +208,7 @@ class Front(Sequence[Point]):
         return ax
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (p.setting.polynomial, str(p.setting.offset), f"{p.epsilon:.3f}", percent(p.accuracy))
             for p in self.points
         ]
@@ -278,7 +278,7 @@ class Comparison(Sequence[ComparisonRow]):
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         header = ("mechanism", "setting", "epsilon", "right", "against the server?", "per sample")
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (
                 row.mechanism,
                 row.setting,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, List
 
 
 class FsspecStore:
@@ -29,7 +29,7 @@ class FsspecStore:
     def _path(self, url: str) -> str:
         return str(self._root + url[len(self.url) :]) if url.startswith(self.url) else url
 
-    def list(self, folder: str) -> list[str]:
+    def list(self, folder: str) -> List[str]:
         """The files of the folder, by their addresses."""
         entries = self._fs.ls(self._path(folder), detail=True)
         found = []
@@ -44,15 +44,11 @@ class FsspecStore:
             found.append(url)
         return found
 
-    def _size(self, url: str) -> int:
-        if url not in self._sizes:
-            self._fs.invalidate_cache()
-            self._sizes[url] = int(self._fs.info(self._path(url))["size"])
-        return self._sizes[url]
-
-    def ranges(self, wanted: Sequence[tuple[str, int, int]]) -> list[bytes]:
+    def ranges(self, wanted: Sequence[tuple[str, int, int]]) -> List[bytes]:
         """Bytes of some ranges; shorter where a file ends."""
-        spans = [(url, start, min(start + n, self._size(url))) for url, start, n in wanted]
+        # Sizes are known where the folder was listed; nobody asks for more of other files.
+        sizes = self._sizes
+        spans = [(url, start, min(start + n, sizes.get(url, start + n))) for url, start, n in wanted]
         whole = [(url, start, end) for url, start, end in spans if start < end]
         read = iter(
             self._fs.cat_ranges(

@@ -118,13 +118,17 @@ def as_labels(labels: Any, classes: tuple[Any, ...] | None) -> NDArray[Any] | No
     return _integers(array, "labels")
 
 
+def _is_missing(cell: Any) -> bool:
+    """None, or pandas' NA, which refuses to be compared."""
+    return cell is None or type(cell).__name__ == "NAType"
+
+
 def _integers(array: NDArray[Any], what: str) -> NDArray[Any]:
     kind = array.dtype.kind
     if kind == "O":
         try:
-            array = np.array(
-                [np.nan if cell is None else float(cell) for cell in array.ravel()]
-            ).reshape(array.shape)
+            cells = [np.nan if _is_missing(cell) else float(cell) for cell in array.ravel()]
+            array = np.array(cells).reshape(array.shape)
         except (TypeError, ValueError):
             raise ShieldError(
                 f"{what} are class numbers from 0; -1, NaN or None abstains. For names, make"

@@ -5,6 +5,7 @@ Workers read the job from its folder, which all of them must see.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -28,12 +29,12 @@ def results(
     threads: int = 1,
 ) -> Iterator[tuple[int, bytes]]:
     """Batches as they are finished."""
-    from distributed import Client, as_completed
-
+    distributed: Any = importlib.import_module("distributed")
     parts = cut(len(job.election.teachers), shards)
     # Whole processes, one task each: a task has threads of its own.
     here: dict[str, Any] = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
-    with Client(address) if address else Client(**here) as client:
+    where: dict[str, Any] = {"address": address} if address else here
+    with distributed.Client(**where) as client:
 
         def start(batch: int) -> Any:
             task = job.task(batch)
@@ -55,7 +56,7 @@ def results(
         cores = max(1, sum(client.nthreads().values()) // threads)
         left = iter(todo)
         waiting = {start(batch): batch for batch, _ in zip(left, range(2 * cores))}
-        done = as_completed(list(waiting))
+        done = distributed.as_completed(list(waiting))
         for future in done:
             yield waiting.pop(future), future.result()
             batch = next(left, None)

@@ -5,9 +5,9 @@
 JOB is what `shield job freeze` or `shield_pate.Job.freeze` wrote. Stopped at any point, the same
 command goes on where it was: batches are pure, and those that are there are not computed again.
 
-The seed never travels: workers read it from the file `seed` of the job's folder or, on nodes that do
-not see that folder, from the file that SHIELD_SEED_FILE names there. Everything else of the job goes to
-each node once, through Ray's object store.
+The seed never travels: workers read it from the file `seed` of the job's folder or, on nodes that
+do not see that folder, from the file that SHIELD_SEED_FILE names there. Everything else of the job
+goes to each node once, through Ray's object store.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import functools
 import hashlib
+import importlib
 import os
 import resource
 import sys
@@ -34,6 +35,11 @@ _FILES = ("job.toml", "election.toml", "evaluation.key", "ballots.index", "ballo
 _RETRIES = 10
 
 
+def _ray() -> Any:
+    """Ray itself, which is imported only when it is needed."""
+    return importlib.import_module("ray")
+
+
 def _content(path: Path) -> dict[str, bytes]:
     """A job without its seed."""
     return {name: (path / name).read_bytes() for name in _FILES if (path / name).exists()}
@@ -51,14 +57,12 @@ def _place(path: str, digest: str, content: Any) -> str:
     seed = os.environ.get(SEED_VARIABLE)
     if seed is None:
         raise RuntimeError(
-            f"this node does not see {path}, and {SEED_VARIABLE} names no seed; share the folder, or"
-            " put the job's `seed` on each node as a file of mode 0600 and name it there"
+            f"this node does not see {path}, and {SEED_VARIABLE} names no seed; share the folder,"
+            " or put the job's `seed` on each node as a file of mode 0600 and name it there"
         )
-    import ray
-
     copy = Path(tempfile.gettempdir()) / f"shield-job-{os.getuid()}-{digest[:16]}"
     copy.mkdir(mode=0o700, exist_ok=True)
-    for name, bytes_ in ray.get(content).items():
+    for name, bytes_ in _ray().get(content).items():
         if not (copy / name).exists():
             unnamed = copy / f".{name}.{os.getpid()}"
             unnamed.write_bytes(bytes_)
@@ -105,8 +109,7 @@ def results(
     workers: dict[int, int] | None = None,
 ) -> Iterator[tuple[int, bytes]]:
     """Batches as they are finished. `workers`, where given, learns the peak memory of each."""
-    import ray
-
+    ray = _ray()
     if not ray.is_initialized():
         ray.init(address=address, include_dashboard=False, log_to_driver=False)
     path = job.path.absolute()
@@ -171,7 +174,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         job = Job.resume(args.job)
         todo = job.missing
-        start, workers = time.monotonic(), {}
+        start = time.monotonic()
+        workers: dict[int, int] = {}
         print(f"{len(todo)} of {job.batches} batches to compute", file=sys.stderr)
         found = results(
             job, todo, address=args.address, shards=args.shards_of_teachers,

@@ -3,12 +3,12 @@
 use pyo3::prelude::*;
 use serde_json::json;
 use shield::mechanism::{Analysis, Observed};
-use shield::polya::SharedNoise;
 use shield::privacy::bound::Bound as ProvenBound;
 use shield::privacy::data_independent::DataIndependent;
 use shield::privacy::noisy_argmax::Noise;
 use shield::privacy::{Usage, calibrate};
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Search, Space};
 use shield::{
     Classes, Delta, Epsilon, Histogram, Mechanism, Offset, Queries, Sampling, Setting, Voters,

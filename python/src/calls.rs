@@ -58,7 +58,7 @@ struct Pools {
 static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
 /// The pool of this process with so many threads. Threads do not survive a fork, so a child makes
-/// its own; the parent's pool is left alone there, not dropped, for that would wait for its threads.
+/// its own; the parent's is left alone there, not dropped, for that would wait for its threads.
 fn pool(_py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or(available);

@@ -12,7 +12,8 @@ use shield_protocol::job::{ByteRange, LocalFiles, Storage};
 /// Bytes that are fetched at a time when a ballot is read from end to end.
 const CHUNK: usize = 4 << 20;
 
-/// A Python object with `list(folder)`, `ranges([(path, start, length)])`, `write_new(path, bytes)`.
+/// A Python object with `list(folder)`, `ranges([(path, start, length)])` and
+/// `write_new(path, bytes)`.
 pub(crate) struct PythonStorage {
     store: Py<PyAny>,
 }

@@ -1,6 +1,6 @@
 //! Runs the Python tests: makes a virtual environment under the target folder, builds and installs
-//! the package in it, and runs mypy, pyright and pytest. Without Python 3.10 or later this is skipped
-//! with a message, unless `SHIELD_REQUIRE_SERVICES` is set.
+//! the package in it, and runs mypy, pyright and pytest. Without Python 3.10 or later this is
+//! skipped with a message, unless `SHIELD_REQUIRE_SERVICES` is set.
 
 use std::env;
 use std::fs;

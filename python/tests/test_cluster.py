@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
 import shield_pate as sp
 
 
+# Enough for several batches, however many samples a batch holds.
+SAMPLES = 20_000
+
+
 @pytest.fixture(scope="module")
 def several(make_election):
-    """Four batches of six teachers."""
-    made = make_election(6, 1)
-    per_batch = made.election
-    del per_batch
-    return make_election(6, SAMPLES)
-
-
-SAMPLES = 12_000
+    """A few batches of four teachers."""
+    return make_election(4, SAMPLES)
 
 
 @pytest.fixture(scope="module")
 def ray():
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    # A busy machine takes long to start Ray's own processes.
+    os.environ.setdefault("RAY_agent_register_timeout_ms", "300000")
+    for left in (2, 1, 0):
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            break
+        except Exception:
+            ray.shutdown()
+            if left == 0:
+                raise
     yield ray
     ray.shutdown()
 
 
 def test_ray_gives_the_programs_bytes(several, program, ray):
     job = several.freeze()
-    assert job.batches >= 3
+    assert job.batches >= 3, job
     expected = several.expected(job, program)
     job.run("ray")
     out = several.folder / "ray.bin"
@@ -62,21 +67,26 @@ def test_ray_gives_the_programs_bytes(several, program, ray):
 
 def test_a_driver_that_dies_is_resumed(make_election, program):
     pytest.importorskip("ray")
-    made = make_election(6, SAMPLES)
+    made = make_election(4, SAMPLES)
     job = made.freeze()
     expected = made.expected(job, program)
     out = made.folder / "ray.bin"
     command = [sys.executable, "-m", "shield_pate.ray", str(job.path), "--out", str(out)]
-    driver = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert driver.stderr is not None
-    for line in driver.stderr:
-        if line.startswith("batch"):
+    # A busy machine may be too slow for Ray to start, which gives up after half a minute.
+    for _ in range(3):
+        driver = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert driver.stderr is not None
+        started = any(line.startswith("batch") for line in driver.stderr)
+        driver.kill()
+        driver.wait()
+        if started:
             break
-    driver.kill()
-    driver.wait()
     left = job.missing
     assert 0 < len(left) < job.batches
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    for _ in range(3):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
     assert done.returncode == 0, done.stderr
     assert f"{len(left)} of {job.batches} batches to compute" in done.stderr
     assert out.read_bytes() == expected
@@ -125,7 +135,10 @@ def test_ballots_in_an_object_store(make_election, program, s3):
     assert store is not None
     # Each batch of each ballot once: the ranges of a ballot are all of it but its head.
     assert size - 5 * 100 < store.bytes_read < size
-    assert job.task(0, range(0, 2))() and store.bytes_read < size * 1.41
+    # A shard reads its own ballots only.
+    before = store.bytes_read
+    assert job.task(0, range(0, 2))()
+    assert store.bytes_read - before < size * 2 / 5
     with pytest.raises(sp.SecondDrawError):
         sp.Job.freeze(made.election, made.evaluation, "s3://ballots/small", made.folder / "other")
     # The same seed on the same ballots in a folder gives the same bytes.

@@ -62,7 +62,9 @@ def test_roles_in_memory_and_over_files_meet(made, job, program):
     job.run()
     results = made.folder / "results.bin"
     epsilon = job.finish(results)
-    assert epsilon == sp.bound(SMALL, teachers=6, classes=3, queries=5).epsilon
+    # The ledger composes elections; for one it is as good as the proof for one.
+    proven = sp.bound(SMALL, teachers=6, classes=3, queries=5)
+    assert proven.epsilon <= epsilon < 1.01 * proven.by_moments
     assert results.read_bytes() == made.expected(job, program)
     secret = sp.SecretKey.load(made.election, made.secret)
     labels = made.election.reveal(secret, results)

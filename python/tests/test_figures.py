@@ -71,15 +71,15 @@ def test_tune(shield, files, votes, truth):
 
 
 def test_compare(shield, files, votes, truth):
-    theirs = shield("compare", *files, "--epsilon", "20")
-    ours = sp.compare(votes, classes=3, truth=truth, epsilons=[20])
+    theirs = shield("compare", *files, "--epsilon", "8", "--queries", 2)
+    ours = sp.compare(votes, classes=3, truth=truth, epsilons=[8], queries=2)
     assert [row.mechanism for row in ours] == [row["mechanism"] for row in theirs["rows"]]
     assert [row.right for row in ours] == [row["right"] for row in theirs["rows"]]
     assert len(ours.to_frame()) == len(ours) and "shield" in repr(ours)
 
 
 def test_recommend(shield):
-    options = {"teachers": 60, "classes": 3, "queries": 10, "epsilon": 9}
+    options = {"teachers": 20, "classes": 3, "queries": 3, "epsilon": 9}
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     theirs = shield("recommend", *flags)
     ours = sp.recommend(**options)
@@ -111,7 +111,7 @@ def test_votes_of_estimators():
     ]
     votes = sp.collect(teachers, X[:20])
     assert votes.classes == ("left", "right") and votes.array.shape == (20, 30)
-    labels = sp.label(votes, epsilon=30)
+    labels = sp.label(votes, SMALL)
     student = sklearn.LogisticRegression().fit(*labels.training_set(X[:20]))
     assert student.score(X, y) > 0.8
     assert set(labels.to_frame().label) == {"left", "right"}

@@ -106,9 +106,9 @@ def test_a_seed_is_drawn_where_none_is_given(votes):
 
 
 def test_epsilon_chooses_the_setting_without_looking_at_votes(votes):
-    found = sp.label(votes, epsilon=30, classes=3)
-    assert found.epsilon <= 30
-    assert found.setting == sp.recommend(teachers=30, classes=3, queries=12, epsilon=30).setting
+    found = sp.label(votes[:3], epsilon=9, classes=3)
+    assert found.epsilon <= 9
+    assert found.setting == sp.recommend(teachers=30, classes=3, queries=3, epsilon=9).setting
 
 
 def test_a_labelling_is_frozen_and_readable(votes):
@@ -191,7 +191,7 @@ def test_other_threads_run_while_a_call_does(votes):
     thread = threading.Thread(target=count)
     thread.start()
     before = counted[0]
-    sp.bound(sp.Setting("12X^5+X"), teachers=300, classes=10)
+    sp.bound(sp.Setting("4X^3+X"), teachers=60, classes=4, queries=10)
     after = counted[0]
     stop.set()
     thread.join()

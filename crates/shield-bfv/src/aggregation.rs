@@ -24,7 +24,7 @@ use crate::ring::Context;
 use crate::scheme::{Ciphertext, Digits, multiply, plaintext_slots};
 use crate::tally::{self, Selection};
 use crate::unanimity;
-use crate::validity::{self, BallotCheck, ReducedSums, Validity};
+use crate::validity::{self, BallotCheck, Validity};
 
 /// Purpose of the random streams of re-randomisation and flooding: one per ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
@@ -60,11 +60,11 @@ pub(crate) enum Asked<'a> {
 }
 
 /// What the draws select: ballots, and plaintexts to add.
-struct Selected {
-    ballots: Vec<Selection>,
+pub(crate) struct Selected {
+    pub(crate) ballots: Vec<Selection>,
     /// Slots to add to each ciphertext of the tally: dummies, what raises a round to degree D, and
     /// what makes cells fail in which nothing was drawn.
-    plaintexts: Vec<Vec<u64>>,
+    pub(crate) plaintexts: Vec<Vec<u64>>,
 }
 
 impl Aggregation<'_> {
@@ -151,7 +151,7 @@ impl Aggregation<'_> {
         self.samples.clone().map(shift).collect()
     }
 
-    fn select(&self, urns: &[Urn], shifts: &[usize]) -> Selected {
+    pub(crate) fn select(&self, urns: &[Urn], shifts: &[usize]) -> Selected {
         let (layout, order) = (self.plan.layout(), self.plan.order());
         let (planes, cells) = (layout.planes(), layout.cells());
         let mut ballots = Vec::new();
@@ -222,7 +222,7 @@ impl Aggregation<'_> {
     }
 
     /// What the selected ballots add to the tallies.
-    fn tally_ballots<'b>(
+    pub(crate) fn tally_ballots<'b>(
         &self,
         selected: &[Selection],
         open: impl FnMut(&[u32]) -> Result<Vec<Cow<'b, [Ciphertext]>>, BfvError>,
@@ -240,42 +240,11 @@ impl Aggregation<'_> {
     }
 
     /// Adds what does not come from a ballot.
-    fn add_plaintexts(&self, tallies: &mut [Ciphertext], plaintexts: Vec<Vec<u64>>) {
+    pub(crate) fn add_plaintexts(&self, tallies: &mut [Ciphertext], plaintexts: Vec<Vec<u64>>) {
         tallies
             .par_iter_mut()
             .zip(plaintexts)
             .for_each(|(tally, slots)| tally.add_slots(self.context, slots));
-    }
-
-    /// What one shard of the teachers adds to the tallies and to the sums of the check.
-    pub(crate) fn shard<B: BallotBox<BfvBallot>>(
-        &self,
-        ballots: &B,
-        teachers: &std::ops::Range<u32>,
-    ) -> Result<(Vec<Ciphertext>, Vec<ReducedSums>), BfvError> {
-        let urns = urns(self.election, self.samples.len(), ballots)?;
-        let mut selected = self.select(&urns, &self.shifts()).ballots;
-        selected.retain(|one| teachers.contains(&one.teacher));
-        let mut examination = Examination::of_shard(self, ballots, teachers)?;
-        let tallies = self.tally_ballots(&selected, |t| examination.open(t))?;
-        Ok((tallies, examination.into_sums()?))
-    }
-
-    /// The release from what all shards together add.
-    pub(crate) fn release_of_shards<B: BallotBox<BfvBallot>>(
-        &self,
-        ballots: &B,
-        mut tallies: Vec<Ciphertext>,
-        sums: &[ReducedSums],
-    ) -> Result<Release, BfvError> {
-        let urns = urns(self.election, self.samples.len(), ballots)?;
-        let shifts = self.shifts();
-        let selected = self.select(&urns, &shifts);
-        self.add_plaintexts(&mut tallies, selected.plaintexts);
-        let voters = voters(self.election.teachers(), ballots)?;
-        let validity = self.validity(challenge(self, &voters, ballots)?);
-        let checks = self.lowered(validity.of_sums(sums, &voters));
-        Ok(self.release(tallies, &checks, &shifts))
     }
 
     /// The ciphertexts of some ballots, several opened at a time.
@@ -321,7 +290,7 @@ impl Aggregation<'_> {
     }
 
     /// Ciphertexts at the level of the release.
-    fn lowered(&self, mut ciphertexts: Vec<Ciphertext>) -> Vec<Ciphertext> {
+    pub(crate) fn lowered(&self, mut ciphertexts: Vec<Ciphertext>) -> Vec<Ciphertext> {
         let limbs = self.plan.reveal_limbs();
         ciphertexts.par_iter_mut().for_each(|c| c.drop_to(self.context, limbs));
         ciphertexts

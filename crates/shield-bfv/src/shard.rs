@@ -20,12 +20,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use shield::Seed;
-use shield::backend::{BallotBox, ShardError};
+use shield::backend::{BallotBox, ShardError, urns};
 use shield::framing::Reader;
 
+use crate::aggregation::{Aggregation, Examination, challenge, voters};
 use crate::backend::BfvBackend;
 use crate::ballot::BfvBallot;
 use crate::bytes::{read_poly, write_poly};
+use crate::error::BfvError;
 use crate::keys::{EvaluationKey, KeyId};
 use crate::plan::sizes::poly_bytes;
 use crate::release::Release;
@@ -59,6 +61,39 @@ impl Shard {
     /// Whose ballots are in it.
     pub fn teachers(&self) -> Range<u32> {
         self.teachers.clone()
+    }
+}
+
+impl Aggregation<'_> {
+    /// What one shard of the teachers adds to the tallies and to the sums of the check.
+    fn shard<B: BallotBox<BfvBallot>>(
+        &self,
+        ballots: &B,
+        teachers: &Range<u32>,
+    ) -> Result<(Vec<Ciphertext>, Vec<ReducedSums>), BfvError> {
+        let urns = urns(self.election, self.samples.len(), ballots)?;
+        let mut selected = self.select(&urns, &self.shifts()).ballots;
+        selected.retain(|one| teachers.contains(&one.teacher));
+        let mut examination = Examination::of_shard(self, ballots, teachers)?;
+        let tallies = self.tally_ballots(&selected, |t| examination.open(t))?;
+        Ok((tallies, examination.into_sums()?))
+    }
+
+    /// The release from what all shards together add.
+    fn release_of_shards<B: BallotBox<BfvBallot>>(
+        &self,
+        ballots: &B,
+        mut tallies: Vec<Ciphertext>,
+        sums: &[ReducedSums],
+    ) -> Result<Release, BfvError> {
+        let urns = urns(self.election, self.samples.len(), ballots)?;
+        let shifts = self.shifts();
+        let selected = self.select(&urns, &shifts);
+        self.add_plaintexts(&mut tallies, selected.plaintexts);
+        let voters = voters(self.election.teachers(), ballots)?;
+        let validity = self.validity(challenge(self, &voters, ballots)?);
+        let checks = self.lowered(validity.of_sums(sums, &voters));
+        Ok(self.release(tallies, &checks, &shifts))
     }
 }
 
@@ -125,7 +160,7 @@ impl BfvBackend {
     /// A shard as bytes.
     pub fn encode_shard(&self, shard: &Shard) -> Vec<u8> {
         let context = self.context();
-        let mut out = Vec::with_capacity(self.shard_bytes());
+        let mut out = Vec::with_capacity(self.shard_size());
         out.extend(MAGIC);
         out.extend(VERSION.to_le_bytes());
         out.extend([0; 2]);
@@ -156,7 +191,7 @@ impl BfvBackend {
     }
 
     fn read_shard(&self, bytes: &[u8], batch: usize, key: KeyId) -> Option<Shard> {
-        if bytes.len() != self.shard_bytes() {
+        if bytes.len() != self.shard_size() {
             return None;
         }
         let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
@@ -198,7 +233,7 @@ impl BfvBackend {
     }
 
     /// Bytes of every shard.
-    pub fn shard_bytes(&self) -> usize {
+    pub fn shard_size(&self) -> usize {
         let planes = self.plan().layout().planes();
         let polys = 2 * self.shard_ciphertexts() + POLYS_OF_CHECK * planes;
         HEAD + polys * poly_bytes(self.plan(), self.context().limbs()) + CHECKSUM

@@ -224,7 +224,12 @@ impl BallotFolder {
 
     /// The ballots of one batch.
     pub(super) fn batch(&self, batch: usize) -> BatchBox<'_> {
-        BatchBox { folder: self, batch, ahead: Mutex::default() }
+        self.batch_of(batch, u32::MAX)
+    }
+
+    /// The ballots of one batch, for somebody who opens those of teachers below `end` only.
+    pub(super) fn batch_of(&self, batch: usize, end: u32) -> BatchBox<'_> {
+        BatchBox { folder: self, batch, end, ahead: Mutex::default() }
     }
 }
 
@@ -283,6 +288,8 @@ fn check(
 pub(super) struct BatchBox<'a> {
     folder: &'a BallotFolder,
     batch: usize,
+    /// Where reading ahead ends.
+    end: u32,
     /// Ballots that were read with others and not asked for yet.
     ahead: Mutex<BTreeMap<u32, Vec<u8>>>,
 }
@@ -296,7 +303,8 @@ impl BatchBox<'_> {
             return Ok(Some(bytes));
         }
         let count = self.folder.storage.read_ahead().max(1);
-        let next = self.folder.ballots.range(teacher..).take(count);
+        let end = self.end.max(teacher.saturating_add(1));
+        let next = self.folder.ballots.range(teacher..end).take(count);
         let (teachers, wanted): (Vec<u32>, Vec<ByteRange>) =
             next.filter_map(|(&number, ballot)| Some((number, ballot.range(self.batch)?))).unzip();
         if count == 1 {

@@ -284,7 +284,8 @@ impl Job {
     pub fn run_shard(&self, batch: usize, teachers: Range<u32>) -> Result<Vec<u8>, ProtocolError> {
         self.check(batch)?;
         let work = self.work()?;
-        Ok(work.aggregating.shard(batch, &self.ballots.batch(batch), &work.seed, teachers)?)
+        let ballots = self.ballots.batch_of(batch, teachers.end);
+        Ok(work.aggregating.shard(batch, &ballots, &work.seed, teachers)?)
     }
 
     /// Several shards of neighbours, in order, as one.

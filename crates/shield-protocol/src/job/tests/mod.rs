@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngCore, SeedableRng};
@@ -10,8 +11,9 @@ use shield::{Class, Label, Seed, Vote};
 use tempfile::TempDir;
 
 use super::ballot_folder::BallotFolder;
+use super::checked::Checked;
 use super::freeze;
-use super::{Aggregated, aggregate};
+use super::{Aggregated, LocalFiles, Storage, aggregate};
 use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
 use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
