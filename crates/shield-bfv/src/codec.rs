@@ -5,7 +5,7 @@
 
 use crate::keys;
 use crate::plan::Plan;
-use crate::ring::{Context, Poly};
+use crate::ring::{Context, Poly, packing};
 
 mod audit;
 mod objects;
@@ -22,12 +22,13 @@ trait ReadPoly {
 
 impl ReadPoly for Reader<'_> {
     fn poly<R>(&mut self, context: &Context, limbs: usize) -> Option<Poly<R>> {
-        let mut poly = Poly::zero(context.degree(), limbs);
+        let mut poly = Poly::unset(context.degree(), limbs);
         for (limb, ntt) in poly.iter_mut().zip(context.q()) {
             let p = ntt.modulus().value();
             let bits = prime_bits(p);
-            unpack(self.take(limb.len() * bits as usize / 8)?, bits, limb);
-            if limb.iter().any(|&x| x >= p) {
+            packing::unpack(self.take(limb.len() * bits as usize / 8)?, bits, limb);
+            // No early end: the loop then runs on whole registers.
+            if limb.iter().fold(0, |largest, &x| x.max(largest)) >= p {
                 return None;
             }
         }
@@ -41,36 +42,7 @@ fn prime_bits(p: u64) -> u32 {
 
 fn write_poly<R>(out: &mut Vec<u8>, context: &Context, poly: &Poly<R>) {
     for (limb, ntt) in poly.iter().zip(context.q()) {
-        pack(out, limb, prime_bits(ntt.modulus().value()));
-    }
-}
-
-/// Appends residues of `bits` bits, without gaps. Limbs have a multiple of 8 residues, so bytes
-/// come out even.
-fn pack(out: &mut Vec<u8>, residues: &[u64], bits: u32) {
-    let (mut pending, mut filled) = (0_u128, 0);
-    for &x in residues {
-        pending |= u128::from(x) << filled;
-        filled += bits;
-        while filled >= 8 {
-            out.push(pending as u8);
-            pending >>= 8;
-            filled -= 8;
-        }
-    }
-}
-
-/// The inverse of [`pack`], for residues of at most 57 bits: each lies within eight bytes.
-pub(crate) fn unpack(bytes: &[u8], bits: u32, residues: &mut [u64]) {
-    let mask = (1 << bits) - 1;
-    for (i, x) in residues.iter_mut().enumerate() {
-        let start = i * bits as usize;
-        let word = match bytes.get(start / 8..).and_then(<[u8]>::first_chunk) {
-            Some(word) => *word,
-            // The last few: padded with zeros.
-            None => std::array::from_fn(|j| bytes.get(start / 8 + j).copied().unwrap_or(0)),
-        };
-        *x = u64::from_le_bytes(word) >> (start % 8) & mask;
+        packing::pack(out, limb, prime_bits(ntt.modulus().value()));
     }
 }
 
