@@ -218,12 +218,12 @@ fn encode(context: &Context, weights: &[Vec<u64>]) -> Buffer {
     buffer
 }
 
-/// The weights' values modulo prime `i`, in Montgomery's form, as operands.
+/// The weights' values modulo prime `i`, as multipliers.
 fn transform(context: &Context, i: usize, coefficients: &Buffer) -> Buffer {
     let mut values = Buffer::stale(coefficients.len());
     context.lift_multiplier(i, coefficients, &mut values);
     context.q()[i].forward_batch(values.as_chunks_mut().0);
-    limb::operands(context.q()[i].modulus(), &mut values);
+    limb::multipliers(context.q()[i].modulus(), &mut values);
     values
 }
 
@@ -260,14 +260,17 @@ impl Kernel for Accumulate<'_> {
         }
         let count = self.ballots.len();
         // The ballots' blocks side by side: their own places are a power of two apart, and would
-        // push one another out of the cache.
-        let mut gathered = [[[[0; LANES]; 2]; LANES]; TILE];
+        // push one another out of the cache. Both parts and twice the second, as operands.
+        let mut gathered = [[[[0; LANES]; 3]; LANES]; TILE];
         for (tile, sums) in self.sums.chunks_mut(TILE).enumerate() {
             let start = self.first + tile * TILE;
             for (k, [c0, c1]) in self.ballots.iter().enumerate() {
                 let blocks = c0[start..].iter().zip(&c1[start..]);
                 for (to, (x, y)) in gathered.iter_mut().zip(blocks) {
-                    to[k] = [*x, *y];
+                    let (x, y) = (l.load(x), l.load(y));
+                    l.store(a.operand(x), &mut to[k][0]);
+                    l.store(a.operand(y), &mut to[k][1]);
+                    l.store(a.operand(a.add(y, y)), &mut to[k][2]);
                 }
             }
             for (b, sums) in sums.iter_mut().enumerate() {
@@ -276,11 +279,9 @@ impl Kernel for Accumulate<'_> {
                     let weights: &Block = &weights.as_chunks().0[run];
                     let mut open = [(zero, zero); 3];
                     let mut plain = [l.load(&sums[6]), l.load(&sums[7])];
-                    for (&weight, [c0, c1]) in weights.iter().zip(&gathered[b][..count]) {
+                    for (&weight, [c0, c1, twice]) in weights.iter().zip(&gathered[b][..count]) {
                         let weight = l.splat(weight);
-                        let (c0, c1) = (l.load(c0), l.load(c1));
-                        let twice = a.operand(a.add(c1, c1));
-                        let (c0, c1) = (a.operand(c0), a.operand(c1));
+                        let (c0, c1, twice) = (l.load(c0), l.load(c1), l.load(twice));
                         let (y0, y1) = (a.product(c0, weight), a.product(c1, weight));
                         open[0] = a.multiply_add(open[0], y0, c0);
                         open[1] = a.multiply_add(open[1], y0, twice);
