@@ -135,7 +135,7 @@ fn paint<B: DrawingBackend>(
         let row = 90 + 30 * i32::try_from(i).unwrap_or(0);
         legend.draw(&Circle::new((10, row), 5, colour.filled()))?;
         let style = ("sans-serif", 20).into_font();
-        legend.draw(&Text::new(format!("front, offset {offset}"), (24, row - 9), style))?;
+        legend.draw(&Text::new(format!("front, offset {offset}"), (24, row - 5), style))?;
     }
     for point in labelled(figure) {
         let (epsilon, gta) = place(point);
