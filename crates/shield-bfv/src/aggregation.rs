@@ -26,7 +26,7 @@ use crate::tally::{self, Selection};
 use crate::unanimity;
 use crate::validity::{self, BallotCheck, Validity};
 
-/// Purpose of the random streams of re-randomisation and flooding: one a ciphertext.
+/// Purpose of the random streams of re-randomisation and flooding: one per ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
 
 /// Purpose of the random streams that hide samples nobody asked for: one per ciphertext.

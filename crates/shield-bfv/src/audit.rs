@@ -240,15 +240,30 @@ impl BfvBackend {
         seed: &Seed,
     ) -> Result<Release, BfvError> {
         let batch = verdict.batch;
-        self.check_aggregation(key, batch)?;
-        let samples = self.batch(batch).len();
-        let fits = verdict.spoiled.len() == samples
-            && verdict.accused.len() == self.election().teachers() as usize;
+        let fits = verdict.accused.len() == self.election().teachers() as usize;
         let made_for = MadeFor { batch, key: verdict.key };
         made_for.check(Kind::Verdict, MadeFor { batch, key: key.id }, fits)?;
-        let accused = verdict.accused();
-        let ballots = Excluding::new(ballots, samples, &accused);
-        let asked = Asked::Only(&verdict.spoiled);
+        self.aggregate_only(key, batch, ballots, seed, &verdict.accused(), &verdict.spoiled)
+    }
+
+    /// For the server: only the samples that are `asked` for, without the ballots of some teachers.
+    /// Every other sample of the batch comes out as junk. A sample whose label is out is not asked
+    /// for again: see [`Self::aggregate_again`].
+    pub fn aggregate_only<B: BallotBox<BfvBallot>>(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+        excluded: &[u32],
+        asked: &Presence,
+    ) -> Result<Release, BfvError> {
+        self.check_aggregation(key, batch)?;
+        let samples = self.batch(batch).len();
+        let made_for = MadeFor { batch, key: key.id };
+        made_for.check(Kind::Verdict, made_for, asked.len() == samples)?;
+        let ballots = Excluding::new(ballots, samples, excluded);
+        let asked = Asked::Only(asked);
         crate::aggregation::Aggregation { asked, ..self.aggregation(key, batch, seed) }
             .run(&ballots)
     }

@@ -42,10 +42,11 @@
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
+//! | `forgery` | ballots that are no votes, for tests (feature `forgery`) |
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
-//! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs
+//! The paper's circuit (section "FHE implementation") multiplies a ciphertext per teacher and needs
 //! depth 13; this one has depth log2 of the largest degree. Where and why it departs is said in
 //! each module.
 
@@ -63,6 +64,8 @@ pub mod codec;
 mod composable;
 pub mod error;
 pub mod flooding;
+#[cfg(any(test, feature = "forgery"))]
+pub mod forgery;
 pub mod keys;
 pub mod layout;
 pub mod noise;

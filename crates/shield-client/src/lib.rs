@@ -5,6 +5,7 @@
 //! | `invitation` | everything that one party needs to talk to the server, in one secret file |
 //! | `http` | requests that are tried again |
 //! | `requests` | what each party asks of the server |
+//! | `trust` | rehearsals, audits, and what an auditor needs |
 //! | [`submission`] | what a file is that somebody wants to send, and what must never be sent |
 //! | [`preflight`](mod@preflight) | everything that could go wrong later, looked at now |
 //!
@@ -31,11 +32,16 @@ mod invitation;
 pub mod preflight;
 mod requests;
 pub mod submission;
+mod trust;
 
 pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};
 pub use requests::{
     Account, close, create_election, election_file, election_of, fetch_election, fetch_public_key,
-    fetch_results, ledger, replace_token, status, statuses, submit_ballot, submit_key, withdraw,
+    fetch_results, ledger, receipt_path, replace_token, status, statuses, submit_ballot,
+    submit_key, withdraw,
 };
 pub use submission::{KeyKind, Submission};
+pub use trust::{
+    Audited, audit, change_budget, fetch_evidence, fetch_transcript, rehearse, transcript,
+};

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`data`] | images: MNIST from its four files, and digits drawn by ourselves for tests |
 //! | [`transform`] | deskewing, blurring, cropping, affine augmentation |
-//! | [`shards`] | disjoint parts of the training set, one a teacher |
+//! | [`shards`] | disjoint parts of the training set, one per teacher |
 //! | [`network`], [`training`] | one small convolutional network for everybody, and how it is trained |
 //! | [`teachers`] | n models on n shards, and their votes |
 //! | [`neighbours`] | which images are alike |

@@ -121,7 +121,7 @@ fn largest(scores: &[f32]) -> u8 {
     u8::try_from(best).unwrap_or(u8::MAX)
 }
 
-/// One row a sample: how likely each class is taken to be.
+/// One row per sample: how likely each class is taken to be.
 #[derive(Clone, Debug)]
 pub struct Targets {
     classes: usize,

@@ -151,7 +151,7 @@ pub fn cast<R: CryptoRng>(
     let bytes = read_bounded(public_key, engine.max_bytes(Kind::PublicKey)).map_err(refuse)?;
     let voting = Arc::clone(&engine).voting(&bytes).map_err(|error| refuse(error.into()))?;
     let content = Content::Ballot { teacher: number };
-    write_bundle(out, content, Existing::Refused, file, |batch| {
+    write_bundle(out, content, Existing::Refused, file, file.batches(), |batch| {
         let own = votes.get(engine.batch(batch)).unwrap_or_default();
         Ok(voting.encrypt(batch, own, rng)?)
     })?;

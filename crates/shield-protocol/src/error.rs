@@ -178,6 +178,12 @@ pub enum Problem {
         /// The batch, counted from 0.
         batch: usize,
     },
+    /// Another question or answer in this place.
+    #[error(
+        "another audit was asked or answered in its place, and each is held once; go on with that \
+         one"
+    )]
+    OtherRound,
     /// A job that holds something else.
     #[error("this belongs to another job; give an empty folder")]
     OtherJob,
@@ -275,6 +281,20 @@ pub enum ProtocolError {
         /// How many there are.
         batches: usize,
     },
+    /// What was published does not follow from what was given.
+    #[error("{}: {reason}", path.display())]
+    Disagrees {
+        /// What was published.
+        path: PathBuf,
+        /// What differs.
+        reason: String,
+    },
+    /// There is nothing that an audit could ask about.
+    #[error("{0}")]
+    NoAudit(String),
+    /// The keys do not work.
+    #[error("{0}")]
+    Rehearsal(String),
     /// The system would not write.
     #[error("{}: cannot be written: {source}", path.display())]
     Write {
@@ -295,7 +315,10 @@ const NEVER_TWICE: &str = "A sample must never be answered from two draws: the t
 impl ProtocolError {
     /// Whether what was given is at fault, not the system.
     pub fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Write { .. } | Self::Engine(_))
+        !matches!(
+            self,
+            Self::Write { .. } | Self::Engine(_) | Self::Disagrees { .. } | Self::Rehearsal(_)
+        )
     }
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::credentials::TokenHash;
+use crate::name::Name;
 
 /// What the operator sends: the file, and the hashes of the tokens in the invitations.
 #[derive(Debug, Serialize, Deserialize)]
@@ -73,6 +74,33 @@ pub struct Status {
     pub delta: f64,
     /// The batches of the calling teacher that have arrived.
     pub submitted: Option<Vec<Submitted>>,
+    /// What the server committed to before anyone voted: a digest of its part of the seed.
+    #[serde(default)]
+    pub commitment: Option<String>,
+    /// The digest of the calling teacher's ballot, once all of it has arrived.
+    #[serde(default)]
+    pub receipt: Option<String>,
+    /// Whether the student has confirmed that the keys work.
+    #[serde(default)]
+    pub rehearsed: bool,
+    /// Audits after a spoiled release, in order.
+    #[serde(default)]
+    pub audits: Vec<AuditStatus>,
+}
+
+/// How far an audit is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditStatus {
+    /// Its number, from 1.
+    pub round: u32,
+    /// `auditing`, `audited`, `aggregating`, `released` or `failed`.
+    pub stage: String,
+    /// How many samples it is about.
+    pub samples: usize,
+    /// The teachers who were left out, once the student has answered.
+    pub accused: Option<Vec<Name>>,
+    /// What it stumbled over.
+    pub problem: Option<String>,
 }
 
 impl Status {

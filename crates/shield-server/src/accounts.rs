@@ -4,21 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shield::Epsilon;
+use shield::{Delta, Epsilon};
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
-use shield_protocol::turnout::VoterCounts;
 
 use crate::caller::{Caller, Operator};
 use crate::elections;
-use crate::ledger::{Account, Cost, Entry, Moment};
+use crate::ledger::{Account, Cost, Entry, GroupBudget, Moment, Sum};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::Stage;
+use crate::store::{Booking, Stage, StoreError};
 
 pub(crate) async fn ledger(
     State(service): State<Arc<Service>>,
@@ -43,21 +42,22 @@ pub(crate) async fn price(
     Json(planned): Json<Planned>,
 ) -> Result<Json<Value>, Problem> {
     let file = elections::read(&planned.file)?;
+    let budget = service.group_budget(&file).await?;
     let mut costs = service.costs(&file).await?;
-    let before = service.total(costs.clone()).await?;
-    let cost = Cost::new(&file, vec![(file.quorum(), file.election().samples() as u64)]);
-    let alone = service.total(vec![cost.clone()]).await?;
+    let before = service.sum(costs.clone(), budget).await?.epsilon;
+    let cost = Cost::reserved(&file);
+    let alone = service.sum(vec![cost.clone()], budget).await?.epsilon;
     costs.push(cost);
-    let after = service.total(costs.clone()).await?;
+    let after = service.sum(costs.clone(), budget).await?;
     Ok(Json(json!({
         "group": file.group(),
         "alone": number(alone),
         "before": number(before),
-        "after": number(after),
-        "budget": service.budget.epsilon,
-        "delta": service.budget.delta,
-        "fits": after.get() <= service.budget.epsilon,
-        "labels_left": service.labels_left(&file, costs).await?,
+        "after": number(after.epsilon),
+        "budget": budget.epsilon,
+        "delta": budget.delta,
+        "fits": after.covered,
+        "labels_left": service.labels_left(&file, costs, budget).await?,
     })))
 }
 
@@ -67,32 +67,56 @@ impl Service {
         &self,
         file: &ElectionFile,
         mut costs: Vec<Cost>,
-        voters: VoterCounts,
-    ) -> Result<(), Problem> {
-        let before = self.total(costs.clone()).await?;
-        let cost = Cost::new(file, voters);
-        let alone = self.total(vec![cost.clone()]).await?;
+        cost: Cost,
+    ) -> Result<GroupBudget, Problem> {
+        let budget = self.group_budget(file).await?;
+        let before = self.sum(costs.clone(), budget).await?.epsilon;
+        let alone = self.sum(vec![cost.clone()], budget).await?.epsilon;
         costs.push(cost);
-        let after = self.total(costs).await?;
-        if after.get() <= self.budget.epsilon {
-            return Ok(());
+        let sum = self.sum(costs, budget).await?;
+        if sum.covered {
+            return Ok(budget);
         }
-        let detail = format!(
-            "the group {} has epsilon {} spent or set aside of {}; this election costs {} on its \
-             own and would bring it to {} (delta {}): ask fewer samples, raise the offset or the \
-             quorum, or raise the budget",
-            file.group(),
-            short(before),
-            self.budget.epsilon,
-            short(alone),
-            short(after),
-            self.budget.delta,
-        );
+        let after = sum.epsilon;
+        let detail = if after.get() <= budget.epsilon {
+            format!(
+                "what the releases of the group {} leave to be told apart from their labels would \
+                 take {:e} of its delta of {}, and half of it is for that: take an engine that \
+                 hides more (`upload = \"plain\"`), or fewer samples",
+                file.group(),
+                sum.simulated,
+                budget.delta,
+            )
+        } else {
+            format!(
+                "the group {} has epsilon {} spent or set aside of {}; this election costs {} on \
+                 its own and would bring it to {} (delta {}): ask fewer samples, raise the offset \
+                 or the quorum, or raise the budget",
+                file.group(),
+                short(before),
+                budget.epsilon,
+                short(alone),
+                short(after),
+                budget.delta,
+            )
+        };
         Err(Problem::conflict("budget", detail)
-            .with("budget", self.budget.epsilon)
+            .with("budget", budget.epsilon)
             .with("before", number(before))
             .with("alone", number(alone))
             .with("after", number(after)))
+    }
+
+    /// A group's budget: the stored one, or what a group whose first election this is would get.
+    pub(crate) async fn group_budget(&self, file: &ElectionFile) -> Result<GroupBudget, Problem> {
+        if let Some(budget) = self.store.budget(file.group()).await? {
+            return Ok(budget);
+        }
+        let (accountant, first) = (Arc::clone(&self.accountant), self.budget);
+        let file = file.clone();
+        let order = tokio::task::spawn_blocking(move || accountant.order(&file, &first));
+        let order = order.await.map_err(Problem::internal)?;
+        Ok(GroupBudget { epsilon: first.epsilon, delta: first.delta, order })
     }
 
     /// What the other elections of a file's group cost, spent or set aside.
@@ -101,40 +125,50 @@ impl Service {
         for booking in self.store.bookings(file.group()).await? {
             if booking.election != *file.name() {
                 let other = self.store.election(&booking.election).await?.file;
-                costs.push(Cost::new(&other, booking.voters));
+                costs.push(booked(&other, &booking));
             }
         }
         Ok(costs)
     }
 
-    /// The epsilon of some releases together, computed away from the threads that answer.
-    pub(crate) async fn total(&self, costs: Vec<Cost>) -> Result<Epsilon, Problem> {
-        let (accountant, delta) = (Arc::clone(&self.accountant), self.budget.delta);
-        tokio::task::spawn_blocking(move || accountant.total(&costs, delta))
+    /// What some releases cost together, computed away from the threads that answer.
+    pub(crate) async fn sum(&self, costs: Vec<Cost>, budget: GroupBudget) -> Result<Sum, Problem> {
+        let accountant = Arc::clone(&self.accountant);
+        tokio::task::spawn_blocking(move || accountant.sum(&costs, &budget))
             .await
             .map_err(Problem::internal)
     }
 
     /// What the group had spent or set aside after each of its elections.
-    async fn history(&self, mut booked: Vec<(Timestamp, Cost)>) -> Result<Vec<Moment>, Problem> {
-        booked.sort_by_key(|(moment, _)| *moment);
+    async fn history(
+        &self,
+        mut dated: Vec<(Timestamp, Cost)>,
+        budget: GroupBudget,
+    ) -> Result<Vec<Moment>, Problem> {
+        dated.sort_by_key(|(moment, _)| *moment);
         let (mut history, mut costs) = (Vec::new(), Vec::new());
-        for (moment, cost) in booked {
+        for (moment, cost) in dated {
             costs.push(cost);
-            history.push(Moment { moment, epsilon: self.total(costs.clone()).await? });
+            let epsilon = self.sum(costs.clone(), budget).await?.epsilon;
+            history.push(Moment { moment, epsilon });
         }
         Ok(history)
     }
 
     /// How many more labels like those of an election the budget pays for, beside some costs, with
     /// its quorum on each.
-    async fn labels_left(&self, file: &ElectionFile, costs: Vec<Cost>) -> Result<u64, Problem> {
-        let (accountant, budget) = (Arc::clone(&self.accountant), self.budget);
-        let (file, quorum) = (file.clone(), file.quorum());
+    async fn labels_left(
+        &self,
+        file: &ElectionFile,
+        costs: Vec<Cost>,
+        budget: GroupBudget,
+    ) -> Result<u64, Problem> {
+        let accountant = Arc::clone(&self.accountant);
+        let like = Cost::reserved(file);
         let fits = move |labels: u64| {
             let mut costs = costs.clone();
-            costs.push(Cost::new(&file, vec![(quorum, labels)]));
-            accountant.total(&costs, budget.delta).get() <= budget.epsilon
+            costs.push(like.with_labels(labels));
+            accountant.sum(&costs, &budget).covered
         };
         tokio::task::spawn_blocking(move || most_that_fit(fits)).await.map_err(Problem::internal)
     }
@@ -150,15 +184,17 @@ impl Service {
         let mut accounts = Vec::new();
         for group in groups {
             let mut entries = Vec::new();
-            let mut booked: Vec<(Timestamp, Cost)> = Vec::new();
+            let mut dated: Vec<(Timestamp, Cost)> = Vec::new();
+            let Some(any) = files.values().find(|file| file.group() == group) else { continue };
+            let budget = self.group_budget(any).await?;
             let (mut spent, mut reserved) = (Vec::new(), Vec::new());
             for booking in self.store.bookings(group).await? {
                 // One that was created since the list was read comes with the next look.
                 let Some(file) = files.get(&booking.election) else { continue };
+                let cost = booked(file, &booking);
                 if let Some(moment) = moments.get(&booking.election) {
-                    booked.push((*moment, Cost::new(file, booking.voters.clone())));
+                    dated.push((*moment, cost.clone()));
                 }
-                let cost = Cost::new(file, booking.voters.clone());
                 if booking.spent {
                     spent.push(cost.clone());
                 }
@@ -168,15 +204,17 @@ impl Service {
                     spent: booking.spent,
                     queries: booking.voters.iter().map(|&(_, queries)| queries).sum(),
                     voters: booking.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0),
-                    epsilon: self.total(vec![cost]).await?,
+                    epsilon: self.sum(vec![cost], budget).await?.epsilon,
                 });
             }
-            let history = self.history(booked).await?;
+            let history = self.history(dated, budget).await?;
             let newest = elections.iter().find(|election| {
                 election.file.group() == group && election.stage != Stage::Withdrawn
             });
             let labels_left = match newest {
-                Some(newest) => Some(self.labels_left(&newest.file, reserved.clone()).await?),
+                Some(newest) => {
+                    Some(self.labels_left(&newest.file, reserved.clone(), budget).await?)
+                }
                 None => None,
             };
             accounts.push(Account {
@@ -184,10 +222,12 @@ impl Service {
                 labels_left,
                 group: group.to_string(),
                 entries,
-                spent: self.total(spent).await?,
-                reserved: self.total(reserved).await?,
-                budget: self.budget.epsilon,
-                delta: self.budget.delta,
+                spent: self.sum(spent, budget).await?.epsilon,
+                reserved: self.sum(reserved, budget).await?.epsilon,
+                budget: budget.epsilon,
+                delta: budget.delta,
+                order: budget.order,
+                changes: self.store.budget_changes(group).await?,
             });
         }
         Ok(accounts)
@@ -206,6 +246,49 @@ fn most_that_fit(fits: impl Fn(u64) -> bool) -> u64 {
         if fits(middle) { fitting = middle } else { too_many = middle }
     }
     fitting
+}
+
+/// What a line of the ledger costs: what it was, or the most that it can be.
+pub(crate) fn booked(file: &ElectionFile, booking: &Booking) -> Cost {
+    if booking.spent { Cost::new(file, booking.voters.clone()) } else { Cost::reserved(file) }
+}
+
+/// What the operator wants a group's budget to be.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewBudget {
+    epsilon: f64,
+    delta: Option<f64>,
+    reason: String,
+}
+
+/// Changes a group's budget, and writes down when and why. What is spent stays spent.
+pub(crate) async fn change_budget(
+    State(service): State<Arc<Service>>,
+    _: Operator,
+    Path(group): Path<Name>,
+    Json(new): Json<NewBudget>,
+) -> Result<Json<Value>, Problem> {
+    if !(new.epsilon > 0.0 && new.epsilon.is_finite()) {
+        return Err(Problem::unusable("epsilon must be a number above 0"));
+    }
+    if new.reason.trim().is_empty() || new.reason.len() > 1000 {
+        return Err(Problem::unusable("give a reason of at most 1,000 characters"));
+    }
+    let _one_at_a_time = service.booking.lock().await;
+    let known = service.store.budget(&group).await?.ok_or(StoreError::NoGroup)?;
+    let delta = new.delta.map(Delta::new).transpose().map_err(Problem::unusable)?;
+    let delta = delta.unwrap_or(known.delta);
+    let budget = service.store.change_budget(&group, new.epsilon, delta, &new.reason).await?;
+    let (before, after) = (known.epsilon, budget.epsilon);
+    tracing::warn!(%group, before, after, reason = new.reason, "budget changed");
+    Ok(Json(json!({
+        "group": group,
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "order": budget.order,
+        "before": before,
+    })))
 }
 
 /// An epsilon with three decimals, rounded up: a bound stays one.

@@ -9,15 +9,17 @@ use jiff::Timestamp;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::{Value, json};
-use shield::Seed;
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 use shield_protocol::credentials::Role;
 use shield_protocol::hex::hex;
 use shield_protocol::messages::{NewElection, NewToken, Status, Submitted};
+use shield_protocol::seed::{Purpose, SeedPart};
 use shield_protocol::turnout::{Turnout, VoterCounts};
 
+use crate::accounts::booked;
 use crate::caller::{Caller, Operator};
+use crate::evidence;
 use crate::ledger::Cost;
 use crate::problem::Problem;
 use crate::service::{Service, Setup};
@@ -51,16 +53,20 @@ pub(crate) async fn create(
         Err(error) => return Err(error.into()),
     };
     if !known {
-        let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         let others = service.costs(&file).await?;
-        service.afford(&file, others, agreed).await?;
+        let budget = service.afford(&file, others, Cost::reserved(&file)).await?;
+        service.store.set_first_budget(file.group(), budget).await?;
     }
     let stored = service.store.create_election(&file, &tokens).await?;
     let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
     if stored == Stored::New {
         tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
     }
-    Ok((status, Json(json!({ "name": name, "digest": hex(&file.digest()) }))))
+    let digest = file.digest();
+    let part = service.store.seed_part(&name).await?;
+    let commitment = part.map(|part| hex(&part.commitment(&digest)));
+    let created = json!({ "name": name, "digest": hex(&digest), "commitment": commitment });
+    Ok((status, Json(created)))
 }
 
 /// Reads an election file, or says everything that is wrong with it.
@@ -161,17 +167,23 @@ impl Service {
     /// Freezes the ballots, books the cost, and wakes the aggregation.
     pub(crate) async fn close(&self, name: &Name) -> Result<Stored, Problem> {
         let setup = self.setup(name).await?;
-        let seed = Seed::random(&mut OsRng.unwrap_err());
+        // An election that is older than commitments has none; then its part is drawn now.
+        let fresh = SeedPart::random(&mut OsRng.unwrap_err());
+        let part = self.store.set_seed_part(name, &fresh).await?;
+        let key = self.store.key(name, "evaluation").await?;
         let _one_at_a_time = self.booking.lock().await;
         // Read before the transaction: inside it, a second connection might never come, with all of
         // them waiting in line behind the row that the transaction holds.
         let others = self.costs(&setup.file).await?;
         let stored = self
             .store
-            .close(name, &seed, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
-                let voters = voters(&setup, ballots)?;
-                self.afford(&setup.file, others, voters.clone()).await?;
-                Ok(voters)
+            .freeze(name, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
+                let voters = turnout(&setup, ballots, &[])?;
+                let voters = with_quorum(&setup, &voters, ballots)?;
+                let cost = Cost::new(&setup.file, voters.clone());
+                self.afford(&setup.file, others, cost).await?;
+                let frozen = evidence::frozen(&setup, key.as_ref(), ballots)?;
+                Ok((voters, part.seed(Purpose::Draws, &frozen.digest())))
             })
             .await?;
         tracing::info!(election = %name, again = stored == Stored::Again, "election closed");
@@ -198,10 +210,20 @@ impl Service {
         };
         let booking = self.store.bookings(file.group()).await?;
         let booking = booking.into_iter().find(|booking| booking.election == *name);
+        let budget = self.group_budget(file).await?;
         let epsilon = match booking {
-            Some(booking) => Some(self.total(vec![Cost::new(file, booking.voters)]).await?.get()),
+            Some(booking) => {
+                Some(self.sum(vec![booked(file, &booking)], budget).await?.epsilon.get())
+            }
             None => None,
         };
+        let commitment = self.store.seed_part(name).await?;
+        let commitment = commitment.map(|part| hex(&part.commitment(&file.digest())));
+        let receipt = match role {
+            Role::Teacher { teacher, .. } => evidence::receipt(&ballots, *teacher, batches),
+            _ => None,
+        };
+        let audits = self.audits(name).await?;
         let submitted = match role {
             Role::Teacher { teacher, .. } => {
                 let own = ballots.iter().filter(|ballot| ballot.teacher == *teacher);
@@ -236,8 +258,12 @@ impl Service {
             closed: election.closed,
             problem: election.problem.clone(),
             epsilon: epsilon.filter(|epsilon| epsilon.is_finite()),
-            delta: self.budget.delta.get(),
+            delta: budget.delta.get(),
             submitted,
+            commitment,
+            receipt,
+            rehearsed: self.store.is_rehearsed(name).await?,
+            audits,
         })
     }
 
@@ -256,17 +282,34 @@ impl Service {
     }
 }
 
-/// How many samples have how many voters, if all of them have a quorum.
-fn voters(setup: &Setup, ballots: &[StoredBallot]) -> Result<VoterCounts, Problem> {
+/// How many voted on each sample, some teachers left out.
+pub(crate) fn turnout(
+    setup: &Setup,
+    ballots: &[StoredBallot],
+    excluded: &[u32],
+) -> Result<Turnout, Problem> {
     let file = &setup.file;
     let complete = complete(ballots, setup.engine.batches());
     let mut turnout = Turnout::nobody(file.election().samples());
-    for ballot in ballots.iter().filter(|ballot| complete.binary_search(&ballot.teacher).is_ok()) {
+    let counts =
+        |teacher: &u32| complete.binary_search(teacher).is_ok() && !excluded.contains(teacher);
+    for ballot in ballots.iter().filter(|ballot| counts(&ballot.teacher)) {
         let samples = setup.engine.batch(ballot.batch as usize);
         let presence = presence_from_text(samples.len(), &ballot.presence)
             .ok_or_else(|| Problem::internal("a stored presence is damaged"))?;
         turnout.add(samples, &presence);
     }
+    Ok(turnout)
+}
+
+/// How many samples have how many voters, if all of them have a quorum.
+pub(crate) fn with_quorum(
+    setup: &Setup,
+    turnout: &Turnout,
+    ballots: &[StoredBallot],
+) -> Result<VoterCounts, Problem> {
+    let file = &setup.file;
+    let complete = complete(ballots, setup.engine.batches());
     let quorum = file.quorum();
     turnout.with_quorum(quorum).map_err(|short| {
         let detail = format!(

@@ -31,6 +31,7 @@
 //! | [`ledger`], `accounts` | what a group of teachers has spent, and what it can afford |
 //! | `service`, `identity` | what all handlers share |
 //! | `elections`, `objects`, `upload`, `about` | the handlers of the API |
+//! | `rehearsals`, `audits`, `evidence` | keys that work, ballots that do not, draws to check |
 //! | `caller`, `problem`, `metrics` | who asks, what is refused and how, what is counted |
 //! | `page`, `sessions` | the page for people who run the server |
 //! | `worker` | frozen ballots in, releases out |
@@ -42,10 +43,12 @@
 mod about;
 mod accounts;
 mod address;
+mod audits;
 pub mod calculator;
 mod caller;
 mod elections;
 mod error;
+mod evidence;
 mod explore;
 mod identity;
 pub mod ledger;
@@ -53,6 +56,7 @@ mod metrics;
 mod objects;
 mod page;
 mod problem;
+mod rehearsals;
 mod routes;
 mod serve;
 mod service;

@@ -114,7 +114,7 @@ impl Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NoElection => Self::not_found(error),
+            StoreError::NoElection | StoreError::NoGroup => Self::not_found(error),
             StoreError::NameTaken => Self::conflict("name-taken", error),
             StoreError::OtherGroup { .. } => Self::conflict("other-group", error),
             StoreError::Stage { .. } => Self::conflict("stage", error),

@@ -7,7 +7,7 @@ use axum::handler::Handler;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 use crate::service::Service;
-use crate::{about, accounts, elections, objects, page};
+use crate::{about, accounts, audits, elections, evidence, objects, page, rehearsals};
 
 /// Routes, and what they are.
 #[derive(Default)]
@@ -79,4 +79,14 @@ pub(crate) fn guarded() -> Routes {
         .get("/v1/elections/{election}/keys/{kind}", objects::get_key)
         .put("/v1/elections/{election}/ballots/{teacher}/{batch}", objects::put_ballot)
         .get("/v1/elections/{election}/results/{batch}", objects::get_result)
+        .get("/v1/elections/{election}/ballots/{teacher}/{batch}", evidence::ballot)
+        .get("/v1/elections/{election}/seed", evidence::seed)
+        .get("/v1/elections/{election}/transcript", evidence::transcript)
+        .get("/v1/elections/{election}/rehearsal", rehearsals::hold)
+        .post("/v1/elections/{election}/rehearsal", rehearsals::confirm)
+        .post("/v1/elections/{election}/audits", audits::ask)
+        .post("/v1/elections/{election}/audits/{round}/answer", audits::answer)
+        .get("/v1/elections/{election}/audits/{round}/checks/{batch}", audits::checks)
+        .get("/v1/elections/{election}/audits/{round}/results/{batch}", audits::results)
+        .post("/v1/groups/{group}/budget", accounts::change_budget)
 }

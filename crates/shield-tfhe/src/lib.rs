@@ -10,7 +10,8 @@
 //!
 //! let (votes, _) = synthetic::votes(4, Classes::new(2)?, 1, 1)?;
 //! let setting = Setting { polynomial: "X^2+X".parse()?, ..Setting::default() };
-//! let engine = LeveledBackend::new(Election::new(4, votes.classes(), 1, setting)?, Upload::Plain)?;
+//! let election = Election::new(4, votes.classes(), 1, setting)?;
+//! let engine = LeveledBackend::new(election, Upload::Plain)?;
 //! let seed = Seed::random(&mut rand::rngs::StdRng::from_os_rng());
 //! let go_on = |_| ControlFlow::Continue(());
 //! let labelled = label(&engine, &votes, &seed, BallotRandomness::Fresh, &go_on)?;

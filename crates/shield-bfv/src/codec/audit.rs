@@ -1,7 +1,7 @@
 //! Audits and verdicts as bytes.
 
 use shield::backend::Backend;
-use shield::framing::{MadeFor, Reader, check_place, open, seal, write_presence};
+use shield::framing::{MadeFor, Reader, check_place, framed_bytes, open, seal, write_presence};
 
 use super::{DecodeError, Kind};
 use crate::audit::{Audit, Verdict};
@@ -11,6 +11,11 @@ use crate::keys::KeyId;
 use crate::plan::sizes;
 
 impl BfvBackend {
+    /// Bytes of an encoded audit.
+    pub fn audit_bytes(&self) -> usize {
+        framed_bytes(sizes::audit_payload(self.plan()))
+    }
+
     /// An audit as bytes.
     pub fn encode_audit(&self, audit: &Audit) -> Vec<u8> {
         let made_for = MadeFor { batch: audit.batch, key: audit.key };

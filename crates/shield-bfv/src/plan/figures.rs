@@ -44,7 +44,7 @@ impl Plan {
         self.samples.div_ceil(self.samples_per_batch())
     }
 
-    /// Products of ciphertexts a batch.
+    /// Products of ciphertexts per batch.
     pub fn products(&self) -> usize {
         let cells = self.layout.ciphertexts();
         let unanimity = cells * self.layout.planes() * self.order.products();
@@ -69,7 +69,7 @@ impl Plan {
         self.order.depth() + successes
     }
 
-    /// Rotations of ciphertexts a batch.
+    /// Rotations of ciphertexts per batch.
     pub fn rotations(&self) -> usize {
         let turns: usize = self.layout.run_stages().iter().map(Vec::len).sum();
         let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());

@@ -173,10 +173,11 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
         "{}\nCost of {} queries at delta {:e}:\n{table}\
          The first three figures are computed from the votes, so they say something about them: \
          keep them to yourself.\nThe data-independent ones hold for all votes there could be, and \
-         are safe to publish.\n{}\n",
+         are safe to publish.\n{}\n{}",
         console::properties(&rows),
         analysis.queries,
         analysis.delta,
         mechanism.holds_against(),
+        shield::privacy::server_view::sentence(analysis.server_view),
     )
 }

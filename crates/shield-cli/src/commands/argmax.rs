@@ -137,7 +137,7 @@ fn describe(plan: &ArgmaxPlan, noise: SharedNoise) -> String {
         ),
         ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
         (
-            "circuit, a batch",
+            "circuit, per batch",
             format!(
                 "{} evaluations, {} products, {} relinearisations, {} rotations",
                 plan.evaluations(),

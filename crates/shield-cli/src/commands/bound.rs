@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use shield::privacy::bound::{Allowance, Bound, Figure};
 use shield::privacy::conversion::Conversion;
+use shield::privacy::server_view::{self, ServerView};
 use shield::privacy::{Usage, exact_of_pair, neighbours};
 use shield::{Classes, Epsilon, Histogram, Setting, Voters};
 
@@ -88,8 +89,12 @@ fn bound(
     let spinner = console::spinner("proving the bound");
     let bound = Bound::new(mechanism, classes, teachers, usage, budget);
     spinner.finish_and_clear();
+    let server_view = ServerView::of_splits(mechanism, classes, teachers, usage.queries);
     if output == Output::Json {
-        return console::print_json(&bound);
+        let mut document = serde_json::to_value(&bound).map_err(Failure::failed)?;
+        document["server_view"] =
+            json!(server_view.map(|[least, most]| json!({"least": least, "most": most})));
+        return console::print_json(&document);
     }
     let mut rows = vec![
         ("election", format!("{teachers} teachers, {classes} classes")),
@@ -129,8 +134,9 @@ fn bound(
     console::print(&format!(
         "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe \
          to publish; the smaller one counts.\n\
-         In the worst histogram found, one vote moves from the first class to the second.\n",
-        console::properties(&rows)
+         In the worst histogram found, one vote moves from the first class to the second.\n{}",
+        console::properties(&rows),
+        server_view::sentence_of_splits(server_view),
     ))
 }
 

@@ -20,7 +20,9 @@ use crate::inputs::{InvitationArgs, read_election};
         --invitations invitations\n  shield submit --invitation invitations/student.toml \
         keys/public.key keys/evaluation.key\n  shield submit --invitation \
         invitations/teacher-amber.toml amber.ballot\n\n\
-    Sending the same again is harmless, so a submission that was interrupted can be repeated.")]
+    Sending the same again is harmless, so a submission that was interrupted can be repeated. A \
+    ballot gets a receipt beside it: see `shield verify`. With both keys at the server and \
+    secret.key beside them, the keys are rehearsed; before that, no ballot is taken.")]
 pub(super) struct SubmitArgs {
     #[command(flatten)]
     invitation: InvitationArgs,
@@ -40,6 +42,7 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
     for path in &args.files {
         let kind = Submission::of_file(path)
             .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+        let mut digest = None;
         let what = match kind {
             Submission::Election => {
                 let file = read_election(path)?;
@@ -74,23 +77,33 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
             }
             Submission::Ballot => {
                 let bar = console::progress(1, "submitting");
-                client::submit_ballot(&client, &invitation, path, |done, all| {
+                let receipt = client::submit_ballot(&client, &invitation, path, |done, all| {
                     bar.set_length(u64::from(all));
                     bar.set_position(u64::from(done));
                 })?;
                 bar.finish_and_clear();
                 if output == Output::Tables {
-                    console::print("the ballot is with the server\n")?;
+                    let beside = client::receipt_path(path);
+                    console::print(&format!(
+                        "the ballot is with the server; the receipt is {}\n",
+                        beside.display()
+                    ))?;
                     let election = args.invitation.election(&invitation)?;
                     let status = client::status(&client, &election)?;
                     let file = &args.invitation.invitation;
                     console::next(output, &status::next(&status, &invitation, file));
                 }
+                digest = Some(receipt.ballot);
                 "ballot"
             }
         };
-        submitted.push(json!({ "file": path.display().to_string(), "kind": what }));
+        let mut entry = json!({ "file": path.display().to_string(), "kind": what });
+        if let Some(digest) = digest {
+            entry["digest"] = json!(digest);
+        }
+        submitted.push(entry);
     }
+    rehearse(args, &client, &invitation, output)?;
     match output {
         Output::Json => console::print_json(&json!({ "submitted": submitted })),
         Output::Tables => Ok(()),
@@ -124,4 +137,38 @@ fn created(
     );
     rows.push(("deadline", deadline));
     Ok(console::properties(&rows))
+}
+
+/// After keys: sees that they work, if the secret key is beside them, where `keygen` wrote it.
+fn rehearse(
+    args: &SubmitArgs,
+    client: &client::Client,
+    invitation: &client::Invitation,
+    output: Output,
+) -> Result<(), Failure> {
+    let is_key = |path: &&PathBuf| matches!(Submission::of_file(path), Ok(Submission::Key(_)));
+    let Some(key) = args.files.iter().find(is_key) else { return Ok(()) };
+    let election = args.invitation.election(invitation)?;
+    let status = client::status(client, &election)?;
+    if status.rehearsed || status.stage != "open" {
+        return Ok(());
+    }
+    let secret = key.with_file_name("secret.key");
+    if !secret.is_file() {
+        console::note(
+            "Nobody can vote before you have seen that the keys work: `shield rehearse --invitation \
+             ... --secret-key ...`.",
+        );
+        return Ok(());
+    }
+    let spinner = console::spinner("seeing that the keys work");
+    let labels = client::rehearse(client, &election, &secret);
+    spinner.finish_and_clear();
+    let labels = labels?;
+    match output {
+        Output::Json => Ok(()),
+        Output::Tables => console::print(&format!(
+            "the keys work: {labels} labels of made-up votes are right; teachers can vote\n"
+        )),
+    }
 }

@@ -13,6 +13,7 @@ mod data;
 mod files;
 mod house;
 mod job;
+mod modules;
 mod pages;
 mod privacy;
 mod program;

@@ -1,7 +1,7 @@
 //! The student: few private labels, many images without one, one model.
 //!
-//! Labels spread over a graph of similar images ([`crate::neighbours`], [`propagation`]), which also
-//! outvotes the wrong ones among them; a network then learns from what every image was given.
+//! Labels spread over a graph of similar images ([`crate::neighbours`], [`propagation`]), which
+//! also outvotes the wrong ones among them; a network then learns from what every image was given.
 
 pub mod gradients;
 pub mod propagation;

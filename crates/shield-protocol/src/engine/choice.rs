@@ -235,7 +235,7 @@ impl Choice {
         match self {
             Self::Bfv { release } => {
                 let engine = BfvBackend::new(election, release).map_err(ChoiceError::plan)?;
-                Ok(Arc::new(engine))
+                Ok(Arc::new(super::bfv::BfvEngine::new(engine)))
             }
             Self::BfvNoisyArgmax { noise } => {
                 let engine = ArgmaxBackend::new(election, noise).map_err(ChoiceError::plan)?;

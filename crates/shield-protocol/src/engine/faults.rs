@@ -6,9 +6,8 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rand::CryptoRng;
-use shield::backend::{BallotBoxError, ClearBackend, Presence};
+use shield::backend::{ClearBackend, Presence};
 use shield::framing::{DecodeError, KeyId, Kind};
-use shield::votes::Vote;
 use shield::{Election, Seed};
 use thiserror::Error;
 
@@ -16,9 +15,6 @@ use super::{Aggregating, BallotBytes, EncodedKeys, Engine, EngineError, Revealin
 
 /// Samples in a batch: few, so that small elections have several.
 const SAMPLES_PER_BATCH: usize = 4;
-
-/// Random bytes at the end of a ballot: no two are the same, as with encryption.
-const RANDOM: usize = 16;
 
 /// Failures that are still to come, by election and batch.
 type Faults = HashMap<([u8; 32], usize), u32>;
@@ -106,8 +102,7 @@ impl Engine for FaultyEngine {
     }
 
     fn max_bytes(&self, kind: Kind) -> usize {
-        let random = if kind == Kind::Ballot { RANDOM } else { 0 };
-        Engine::max_bytes(&*self.clear, kind) + random
+        Engine::max_bytes(&*self.clear, kind)
     }
 
     fn make_keys(&self, rng: &mut dyn CryptoRng) -> Result<EncodedKeys, EngineError> {
@@ -128,15 +123,19 @@ impl Engine for FaultyEngine {
         batch: usize,
         key: KeyId,
     ) -> Result<Presence, DecodeError> {
-        self.clear.check_ballot(votes_of(bytes), batch, key)
+        self.clear.check_ballot(bytes, batch, key)
     }
 
     fn check_release(&self, bytes: &[u8], batch: usize, key: KeyId) -> Result<(), DecodeError> {
         self.clear.check_release(bytes, batch, key)
     }
 
+    fn distance(&self) -> f64 {
+        Engine::distance(&*self.clear)
+    }
+
     fn voting(self: Arc<Self>, public_key: &[u8]) -> Result<Box<dyn Voting>, DecodeError> {
-        Ok(Box::new(RandomVoting(Arc::clone(&self.clear).voting(public_key)?)))
+        Arc::clone(&self.clear).voting(public_key)
     }
 
     fn aggregating(
@@ -149,46 +148,6 @@ impl Engine for FaultyEngine {
 
     fn revealing(self: Arc<Self>, secret_key: &[u8]) -> Result<Box<dyn Revealing>, DecodeError> {
         Arc::clone(&self.clear).revealing(secret_key)
-    }
-}
-
-/// What comes before the random bytes of a ballot.
-fn votes_of(ballot: &[u8]) -> &[u8] {
-    ballot.split_last_chunk::<RANDOM>().map_or(&[], |(votes, _)| votes)
-}
-
-/// Adds what makes a ballot differ from every other.
-struct RandomVoting(Box<dyn Voting>);
-
-impl Voting for RandomVoting {
-    fn key(&self) -> KeyId {
-        self.0.key()
-    }
-
-    fn encrypt(
-        &self,
-        batch: usize,
-        votes: &[Vote],
-        rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<u8>, EngineError> {
-        let mut ballot = self.0.encrypt(batch, votes, rng)?;
-        let mut random = [0; RANDOM];
-        rng.fill_bytes(&mut random);
-        ballot.extend(random);
-        Ok(ballot)
-    }
-}
-
-/// Ballots without their random bytes.
-struct Votes<'a>(&'a dyn BallotBytes);
-
-impl BallotBytes for Votes<'_> {
-    fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
-        self.0.presence(teacher)
-    }
-
-    fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError> {
-        self.0.bytes(teacher).map(|ballot| votes_of(&ballot).to_vec())
     }
 }
 
@@ -210,6 +169,6 @@ impl Aggregating for FaultyAggregating {
     ) -> Result<Vec<u8>, EngineError> {
         wait(self.election, batch);
         strike(self.election, batch).map_err(EngineError::new)?;
-        self.clear.aggregate(batch, &Votes(ballots), seed)
+        self.clear.aggregate(batch, ballots, seed)
     }
 }

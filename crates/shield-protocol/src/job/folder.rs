@@ -26,18 +26,20 @@ use super::aggregate::same_folder;
 use super::ballot_folder::BallotFolder;
 use super::checked::{Checked, Progress};
 use super::freeze::{self, Destination, Frozen, settle};
-use crate::bundle::Content;
 use crate::election_file::ElectionFile;
 use crate::engine::{Aggregating, Engine};
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::files::{Existing, check_folder_of, read_bounded, read_election, write_bundle};
+use crate::files::{Existing, check_folder_of, read_bounded, read_election};
 use crate::hex::{hex, unhex};
 use crate::name::Name;
 use crate::new_file::{Readers, Unnamed, folder_of};
 use crate::private;
+use crate::results;
+use crate::seed::Purpose;
+use crate::transcript::Transcript;
 use crate::turnout::VoterCounts;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// More than any job file has: names of a million teachers.
 const MAX_JOB_FILE: usize = 128 << 20;
 const MAX_INDEX: usize = 1 << 40;
@@ -53,6 +55,8 @@ struct Written {
     evaluation_key: String,
     key: String,
     index: String,
+    /// The commitment to the server's part of the seed.
+    commitment: String,
     /// Teachers without a ballot.
     missing: Vec<Name>,
     /// How many samples have how many voters.
@@ -71,6 +75,7 @@ pub struct Job {
     ballots: BallotFolder,
     missing: Vec<Name>,
     voters: VoterCounts,
+    commitment: [u8; 32],
     work: Mutex<Option<Arc<Work>>>,
 }
 
@@ -97,6 +102,20 @@ impl Job {
         rng: &mut R,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, ProtocolError> {
+        Self::freeze_committed(file, evaluation_key, ballots, out, None, rng, progress)
+    }
+
+    /// The same, with the part of the seed that the server committed to before anyone voted: the
+    /// file that [`freeze::commit`] wrote.
+    pub fn freeze_committed<R: CryptoRng>(
+        file: &ElectionFile,
+        evaluation_key: &Path,
+        ballots: &Path,
+        out: &Path,
+        committed: Option<&Path>,
+        rng: &mut R,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, ProtocolError> {
         check_folder_of(out)?;
         if same_folder(folder_of(out), ballots) || same_folder(out, ballots) {
             return Err(refused(out, Problem::AmongBallots).into());
@@ -105,8 +124,13 @@ impl Job {
         let (frozen, index) = (&checked.frozen, checked.folder.index()?);
         let ballots = ballots.canonicalize().map_err(|error| refused(ballots, error.into()))?;
         let shown = ballots.to_str().ok_or_else(|| refused(&ballots, Problem::FileName))?;
-        let written = Written {
+        let place = Place(out);
+        let known = place.read()?;
+        let committed =
+            committed.map(|path| freeze::committed(path, &file.digest())).transpose()?;
+        let mut written = Written {
             version: VERSION,
+            commitment: known.as_ref().map_or_else(String::new, |job| job.commitment.clone()),
             ballots: shown.to_owned(),
             election: hex(&frozen.election),
             evaluation_key: hex(&frozen.evaluation_key),
@@ -115,8 +139,7 @@ impl Job {
             missing: checked.missing,
             voters: checked.voters,
         };
-        let place = Place(out);
-        if let Some(known) = place.read()?
+        if let Some(known) = known
             && known != written
         {
             return Err(refused(&place.job_file(), Problem::OtherJob).into());
@@ -126,7 +149,8 @@ impl Job {
         place.write("election.toml", file.canonical().as_bytes())?;
         place.write("evaluation.key", &key)?;
         place.write("ballots.index", &index)?;
-        settle(frozen, &ballots, Destination::Job(out), rng)?;
+        let part = settle(frozen, &ballots, Destination::Job(out), committed, rng)?.part;
+        written.commitment = hex(&part.commitment(&frozen.election));
         let text = toml::to_string(&written).expect("strings, numbers and lists of them");
         place.write("job.toml", text.as_bytes())?;
         Self::open(out)
@@ -169,6 +193,7 @@ impl Job {
             key: KeyId::from_bytes(digest(&written.key)?),
             missing: written.missing,
             voters: written.voters,
+            commitment: digest(&written.commitment)?,
             work: Mutex::default(),
             file,
             engine,
@@ -239,14 +264,24 @@ impl Job {
             return Err(refused(out, Problem::AmongBallots).into());
         }
         let limit = self.engine.max_bytes(Kind::Release);
-        write_bundle(out, Content::Results, Existing::Compared, &self.file, |batch| {
-            let path = self.part(batch);
-            let refuse = |problem| refused(&path, problem);
-            let bytes = read_bounded(&path, limit).map_err(refuse)?;
-            let checked = self.engine.check_release(&bytes, batch, self.key);
-            checked.map_err(|source| refuse(Problem::Batch { batch, source }))?;
-            Ok(bytes)
-        })
+        let turnout = self.ballots.turnout(&self.file);
+        let transcript = Transcript::new(&self.frozen, &self.commitment, turnout.voters());
+        let existing = Existing::Compared;
+        results::write(
+            out,
+            existing,
+            &self.file,
+            &transcript,
+            |results::Place { batch, .. }| {
+                let path = self.part(batch);
+                let refuse = |problem| refused(&path, problem);
+                let bytes = read_bounded(&path, limit).map_err(refuse)?;
+                let checked = self.engine.check_release(&bytes, batch, self.key);
+                checked.map_err(|source| refuse(Problem::Batch { batch, source }))?;
+                Ok(bytes)
+            },
+        )?;
+        transcript.publish(out)
     }
 
     fn part(&self, batch: usize) -> PathBuf {
@@ -269,7 +304,8 @@ impl Job {
         let aggregating = Arc::clone(&self.engine)
             .aggregating(&bytes)
             .map_err(|error| refused(&path, error.into()))?;
-        let seed = freeze::stored_seed(&self.frozen, &Destination::Job(&self.path).seed_path())?;
+        let part = freeze::stored_part(&self.frozen, &Destination::Job(&self.path).seed_path())?;
+        let seed = part.seed(Purpose::Draws, &self.frozen.digest());
         let made = Arc::new(Work { aggregating, seed });
         *work = Some(Arc::clone(&made));
         Ok(made)

@@ -2,7 +2,7 @@
 //! present. Written when the job is frozen, so that nobody has to read all ballots again.
 //!
 //! ```text
-//! (teacher u32 | length u32 | file name | partly u8 | (length u64 | hash 32)* | presence*)*
+//! (teacher u32 | length u32 | file name | partly u8 | (length u64 | hash 32 | votes 32)* | presence*)*
 //! ```
 //!
 //! One part and, for a teacher who abstained somewhere, one presence for each batch.
@@ -33,6 +33,7 @@ impl BallotFolder {
             for part in &ballot.parts {
                 out.extend((part.length as u64).to_le_bytes());
                 out.extend(part.hash);
+                out.extend(part.votes);
             }
             if let Attendance::Partly(batches) = &ballot.attendance {
                 for presence in batches {
@@ -65,8 +66,8 @@ impl BallotFolder {
             for _ in 0..engine.batches() {
                 let length = u64::from_le_bytes(reader.array()?);
                 place = place.checked_add(bundle::LENGTH)?;
-                let hash = reader.array()?;
-                parts.push(Part { place, length: usize::try_from(length).ok()?, hash });
+                let (hash, votes) = (reader.array()?, reader.array()?);
+                parts.push(Part { place, length: usize::try_from(length).ok()?, hash, votes });
                 place = place.checked_add(length)?;
             }
             let attendance = match partly {

@@ -2,10 +2,14 @@
 
 use std::collections::HashSet;
 
+use rand::TryRngCore;
+use rand::rngs::OsRng;
 use shield_protocol::credentials::{Role, TokenHash};
+use shield_protocol::seed::SeedPart;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use super::groups::insert_seed_part;
 use super::{
     Incoming, Object, Stage, Store, StoreError, Stored, StoredElection, StoredKey, large, moment,
     now, small, stage_of, touch, voters_text,
@@ -117,6 +121,9 @@ impl Store {
                 return Err(StoreError::Conflict { what: "a token of these invitations" });
             }
         }
+        // Before anyone votes: the commitment to it is in the election's record from now on.
+        let part = SeedPart::random(&mut OsRng.unwrap_err());
+        insert_seed_part(&mut transaction, file.name(), &part).await?;
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         sqlx::query(
             "INSERT INTO ledger (election, grp, stage, voters, booked) VALUES ($1, $2, \

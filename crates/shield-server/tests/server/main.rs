@@ -5,6 +5,7 @@
 //! | what parties do with the API, step by step | `protocol` |
 //! | engines behind the API, and engines that fail | `engines` |
 //! | requests that nobody honest sends | `hostile` |
+//! | cheats, audits, receipts, rehearsals, budgets | `trust` |
 //! | the page, in a real browser | `page` |
 //! | what an operator does at the page | `page_actions` |
 //! | the calculator, in a real browser | `explore` |
@@ -26,3 +27,4 @@ mod postgres;
 mod programs;
 mod protocol;
 mod store;
+mod trust;

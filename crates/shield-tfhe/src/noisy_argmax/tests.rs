@@ -29,7 +29,7 @@ fn backend(
     NoisyArgmaxBackend::new(election.unwrap(), noise).expect("a plan")
 }
 
-/// The labels of ballots that hold given numbers, one vector a teacher.
+/// The labels of ballots that hold given numbers, one vector per teacher.
 fn labels(
     backend: &NoisyArgmaxBackend,
     keys: &KeysOf<NoisyArgmaxBackend>,
@@ -97,7 +97,7 @@ fn same_as_in_the_clear(teachers: u32, classes: usize, samples: usize, scale: f6
     let seconds = start.elapsed().as_secs_f64() / samples as f64;
     assert_eq!(found, expected(&all, classes));
     println!(
-        "{classes} classes, {teachers} teachers, {} bootstrappings: {seconds:.2} s a sample, \
+        "{classes} classes, {teachers} teachers, {} bootstrappings: {seconds:.2} s per sample, \
          {samples} right",
         backend.plan().bootstrappings()
     );

@@ -1,4 +1,5 @@
-//! Noise in shares: every teacher adds one, and nobody knows the sum. SPEED's noisy argmax needs it.
+//! Noise in shares: every teacher adds one, and nobody knows the sum. SPEED's noisy argmax needs
+//! it.
 //!
 //! | module | subject |
 //! |---|---|
@@ -19,7 +20,7 @@ pub use shares::Shares;
 use crate::parameters::{Noise, ParameterError};
 use shares::LEFT;
 
-/// Noise in shares, one a teacher: discrete Laplace noise, or Skellam noise.
+/// Noise in shares, one per teacher: discrete Laplace noise, or Skellam noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedNoise {
     family: NoiseFamily,

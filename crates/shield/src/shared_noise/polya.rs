@@ -35,8 +35,8 @@
 //! the table has: no floating point is involved in a draw. The weights come from the exact ratios
 //! P(k+1)/P(k) = a (1/m + k)/(k+1), with a rounded up (more noise, not less), multiplied up in
 //! floats: the weight of k is off by a factor of at most 1 + 2^-51 k + 2^-40. The table ends where
-//! less than 2^-75 is left. [`SharedNoise::imprecision`](super::SharedNoise::imprecision) turns both into what they may cost in
-//! privacy, and the accounting adds it.
+//! less than 2^-75 is left. [`SharedNoise::imprecision`](super::SharedNoise::imprecision) turns
+//! both into what they may cost in privacy, and the accounting adds it.
 
 use super::law::NoiseLaw;
 use super::shares::LEFT;

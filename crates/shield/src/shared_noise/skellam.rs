@@ -15,20 +15,20 @@
 //!
 //! # Dropouts and colluding teachers
 //!
-//! As for Laplace noise ([`crate::shared_noise::polya`]): shares are sized for m = n - D, the sum of v >= m
-//! shares is the noise of m of them plus independent noise, so by post-processing no less private.
-//! A teacher knows its own share, and c teachers who pool what they know can subtract theirs: what
-//! is left is the sum of the others' shares, at least m of them if at most D are missing or
-//! colluding, taken together. So D must cover both.
+//! As for Laplace noise ([`crate::shared_noise::polya`]): shares are sized for m = n - D, the sum
+//! of v >= m shares is the noise of m of them plus independent noise, so by post-processing no less
+//! private. A teacher knows its own share, and c teachers who pool what they know can subtract
+//! theirs: what is left is the sum of the others' shares, at least m of them if at most D are
+//! missing or colluding, taken together. So D must cover both.
 //!
 //! # Precision
 //!
 //! Shares are integers from a table of integer weights ([`super::shares`]). The weights follow from
 //! the exact ratios P(k+1)/P(k) = lambda/(k+1), multiplied up in floats from the most likely number
 //! outwards, with lambda = v/2m rounded up (more noise, not less): the weight at distance d from
-//! there is off by a factor of at most 1 + 2^-51 d + 2^-40. The table ends where less than 2^-75
-//! is left on both sides together. [`SharedNoise::imprecision`](super::SharedNoise::imprecision) turns both into what they may cost
-//! in privacy, and the accounting adds it.
+//! there is off by a factor of at most 1 + 2^-51 d + 2^-40. The table ends where less than 2^-75 is
+//! left on both sides together. [`SharedNoise::imprecision`](super::SharedNoise::imprecision) turns
+//! both into what they may cost in privacy, and the accounting adds it.
 
 use super::law::NoiseLaw;
 use super::shares::LEFT;

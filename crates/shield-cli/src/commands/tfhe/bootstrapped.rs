@@ -89,12 +89,12 @@ impl Work {
             ("wrong label", format!("probability at most 2^{:.0}", self.failure_log2)),
             (
                 "flooding",
-                format!("statistical distance at most 2^-{} a batch", self.statistical_bits),
+                format!("statistical distance at most 2^-{} per batch", self.statistical_bits),
             ),
             ("ballot", format!("{} a teacher and batch", kilobytes(self.ballot_bytes))),
             ("public key", kilobytes(self.public_key_bytes)),
             ("evaluation key", kilobytes(self.evaluation_key_bytes)),
-            ("result", format!("{} a batch", kilobytes(self.result_bytes))),
+            ("result", format!("{} per batch", kilobytes(self.result_bytes))),
         ]
     }
 }

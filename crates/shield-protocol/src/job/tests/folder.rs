@@ -52,7 +52,9 @@ fn a_job_gives_the_bytes_of_one_aggregation() {
     job.finish(&other.path("results")).unwrap();
     let read = |held: &Held| fs::read(held.path("results")).unwrap();
     assert!(read(&one) == read(&other));
-    let seed = freeze::stored_seed(&job_frozen(&other), &other.path("job").join("seed")).unwrap();
+    let frozen = job_frozen(&other);
+    let part = freeze::stored_part(&frozen, &other.path("job").join("seed")).unwrap();
+    let seed = part.seed(crate::seed::Purpose::Draws, &frozen.digest());
     assert_eq!(other.labels("results"), other.clear_with(&[0, 1, 2, 3], &seed));
 }
 

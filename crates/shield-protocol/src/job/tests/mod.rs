@@ -16,6 +16,7 @@ use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
 use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
 
+mod audits;
 mod engines;
 mod folder;
 

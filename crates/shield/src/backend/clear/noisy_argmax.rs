@@ -1,9 +1,9 @@
 //! SPEED's noisy argmax without encryption: the reference for the encrypted one.
 //!
 //! A teacher's ballot holds, for each sample and class, its one-hot vote plus its share of the
-//! noise ([`crate::shared_noise::polya`], [`crate::shared_noise::skellam`]). Who abstains sends the shares alone: so nobody
-//! sees who abstained, and the noise is whole. The output is the class with the largest sum, the
-//! lowest where several tie.
+//! noise ([`crate::shared_noise::polya`], [`crate::shared_noise::skellam`]). Who abstains sends the
+//! shares alone: so nobody sees who abstained, and the noise is whole. The output is the class with
+//! the largest sum, the lowest where several tie.
 
 use rand::{CryptoRng, RngCore};
 use thiserror::Error;
@@ -168,6 +168,10 @@ impl Backend for ClearNoisyArgmax {
 
     fn samples_per_batch(&self) -> usize {
         Self::SAMPLES_PER_BATCH
+    }
+
+    fn distance(&self) -> f64 {
+        0.0
     }
 
     fn generate_keys<R: RngCore + CryptoRng>(

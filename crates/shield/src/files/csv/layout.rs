@@ -286,7 +286,7 @@ impl Layout {
             return Ok(());
         }
         Err(FileProblem::Array(format!(
-            "row 1 has several columns; labels are one number a row (one of {} columns must be \
+            "row 1 has several columns; labels are one number per row (one of {} columns must be \
              called `label` in a header, or the others be left out)",
             self.columns
         )))

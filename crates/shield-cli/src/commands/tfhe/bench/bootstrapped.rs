@@ -1,4 +1,5 @@
-//! The rows of the engines that bootstrap. They take seconds a sample, so they are measured on few.
+//! The rows of the engines that bootstrap. They take seconds per sample, so they are measured on
+//! few.
 
 use std::time::Instant;
 
