@@ -66,7 +66,7 @@ pub(super) struct TuneArgs {
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<f64>,
 
-    /// Draw the front: a file that ends in .svg or .png
+    /// Draw the front: a page (.html) to point at, or a picture (.svg, .png)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
