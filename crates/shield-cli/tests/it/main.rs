@@ -19,6 +19,7 @@ mod program;
 mod serve;
 mod service;
 mod tfhe;
+mod trust;
 mod tutorial;
 
 #[path = "../../../shield-server/tests/server/harness.rs"]
