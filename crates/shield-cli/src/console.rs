@@ -9,6 +9,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::commands::Output;
 use crate::failure::Failure;
 
 /// Writes text to stdout. A reader that has gone away (`| head`) is no error.
@@ -35,6 +36,13 @@ pub(crate) fn warn(text: &str) {
 /// Writes a remark to stderr.
 pub(crate) fn note(text: &str) {
     eprintln!("{text}");
+}
+
+/// Says what to do next, on stderr, where a person reads along.
+pub(crate) fn next(output: Output, text: &str) {
+    if output == Output::Tables {
+        eprintln!("next: {text}");
+    }
 }
 
 /// Lines above, below and under the header, none between rows.

@@ -6,13 +6,15 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
+use serde::Deserialize;
 use serde_json::json;
+use shield::Epsilon;
 use shield::framing::Kind;
 use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::election_file::MAX_BYTES;
 use shield_protocol::hex::hex;
-use shield_protocol::messages::{NewElection, Status};
+use shield_protocol::messages::{NewElection, NewToken, Status};
 use shield_protocol::new_file::{Readers, Unnamed};
 use shield_protocol::results::{Place, places};
 use shield_protocol::transcript::ballot_digest;
@@ -114,6 +116,32 @@ pub fn status(client: &Client, election: &Name) -> Result<Status, ClientError> {
     client.get(&format!("/v1/elections/{election}"))
 }
 
+/// Where all elections stand, the newest first: for the operator.
+pub fn statuses(client: &Client) -> Result<Vec<Status>, ClientError> {
+    client.get("/v1/elections")
+}
+
+/// What a group of teachers has spent and set aside.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Account {
+    /// The group.
+    pub group: String,
+    /// What its releases cost together.
+    pub spent: Epsilon,
+    /// What releases and reservations cost together.
+    pub reserved: Epsilon,
+    /// The most that it may be.
+    pub budget: f64,
+    /// How many more labels like those of its newest election the budget pays for.
+    #[serde(default)]
+    pub labels_left: Option<u64>,
+}
+
+/// The accounts of all groups: for the operator.
+pub fn ledger(client: &Client) -> Result<Vec<Account>, ClientError> {
+    client.get("/v1/ledger")
+}
+
 /// Uploads one of the student's keys, and gives which one it was. A secret key is refused, whatever
 /// its file is called.
 pub fn submit_key(client: &Client, election: &Name, path: &Path) -> Result<KeyKind, ClientError> {
@@ -193,6 +221,21 @@ pub fn close(client: &Client, election: &Name) -> Result<Status, ClientError> {
 /// Calls an election off.
 pub fn withdraw(client: &Client, election: &Name) -> Result<(), ClientError> {
     client.delete(&format!("/v1/elections/{election}"))
+}
+
+/// Gives a party of an election a new token; its old one stops working at once. Without a teacher,
+/// the student.
+pub fn replace_token(
+    client: &Client,
+    election: &Name,
+    teacher: Option<&Name>,
+    token: &Token,
+) -> Result<(), ClientError> {
+    let new = NewToken { teacher: teacher.map(Name::to_string), token: token.hash() };
+    let document = serde_json::to_value(&new).map_err(|e| ClientError::Local(e.to_string()))?;
+    let answer: Result<serde_json::Value, _> =
+        client.post(&format!("/v1/elections/{election}/tokens"), &document);
+    answer.map(drop)
 }
 
 /// Fetches the public key into a file.

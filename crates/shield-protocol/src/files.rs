@@ -9,12 +9,12 @@ use crate::election_file::{self, ElectionFile};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::new_file::{Readers, Unnamed, folder_of};
 
-/// Reads an election file.
+/// Reads an election file, and the list of samples beside it if it names one.
 pub fn read_election(path: &Path) -> Result<ElectionFile, ProtocolError> {
     let refuse = |problem| Refused { path: path.to_owned(), problem };
     let bytes = read_bounded(path, election_file::MAX_BYTES).map_err(refuse)?;
     let text = String::from_utf8(bytes).map_err(|_| refuse(Problem::NotText))?;
-    Ok(ElectionFile::parse(&text).map_err(|error| refuse(error.into()))?)
+    Ok(ElectionFile::parse_in(&text, folder_of(path)).map_err(|error| refuse(error.into()))?)
 }
 
 /// A file's bytes, and at most one more than `limit`: enough for a decoder to see that there are

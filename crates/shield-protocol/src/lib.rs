@@ -10,12 +10,45 @@
 //! | [`audit`] | student and server | results with spoiled samples | whose ballot it was; results without it |
 //! | [`verify()`] | auditor | all of it but the secret key | whether the results follow from it |
 //!
+//! An election of three teachers, from the agreement to the labels:
+//!
+//! ```
+//! use rand::{SeedableRng, rngs::StdRng};
+//! use shield::Class;
+//! use shield_protocol::{ElectionFile, aggregate, cast, make_keys, reveal};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let mut rng = StdRng::from_os_rng();
+//! let election = ElectionFile::parse(
+//!     r#"name = "birds"
+//!     samples = 2
+//!     classes = 2
+//!     polynomial = "X^2+X"
+//!     teachers = ["anna", "bela", "cora"]"#,
+//! )?;
+//! let keys = make_keys(&election, &folder.join("keys"), &mut rng)?.files; // the student
+//! let ballots = folder.join("ballots");
+//! std::fs::create_dir(&ballots)?;
+//! for teacher in ["anna", "bela", "cora"] {
+//!     let votes = [Some(Class(1)), None]; // no vote on the second sample
+//!     let out = ballots.join(teacher).with_extension("ballot");
+//!     cast(&election, &keys.public, teacher, &votes, &out, &mut rng)?;
+//! }
+//! let results = folder.join("results.bin");
+//! aggregate(&election, &keys.evaluation, &ballots, &results, &mut rng, &|_| ())?; // the server
+//! let labels = reveal(&election, &keys.secret, &results)?; // the student
+//! # assert_eq!(labels.as_slice().len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Every file carries the digest of the election file, so that a file of another election is
 //! recognised and refused. The server's work is frozen before it starts: see [`job`].
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
+//! | [`samples`] | the list of samples that an election binds |
 //! | [`engine`] | the one place that turns an election into its engine |
 //! | [`keys`], [`ballot`], [`reveal`](mod@reveal) | what student and teachers do |
 //! | [`job`] | what the server does |
@@ -48,12 +81,13 @@ pub mod receipt;
 pub mod rehearsal;
 pub mod results;
 pub mod reveal;
+pub mod samples;
 pub mod seed;
 pub mod this_machine;
 pub mod transcript;
 pub mod turnout;
 
-pub use ballot::{Cast, cast, read_votes};
+pub use ballot::{Cast, cast, read_votes, understand_votes};
 pub use election_file::ElectionFile;
 pub use error::{Problem, ProtocolError, Refused};
 pub use files::read_election;
@@ -63,4 +97,5 @@ pub use keys::{KeyFiles, MadeKeys, make_keys};
 pub use name::Name;
 pub use receipt::Receipt;
 pub use reveal::{Inspected, inspect, reveal};
+pub use samples::{SampleList, SamplesDigest};
 pub use transcript::Transcript;

@@ -20,6 +20,16 @@ pub struct NewElection {
     pub teachers: BTreeMap<String, TokenHash>,
 }
 
+/// A new token in the place of an old one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// The teacher whose token it is; the student's without one.
+    pub teacher: Option<String>,
+    /// The hash of the new token.
+    pub token: TokenHash,
+}
+
 /// What a party learns about an election.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
@@ -45,6 +55,9 @@ pub struct Status {
     pub voted: usize,
     /// Who has; not for teachers.
     pub voters: Option<Vec<String>>,
+    /// Who has not; not for teachers.
+    #[serde(default)]
+    pub missing: Option<Vec<String>>,
     /// How many voters every sample must have.
     pub quorum: u32,
     /// When the last ballot is taken.
@@ -88,6 +101,28 @@ pub struct AuditStatus {
     pub accused: Option<Vec<Name>>,
     /// What it stumbled over.
     pub problem: Option<String>,
+}
+
+impl Status {
+    /// The digest of the calling teacher's ballot, once all of it has arrived: the hash of its only
+    /// batch, or a hash of the hashes of several.
+    pub fn ballot_digest(&self) -> Option<String> {
+        let submitted = self.submitted.as_deref().unwrap_or_default();
+        match submitted {
+            [] => None,
+            _ if submitted.len() < self.batches => None,
+            [only] => Some(only.hash.clone()),
+            several => {
+                let mut parts: Vec<&Submitted> = several.iter().collect();
+                parts.sort_by_key(|part| part.batch);
+                let mut hasher = blake3::Hasher::new_derive_key("shield 2026 ballot digest v1");
+                parts.iter().for_each(|part| {
+                    hasher.update(part.hash.as_bytes());
+                });
+                Some(hasher.finalize().to_hex().to_string())
+            }
+        }
+    }
 }
 
 /// A batch of the calling teacher's ballot that has arrived.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shield::{Delta, Epsilon};
@@ -12,10 +13,11 @@ use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 
 use crate::caller::{Caller, Operator};
-use crate::ledger::{Account, Cost, Entry, GroupBudget, Sum};
+use crate::elections;
+use crate::ledger::{Account, Cost, Entry, GroupBudget, Moment, Sum};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{Booking, StoreError};
+use crate::store::{Booking, Stage, StoreError};
 
 pub(crate) async fn ledger(
     State(service): State<Arc<Service>>,
@@ -23,6 +25,40 @@ pub(crate) async fn ledger(
 ) -> Result<Json<Vec<Account>>, Problem> {
     caller.operator()?;
     Ok(Json(service.accounts().await?))
+}
+
+/// An election that somebody thinks of.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Planned {
+    /// The election file, as TOML.
+    file: String,
+}
+
+/// What an election would cost its group; nothing is set aside.
+pub(crate) async fn price(
+    State(service): State<Arc<Service>>,
+    _: Operator,
+    Json(planned): Json<Planned>,
+) -> Result<Json<Value>, Problem> {
+    let file = elections::read(&planned.file)?;
+    let budget = service.group_budget(&file).await?;
+    let mut costs = service.costs(&file).await?;
+    let before = service.sum(costs.clone(), budget).await?.epsilon;
+    let cost = Cost::reserved(&file);
+    let alone = service.sum(vec![cost.clone()], budget).await?.epsilon;
+    costs.push(cost);
+    let after = service.sum(costs.clone(), budget).await?;
+    Ok(Json(json!({
+        "group": file.group(),
+        "alone": number(alone),
+        "before": number(before),
+        "after": number(after.epsilon),
+        "budget": budget.epsilon,
+        "delta": budget.delta,
+        "fits": after.covered,
+        "labels_left": service.labels_left(&file, costs, budget).await?,
+    })))
 }
 
 impl Service {
@@ -103,15 +139,52 @@ impl Service {
             .map_err(Problem::internal)
     }
 
+    /// What the group had spent or set aside after each of its elections.
+    async fn history(
+        &self,
+        mut dated: Vec<(Timestamp, Cost)>,
+        budget: GroupBudget,
+    ) -> Result<Vec<Moment>, Problem> {
+        dated.sort_by_key(|(moment, _)| *moment);
+        let (mut history, mut costs) = (Vec::new(), Vec::new());
+        for (moment, cost) in dated {
+            costs.push(cost);
+            let epsilon = self.sum(costs.clone(), budget).await?.epsilon;
+            history.push(Moment { moment, epsilon });
+        }
+        Ok(history)
+    }
+
+    /// How many more labels like those of an election the budget pays for, beside some costs, with
+    /// its quorum on each.
+    async fn labels_left(
+        &self,
+        file: &ElectionFile,
+        costs: Vec<Cost>,
+        budget: GroupBudget,
+    ) -> Result<u64, Problem> {
+        let accountant = Arc::clone(&self.accountant);
+        let like = Cost::reserved(file);
+        let fits = move |labels: u64| {
+            let mut costs = costs.clone();
+            costs.push(like.with_labels(labels));
+            accountant.sum(&costs, &budget).covered
+        };
+        tokio::task::spawn_blocking(move || most_that_fit(fits)).await.map_err(Problem::internal)
+    }
+
     /// Every group's account.
     pub(crate) async fn accounts(&self) -> Result<Vec<Account>, Problem> {
         let elections = self.store.elections().await?;
         let files: BTreeMap<&Name, &ElectionFile> =
             elections.iter().map(|election| (election.file.name(), &election.file)).collect();
+        let moments: BTreeMap<&Name, Timestamp> =
+            elections.iter().map(|e| (e.file.name(), e.closed.unwrap_or(e.created))).collect();
         let groups: BTreeSet<&Name> = files.values().map(|file| file.group()).collect();
         let mut accounts = Vec::new();
         for group in groups {
             let mut entries = Vec::new();
+            let mut dated: Vec<(Timestamp, Cost)> = Vec::new();
             let Some(any) = files.values().find(|file| file.group() == group) else { continue };
             let budget = self.group_budget(any).await?;
             let (mut spent, mut reserved) = (Vec::new(), Vec::new());
@@ -119,6 +192,9 @@ impl Service {
                 // One that was created since the list was read comes with the next look.
                 let Some(file) = files.get(&booking.election) else { continue };
                 let cost = booked(file, &booking);
+                if let Some(moment) = moments.get(&booking.election) {
+                    dated.push((*moment, cost.clone()));
+                }
                 if booking.spent {
                     spent.push(cost.clone());
                 }
@@ -131,7 +207,19 @@ impl Service {
                     epsilon: self.sum(vec![cost], budget).await?.epsilon,
                 });
             }
+            let history = self.history(dated, budget).await?;
+            let newest = elections.iter().find(|election| {
+                election.file.group() == group && election.stage != Stage::Withdrawn
+            });
+            let labels_left = match newest {
+                Some(newest) => {
+                    Some(self.labels_left(&newest.file, reserved.clone(), budget).await?)
+                }
+                None => None,
+            };
             accounts.push(Account {
+                history,
+                labels_left,
                 group: group.to_string(),
                 entries,
                 spent: self.sum(spent, budget).await?.epsilon,
@@ -144,6 +232,20 @@ impl Service {
         }
         Ok(accounts)
     }
+}
+
+/// The largest number that fits, where less fits whenever more does; 0 if not even 1 does.
+fn most_that_fit(fits: impl Fn(u64) -> bool) -> u64 {
+    const MOST: u64 = 1 << 30;
+    let (mut fitting, mut too_many) = (0, 1);
+    while too_many < MOST && fits(too_many) {
+        (fitting, too_many) = (too_many, 2 * too_many);
+    }
+    while too_many - fitting > 1 {
+        let middle = u64::midpoint(fitting, too_many);
+        if fits(middle) { fitting = middle } else { too_many = middle }
+    }
+    fitting
 }
 
 /// What a line of the ledger costs: what it was, or the most that it can be.
@@ -200,4 +302,17 @@ fn short(epsilon: Epsilon) -> String {
 /// An epsilon for JSON, which knows no infinity.
 fn number(epsilon: Epsilon) -> Value {
     serde_json::to_value(epsilon).unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_number_that_fits_is_found() {
+        for most in [0, 1, 2, 3, 7, 8, 1000, 123_456] {
+            assert_eq!(most_that_fit(|labels| labels <= most), most);
+        }
+        assert!(most_that_fit(|_| true) >= 1 << 29, "it ends where everything fits");
+    }
 }

@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use shield_protocol::credentials::{Role, Token};
 
+use crate::page::{self, Page};
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -77,15 +78,31 @@ impl FromRequestParts<Arc<Service>> for Caller {
         if let Some(known) = parts.extensions.get::<Self>() {
             return Ok(known.clone());
         }
-        let token = parts
-            .headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
+        let Some(authorization) = parts.headers.get(header::AUTHORIZATION) else {
+            return at_the_page(parts, service).await;
+        };
+        let token = authorization
+            .to_str()
+            .ok()
             .and_then(|value| value.strip_prefix("Bearer "))
             .and_then(|token| token.trim().parse::<Token>().ok())
             .ok_or_else(Problem::unauthorised)?;
         let role = service.store.role(&token.hash()).await?;
         role.map(Self).ok_or_else(Problem::unauthorised)
+    }
+}
+
+/// An operator who is signed in at the page, whose script calls. What changes anything must come
+/// from the page itself: the cookie alone would not tell it from another site's.
+async fn at_the_page(parts: &Parts, service: &Arc<Service>) -> Result<Caller, Problem> {
+    let page = parts.extensions.get::<Arc<Page>>().ok_or_else(Problem::unauthorised)?;
+    let token = page.token(&parts.headers).ok_or_else(Problem::unauthorised)?;
+    if !parts.method.is_safe() {
+        page::from_this_page(&parts.headers)?;
+    }
+    match service.store.role(&token).await? {
+        Some(Role::Operator) => Ok(Caller(Role::Operator)),
+        _ => Err(Problem::unauthorised()),
     }
 }
 

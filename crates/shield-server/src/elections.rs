@@ -13,7 +13,7 @@ use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 use shield_protocol::credentials::Role;
 use shield_protocol::hex::hex;
-use shield_protocol::messages::{NewElection, Status, Submitted};
+use shield_protocol::messages::{NewElection, NewToken, Status, Submitted};
 use shield_protocol::seed::{Purpose, SeedPart};
 use shield_protocol::turnout::{Turnout, VoterCounts};
 
@@ -30,10 +30,7 @@ pub(crate) async fn create(
     _: Operator,
     Json(new): Json<NewElection>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let file = ElectionFile::parse(&new.file).map_err(|error| {
-        let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
-        Problem::unusable(&error).with("mistakes", mistakes)
-    })?;
+    let file = read(&new.file)?;
     let name = file.name().clone();
     let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
     for (number, teacher) in (0..).zip(file.teachers()) {
@@ -70,6 +67,14 @@ pub(crate) async fn create(
     let commitment = part.map(|part| hex(&part.commitment(&digest)));
     let created = json!({ "name": name, "digest": hex(&digest), "commitment": commitment });
     Ok((status, Json(created)))
+}
+
+/// Reads an election file, or says everything that is wrong with it.
+pub(crate) fn read(text: &str) -> Result<ElectionFile, Problem> {
+    ElectionFile::parse(text).map_err(|error| {
+        let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
+        Problem::unusable(&error).with("mistakes", mistakes)
+    })
 }
 
 pub(crate) async fn list(
@@ -125,6 +130,28 @@ pub(crate) async fn withdraw(
     service.store.withdraw(&name).await?;
     tracing::info!(election = %name, "election withdrawn");
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn reissue(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Path(name): Path<Name>,
+    Json(new): Json<NewToken>,
+) -> Result<Json<Value>, Problem> {
+    caller.operator()?;
+    let election = service.store.election(&name).await?;
+    let role = match &new.teacher {
+        None => Role::Student { election: name.clone() },
+        Some(teacher) => {
+            let number = election.file.teacher(teacher).ok_or_else(|| {
+                Problem::not_found(format!("{name} has no teacher of the name {teacher}"))
+            })?;
+            Role::Teacher { election: name.clone(), teacher: number }
+        }
+    };
+    service.store.replace_token(&new.token, &role).await?;
+    tracing::info!(election = %name, role = role.name(), "token replaced");
+    Ok(Json(json!({ "election": name, "role": role.name(), "teacher": new.teacher })))
 }
 
 /// The teachers with a ballot for every batch, by number.
@@ -220,6 +247,11 @@ impl Service {
             teachers: file.teachers().len(),
             voted: voted.len(),
             voters: (!matches!(role, Role::Teacher { .. })).then(|| names().collect()),
+            missing: (!matches!(role, Role::Teacher { .. })).then(|| {
+                let numbered = (0..).zip(file.teachers());
+                let late = numbered.filter(|(number, _)| voted.binary_search(number).is_err());
+                late.map(|(_, name)| name.to_string()).collect()
+            }),
             quorum: file.quorum(),
             deadline: file.deadline(),
             created: election.created,

@@ -21,11 +21,11 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::Serialize;
-use shield::polya::SharedNoise;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::DataIndependent;
 use shield::privacy::filter::{Price, RenyiFilter, with_simulations};
 use shield::privacy::shared_argmax::SharedArgmax;
+use shield::shared_noise::SharedNoise;
 use shield::{Classes, Delta, Epsilon, Setting, Voters};
 use shield_protocol::engine::{Choice, Mechanism};
 
@@ -119,6 +119,12 @@ impl Cost {
         let voters = vec![(file.quorum(), file.election().samples() as u64)];
         let most = u32::try_from(file.teachers().len()).ok();
         Self { most, ..Self::new(file, voters) }
+    }
+
+    /// The same for another number of labels, each with the fewest voters.
+    pub(crate) fn with_labels(&self, labels: u64) -> Self {
+        let fewest = self.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0);
+        Self { voters: vec![(fewest, labels)], ..self.clone() }
     }
 
     /// How many labels.
@@ -322,6 +328,19 @@ pub struct Account {
     pub order: f64,
     /// How the budget came to be what it is.
     pub changes: Vec<BudgetChange>,
+    /// How many more labels like those of the group's newest election the budget pays for.
+    pub labels_left: Option<u64>,
+    /// What was spent or set aside after each election, the oldest first.
+    pub history: Vec<Moment>,
+}
+
+/// What a group had spent or set aside at some time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moment {
+    /// When an election was closed, or created if it is not closed.
+    pub moment: jiff::Timestamp,
+    /// The cost of all elections up to it together.
+    pub epsilon: Epsilon,
 }
 
 /// One election in an account.

@@ -1,5 +1,30 @@
 //! The server: an HTTP API over a store, a privacy ledger, and one worker that aggregates.
 //!
+//! ```
+//! use std::net::TcpListener;
+//! use std::time::Duration;
+//!
+//! use shield_server::ledger::Budget;
+//! use shield_server::{Service, Settings, serve};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let settings = Settings {
+//!     data: folder.path().join("data"),
+//!     database: None, // SQLite in the folder
+//!     budget: Budget::default(),
+//!     uploads: 32,
+//!     patience: Duration::from_secs(30),
+//! };
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let service = Service::open(&settings).await?;
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! let stop = async {}; // as soon as it has started; a real server waits for a signal
+//! serve(service, listener, None, stop).await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | subject |
 //! |---|---|
 //! | [`store`] | what the server remembers, and what no crash may change |
@@ -19,10 +44,12 @@ mod about;
 mod accounts;
 mod address;
 mod audits;
+pub mod calculator;
 mod caller;
 mod elections;
 mod error;
 mod evidence;
+mod explore;
 mod identity;
 pub mod ledger;
 mod metrics;
@@ -44,5 +71,6 @@ mod worker;
 pub use about::OPENAPI;
 pub use address::{AddressError, public_url};
 pub use error::ServeError;
+pub use explore::Explorer;
 pub use serve::serve;
 pub use service::{Service, Settings};

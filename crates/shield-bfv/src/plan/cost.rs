@@ -76,7 +76,7 @@ impl Calibration {
         let bytes: Vec<u8> = (0..DEGREE * 8).map(|i| (i * 31 % 251) as u8).collect();
         let hashed = best(&mut |values| {
             black_box(blake3::hash(&bytes));
-            crate::codec::unpack(&bytes, 51, values);
+            crate::ring::packing::unpack(&bytes, 51, values);
         });
         let n = DEGREE as f64;
         Self {

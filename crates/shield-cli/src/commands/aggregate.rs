@@ -78,6 +78,15 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         transcript.display(),
         aggregated.seed.display()
     ));
+    console::next(
+        output,
+        &format!(
+            "the student runs: shield reveal --election {} --secret-key secret.key --results {} \
+             --out labels.csv",
+            args.election.election.display(),
+            args.out.display()
+        ),
+    );
     match output {
         Output::Json => {
             let voters = aggregated.voters.iter();
@@ -103,7 +112,7 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         Output::Tables => console::print(&console::properties(&[
             ("election", file.name().to_string()),
             ("voted", voted(&aggregated)),
-            ("voters a sample", voters(&aggregated)),
+            ("voters per sample", voters(&aggregated)),
             (
                 "privacy",
                 format!(

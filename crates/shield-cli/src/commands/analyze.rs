@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use shield::mechanism::{Analysis, ConfidentGnmax, ExponentialOperator, Observed, Rate, Shape};
-use shield::privacy::noisy_argmax::Noise;
-use shield::shares::NoiseFamily;
+use shield::parameters::Noise;
+use shield::shared_noise::NoiseFamily;
 use shield::{Epsilon, Histogram, Mechanism};
 
 use super::Output;

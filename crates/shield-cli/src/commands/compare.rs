@@ -1,12 +1,10 @@
 //! `compare`: every mechanism at its best setting for each epsilon, on the same votes.
 
 use clap::Args;
-use serde::Serialize;
-use shield::mechanism::best;
-use shield::{Election, Epsilon, Histogram, Mechanism, Votes};
-use shield_bfv::{Plan, ReleaseMode};
+use shield::Epsilon;
+use shield_bfv::advice::{Comparison, Row};
 
-use super::{Output, argmax};
+use super::Output;
 use crate::console::{self, percent};
 use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, VotesArgs};
@@ -30,90 +28,16 @@ pub(super) struct CompareArgs {
     usage: FileUsageArgs,
 }
 
-#[derive(Serialize)]
-struct Comparison {
-    queries: u64,
-    delta: f64,
-    rows: Vec<Row>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    mechanism: &'static str,
-    setting: String,
-    budget: f64,
-    epsilon: Epsilon,
-    right: f64,
-    holds_against_server: bool,
-    /// Of the encrypted engine, estimated for one core; null where nothing runs encrypted.
-    seconds_per_sample: Option<f64>,
-}
-
-/// Seconds of one core for one product of ciphertexts in the ring of 8192 coefficients, everything
-/// around it included: the default polynomial takes 0.52 ms a sample in a batch of 512, which has
-/// 38 products.
-const SECONDS_PER_PRODUCT: f64 = 7e-3;
-/// How it grows with the ring: 64 rounds take 4.26 ms a sample in the ring of twice that size.
-const GROWTH: f64 = 1.7;
-/// Seconds of one core for a sample's noisy argmax with TFHE.
-const SECONDS_NOISY_ARGMAX: f64 = 2.95;
-
-/// Seconds of one core for the aggregation of some samples, estimated from the engine's plan.
-pub(super) fn seconds(plan: &Plan) -> f64 {
-    let ring = (plan.ring_degree() as f64 / 8192.0).powf(GROWTH);
-    SECONDS_PER_PRODUCT * ring * (plan.products() * plan.batches()) as f64
-}
-
 pub(super) fn run(args: &CompareArgs, output: Output) -> Result<(), Failure> {
     let budgets = args.epsilon.iter().map(|&e| Epsilon::new(e)).collect::<Result<Vec<_>, _>>()?;
     let (votes, labels) = args.votes.load()?;
     let usage = args.usage.usage(votes.samples())?;
-    let teachers = u32::try_from(votes.teachers()).map_err(Failure::bad_input)?;
-    let histograms: Vec<Histogram> = votes.histograms().collect();
     let bar = console::progress(2 * budgets.len() as u64, "comparing");
-    let mut rows = Vec::new();
-    for budget in budgets {
-        let shield = best::shield_within(budget, &histograms, labels.as_ref(), usage);
-        bar.inc(1);
-        let shield = shield.into_iter().next();
-        let shield = shield.map(|candidate| Mechanism::Shield(candidate.setting));
-        let others = best::others_within(budget, &histograms, teachers, usage);
-        for mechanism in shield.into_iter().chain(others) {
-            rows.push(Row {
-                mechanism: mechanism.name(),
-                setting: mechanism.setting(),
-                budget: budget.get(),
-                epsilon: mechanism.proven_for(&histograms, usage).epsilon(),
-                right: best::right(&mechanism, &histograms, labels.as_ref()),
-                holds_against_server: mechanism.against_server().holds(),
-                seconds_per_sample: seconds_per_sample(&mechanism, &votes),
-            });
-        }
-        bar.inc(1);
-    }
+    let comparison = Comparison::new(&votes, labels.as_ref(), &budgets, usage, &|| bar.inc(1))?;
     bar.finish_and_clear();
-    let comparison = Comparison { queries: usage.queries.count(), delta: usage.delta.get(), rows };
     match output {
         Output::Json => console::print_json(&comparison),
         Output::Tables => console::print(&describe(&comparison)),
-    }
-}
-
-fn seconds_per_sample(mechanism: &Mechanism, votes: &Votes) -> Option<f64> {
-    match mechanism {
-        Mechanism::Shield(setting) => {
-            let (teachers, samples) = (votes.teachers(), votes.samples());
-            let election =
-                Election::new(teachers, votes.classes(), samples, setting.clone()).ok()?;
-            let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
-            Some(seconds(&plan) / samples as f64)
-        }
-        // Where the batched argmax has no room for the noise, TFHE's does.
-        Mechanism::NoisyArgmax(noise) => {
-            let estimated = argmax::seconds_per_sample(noise, votes);
-            Some(estimated.unwrap_or(SECONDS_NOISY_ARGMAX))
-        }
-        _ => None,
     }
 }
 

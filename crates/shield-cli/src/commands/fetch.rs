@@ -71,6 +71,21 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
             bar.finish_and_clear();
         }
     }
+    let (out, file) = (args.out.display(), args.invitation.invitation.display());
+    let next = match (args.what, invitation.role.as_str()) {
+        (What::Election, "student") => format!("shield keygen --election {out} --out keys"),
+        (What::Election | What::PublicKey, "teacher") => {
+            format!("shield vote --invitation {file} --votes my-votes.csv")
+        }
+        (What::Results, _) => format!(
+            "shield reveal --election election.toml --secret-key keys/secret.key --results {out} \
+             --out labels.csv"
+        ),
+        _ => String::new(),
+    };
+    if !next.is_empty() {
+        console::next(output, &next);
+    }
     match output {
         Output::Json => console::print_json(&json!({ "written": args.out.display().to_string() })),
         Output::Tables => console::print(&format!("written to {}\n", args.out.display())),

@@ -42,6 +42,16 @@ pub(super) fn run(args: &KeygenArgs, output: Output) -> Result<(), Failure> {
          server has the ballots. Never give secret.key to anyone, and keep a copy: without it \
          nobody can read the labels.",
     );
+    let files = &made.files;
+    console::next(
+        output,
+        &format!(
+            "over a server: shield submit --invitation student.toml {} {}; over files: send the \
+             first to every teacher and the second to the server",
+            files.public.display(),
+            files.evaluation.display()
+        ),
+    );
     match output {
         Output::Json => console::print_json(&json!({
             "election": file.name(),

@@ -15,6 +15,7 @@ mod completions;
 mod demo;
 #[cfg(feature = "learn")]
 mod experiment;
+mod explore;
 mod fetch;
 mod job;
 mod keygen;
@@ -77,6 +78,7 @@ enum Command {
     Recommend(recommend::RecommendArgs),
     Bound(bound::BoundArgs),
     Tune(tune::TuneArgs),
+    Explore(explore::ExploreArgs),
     Plan(plan::PlanArgs),
     Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
@@ -122,8 +124,8 @@ pub(crate) enum Output {
 
 impl Cli {
     /// The program's arguments; ends it if they cannot be used.
-    pub(crate) fn read() -> Self {
-        let matches = with_negative_numbers(Self::command()).get_matches();
+    pub(crate) fn read(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Self {
+        let matches = with_negative_numbers(Self::command()).get_matches_from(arguments);
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }
@@ -149,6 +151,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Recommend(args) => recommend::run(&args, output),
         Command::Bound(args) => bound::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
+        Command::Explore(args) => explore::run(&args, output),
         Command::Plan(args) => plan::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),

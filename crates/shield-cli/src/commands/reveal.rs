@@ -63,9 +63,15 @@ pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
     let (samples, absent) =
         (labels.as_slice().len(), labels.as_slice().iter().filter(|label| label.is_none()).count());
     let correct = truth.map(|truth| truth.agreement(labels));
+    let names = file.class_names();
     if let Some(path) = &args.out {
-        files::write_labels(path, labels).map_err(Failure::failed)?;
+        files::write_named_labels(path, labels, names).map_err(Failure::failed)?;
     }
+    console::next(
+        output,
+        "use the labels, and keep them from the server's people: they know whom the server drew, \
+         so no epsilon holds against them",
+    );
     let mut rows = vec![
         ("election", file.name().to_string()),
         ("labelled", format!("{} of {samples} samples", samples - absent)),
@@ -84,6 +90,7 @@ pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
         (Output::Json, _) => console::print_json(&json!({
             "election": file.name(),
             "labels": labels.as_slice(),
+            "class_names": names,
             "correct": correct,
             "alarms": found.alarms.iter()
                 .map(|(sample, alarm)| json!({"sample": sample, "alarm": alarm.to_string()}))
@@ -99,7 +106,13 @@ pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
         }
         (Output::Tables, None) => {
             console::note(&console::properties(&rows));
-            let line = |label: &Label| label.map_or("\n".to_owned(), |class| format!("{class}\n"));
+            let line = |label: &Label| match label {
+                None => "\n".to_owned(),
+                Some(class) => match names.and_then(|names| names.name(*class)) {
+                    Some(name) => format!("{name}\n"),
+                    None => format!("{class}\n"),
+                },
+            };
             console::print(&labels.as_slice().iter().map(line).collect::<String>())
         }
     };

@@ -6,9 +6,10 @@ use clap::Args;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::json;
-use shield_client::{self as client, Submission};
+use shield_client::{self as client, Client, Submission};
+use shield_protocol::ElectionFile;
 
-use super::Output;
+use super::{Output, status};
 use crate::console;
 use crate::failure::Failure;
 use crate::inputs::{InvitationArgs, read_election};
@@ -49,13 +50,15 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 let written =
                     client::create_election(&client, &invitation, &file, &args.invitations, rng)?;
                 if output == Output::Tables {
-                    let folder = args.invitations.display();
-                    console::print(&format!(
-                        "{} is created; send each party its own invitation ({} files in \
-                         {folder})\n",
-                        file.name(),
-                        written.len(),
-                    ))?;
+                    console::print(&created(&client, &file, args, written.len())?)?;
+                    console::next(
+                        output,
+                        &format!(
+                            "send each party its own file of {}; the student makes keys first (its \
+                             invitation says how), then the teachers vote",
+                            args.invitations.display()
+                        ),
+                    );
                 }
                 "election"
             }
@@ -64,6 +67,11 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 let kind = client::submit_key(&client, &election, path)?;
                 if output == Output::Tables {
                     console::print(&format!("the {kind} key is with the server\n"))?;
+                    if path == args.files.last().unwrap_or(path) {
+                        let status = client::status(&client, &election)?;
+                        let file = &args.invitation.invitation;
+                        console::next(output, &status::next(&status, &invitation, file));
+                    }
                 }
                 kind.name()
             }
@@ -80,6 +88,10 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                         "the ballot is with the server; the receipt is {}\n",
                         beside.display()
                     ))?;
+                    let election = args.invitation.election(&invitation)?;
+                    let status = client::status(&client, &election)?;
+                    let file = &args.invitation.invitation;
+                    console::next(output, &status::next(&status, &invitation, file));
                 }
                 digest = Some(receipt.ballot);
                 "ballot"
@@ -96,6 +108,35 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
         Output::Json => console::print_json(&json!({ "submitted": submitted })),
         Output::Tables => Ok(()),
     }
+}
+
+/// What was created, what it costs, and what is left.
+fn created(
+    client: &Client,
+    file: &ElectionFile,
+    args: &SubmitArgs,
+    invitations: usize,
+) -> Result<String, Failure> {
+    let status = client::status(client, file.name())?;
+    let mut rows = vec![
+        ("created", format!("{} (group {})", file.name(), file.group())),
+        ("invitations", format!("{invitations} files in {}", args.invitations.display())),
+        ("epsilon", status::cost(&status)),
+    ];
+    let account = client::ledger(client)?;
+    if let Some(account) = account.iter().find(|account| account.group == file.group().as_str()) {
+        let left = (account.budget - account.reserved.get()).max(0.0);
+        let labels = account.labels_left.map_or_else(String::new, |labels| {
+            format!(", enough for {labels} more labels like these")
+        });
+        rows.push(("left", format!("{left:.3} of the group's {}{labels}", account.budget)));
+    }
+    let deadline = file.deadline().map_or_else(
+        || "none: the student or you close it".to_owned(),
+        |deadline| format!("{deadline}: it closes by itself if every sample has its quorum"),
+    );
+    rows.push(("deadline", deadline));
+    Ok(console::properties(&rows))
 }
 
 /// After keys: sees that they work, if the secret key is beside them, where `keygen` wrote it.

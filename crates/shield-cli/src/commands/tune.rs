@@ -174,6 +174,10 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
                     search.usage.delta.get()
                 ),
                 cost: format!("epsilon ({})", args.objective.name()),
+                accuracy: match points.iter().any(|point| point.right.is_some()) {
+                    true => "right labels (%)".to_owned(),
+                    false => "ground-truth accuracy (%)".to_owned(),
+                },
                 cloud: &outcome.cloud,
                 front: points,
                 chosen,

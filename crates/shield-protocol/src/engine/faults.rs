@@ -1,9 +1,9 @@
 //! The engine without encryption, with failures on demand: for tests of everything around an
 //! engine. Not compiled into the program.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rand::CryptoRng;
 use shield::backend::{ClearBackend, Presence};
@@ -25,6 +25,41 @@ static FAULTS: Mutex<Option<Faults>> = Mutex::new(None);
 pub fn inject(election: &Election, batch: usize, times: u32) {
     let mut faults = FAULTS.lock().unwrap_or_else(PoisonError::into_inner);
     faults.get_or_insert_default().insert((election.fingerprint(), batch), times);
+}
+
+/// Batches whose aggregation waits, by election.
+static HELD: Mutex<Option<HashSet<([u8; 32], usize)>>> = Mutex::new(None);
+
+/// Told whenever a batch is let go.
+static LET_GO: Condvar = Condvar::new();
+
+/// A batch whose aggregation waits until this is dropped.
+#[derive(Debug)]
+pub struct Held([u8; 32], usize);
+
+/// Lets the aggregation of a batch wait, so that what is shown meanwhile can be looked at.
+#[must_use]
+pub fn hold(election: &Election, batch: usize) -> Held {
+    let held = Held(election.fingerprint(), batch);
+    let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get_or_insert_default().insert((held.0, held.1));
+    held
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get_or_insert_default().remove(&(self.0, self.1));
+        LET_GO.notify_all();
+    }
+}
+
+fn wait(election: [u8; 32], batch: usize) {
+    let all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_held = |all: &mut Option<HashSet<_>>| {
+        all.as_ref().is_some_and(|all| all.contains(&(election, batch)))
+    };
+    drop(LET_GO.wait_while(all, is_held).unwrap_or_else(PoisonError::into_inner));
 }
 
 /// A failure that was asked for.
@@ -132,6 +167,7 @@ impl Aggregating for FaultyAggregating {
         ballots: &dyn BallotBytes,
         seed: &Seed,
     ) -> Result<Vec<u8>, EngineError> {
+        wait(self.election, batch);
         strike(self.election, batch).map_err(EngineError::new)?;
         self.clear.aggregate(batch, ballots, seed)
     }

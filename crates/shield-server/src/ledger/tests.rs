@@ -1,8 +1,8 @@
+use shield::parameters::Noise;
 use shield::privacy::Usage;
 use shield::privacy::distributed_argmax::DistributedArgmax;
-use shield::privacy::noisy_argmax::Noise;
 use shield::privacy::skellam::{Sensitivity, SkellamArgmax};
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
 use shield::{Offset, Queries};
 
 use super::*;

@@ -25,6 +25,31 @@ impl Store {
         insert_token(&mut connection, token, role).await.map(drop)
     }
 
+    /// Puts a token in the place of every other that has the same role in an election: those stop
+    /// working at once.
+    pub async fn replace_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
+        let Some(election) = role.election() else { return Err(StoreError::NoElection) };
+        let mut transaction = self.pool.begin().await?;
+        touch(&mut transaction, election).await?;
+        let old = match role {
+            Role::Teacher { teacher, .. } => {
+                sqlx::query("DELETE FROM tokens WHERE role = $1 AND election = $2 AND teacher = $3")
+                    .bind(role.name())
+                    .bind(election.as_str())
+                    .bind(i64::from(*teacher))
+            }
+            _ => sqlx::query("DELETE FROM tokens WHERE role = $1 AND election = $2")
+                .bind(role.name())
+                .bind(election.as_str()),
+        };
+        old.execute(&mut *transaction).await?;
+        if insert_token(&mut transaction, token, role).await? == Stored::Again {
+            return Err(StoreError::Conflict { what: "this token" });
+        }
+        transaction.commit().await?;
+        Ok(())
+    }
+
     /// Whose token it is.
     pub async fn role(&self, token: &TokenHash) -> Result<Option<Role>, StoreError> {
         role_of(&mut *self.pool.acquire().await?, token).await

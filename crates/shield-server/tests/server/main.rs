@@ -7,6 +7,8 @@
 //! | requests that nobody honest sends | `hostile` |
 //! | cheats, audits, receipts, rehearsals, budgets | `trust` |
 //! | the page, in a real browser | `page` |
+//! | what an operator does at the page | `page_actions` |
+//! | the calculator, in a real browser | `explore` |
 //! | the store alone, on SQLite and PostgreSQL | `store` |
 //!
 //! `harness` has a server in this process and parties that talk to it; the tests of the program
@@ -16,9 +18,11 @@
 
 mod browser;
 mod engines;
+mod explore;
 mod harness;
 mod hostile;
 mod page;
+mod page_actions;
 mod postgres;
 mod programs;
 mod protocol;

@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use serde_json::Value;
 use shield::Class;
 use shield_client::{self as client, ClientError, Invitation};
+use shield_protocol::Name;
 use shield_protocol::credentials::Token;
 use shield_server::OPENAPI;
 use shield_server::ledger::Budget;
@@ -377,4 +380,32 @@ fn preflight_finds_what_is_wrong() {
     let unknown =
         Invitation { token: format!("shield_{}", "0".repeat(64)).parse().unwrap(), ..good };
     assert_eq!(verdict(&unknown, Own::default(), "token"), Some(Verdict::Wrong));
+}
+
+#[test]
+fn a_new_token_ends_the_old_one_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Running::start(settings(&folder.path().join("data")));
+    let parties = Parties::create(&server, election("ward", 2, 4, 1), folder.path());
+    let name = parties.file.name();
+    let operator = server.client(&server.operator);
+    let fresh = Token::random(&mut StdRng::seed_from_u64(77));
+    let first: Name = "t0".parse().unwrap();
+    let nobody: Name = "nobody".parse().unwrap();
+    assert!(client::replace_token(&operator, name, Some(&nobody), &fresh).is_err());
+    let teacher = server.client(&parties.teacher(0));
+    assert!(client::replace_token(&teacher, name, Some(&first), &fresh).is_err(), "not a teacher");
+    client::status(&teacher, name).expect("the old token works so far");
+
+    client::replace_token(&operator, name, Some(&first), &fresh).expect("replaced");
+    let refused = client::status(&teacher, name);
+    assert!(matches!(refused, Err(ClientError::Refused { status: 401, .. })), "{refused:?}");
+    let with_fresh = Invitation { token: fresh.clone(), ..parties.teacher(0) };
+    client::status(&server.client(&with_fresh), name).expect("the new one works");
+    client::status(&server.client(&parties.teacher(1)), name).expect("others are as before");
+    client::status(&server.client(&parties.student()), name).expect("and so is the student");
+    // A token that is somebody's already would have two roles.
+    let taken = parties.student().token;
+    assert!(client::replace_token(&operator, name, Some(&first), &taken).is_err());
+    client::status(&server.client(&with_fresh), name).expect("nothing changed");
 }

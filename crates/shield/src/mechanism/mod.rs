@@ -47,14 +47,14 @@ use crate::accuracy::Accuracy;
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Offset, Queries, Sampling};
-use crate::polya::SharedNoise;
 use crate::polynomial::Polynomial;
 use crate::privacy::argmax;
 use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use crate::privacy::server_view::ServerView;
 use crate::privacy::shared_argmax::SharedArgmax;
 use crate::setting::Setting;
-use crate::shares::NoiseFamily;
+use crate::shared_noise::NoiseFamily;
+use crate::shared_noise::SharedNoise;
 use crate::votes::{Labels, Votes};
 
 /// A mechanism with its parameters.

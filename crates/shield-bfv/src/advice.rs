@@ -1,0 +1,213 @@
+//! Advice that needs both the accounting and the engine's plans: which mechanism is best for each
+//! epsilon on given votes, and which setting to take before there are any.
+
+use serde::Serialize;
+use shield::mechanism::best;
+use shield::privacy::Usage;
+use shield::privacy::skellam::Sensitivity;
+use shield::shared_noise::SharedNoise;
+use shield::{
+    Classes, Election, Epsilon, Histogram, Labels, Mechanism, Offset, ParameterError, Polynomial,
+    Setting, Voters, Votes, synthetic,
+};
+use thiserror::Error;
+
+use crate::argmax::ArgmaxPlan;
+use crate::plan::{Plan, ReleaseMode};
+
+/// Seconds of one core for one product of ciphertexts in the ring of 8192 coefficients, everything
+/// around it included: the default polynomial takes 0.52 ms per sample in a batch of 512, which has
+/// 38 products.
+const SECONDS_PER_PRODUCT: f64 = 7e-3;
+/// How it grows with the ring: 64 rounds take 4.26 ms per sample in the ring of twice that size.
+const GROWTH: f64 = 1.7;
+/// Seconds of one core for a sample's noisy argmax with TFHE.
+const SECONDS_NOISY_ARGMAX: f64 = 2.95;
+
+/// Seconds of one core for the aggregation of all samples, estimated from the engine's plan.
+pub fn seconds(plan: &Plan) -> f64 {
+    let ring = (plan.ring_degree() as f64 / 8192.0).powf(GROWTH);
+    SECONDS_PER_PRODUCT * ring * (plan.products() * plan.batches()) as f64
+}
+
+/// One mechanism at its best setting for a budget.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The mechanism's name.
+    pub mechanism: &'static str,
+    /// Its setting.
+    pub setting: String,
+    /// What it may cost.
+    pub budget: f64,
+    /// What it costs, proven for all votes there could be.
+    pub epsilon: Epsilon,
+    /// The share of right labels; of those that equal the majority's without the truth.
+    pub right: f64,
+    /// Whether the cost holds against the server that aggregates.
+    pub holds_against_server: bool,
+    /// Of the encrypted engine, estimated for one core; none where nothing runs encrypted.
+    pub seconds_per_sample: Option<f64>,
+}
+
+/// Every mechanism at its best setting for each budget.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// How many samples the costs are stated for.
+    pub queries: u64,
+    /// The failure probability.
+    pub delta: f64,
+    /// The mechanisms, budget by budget.
+    pub rows: Vec<Row>,
+}
+
+impl Comparison {
+    /// Compares on given votes. `done` is told twice per budget that work is finished.
+    pub fn new(
+        votes: &Votes,
+        labels: Option<&Labels>,
+        budgets: &[Epsilon],
+        usage: Usage,
+        done: &dyn Fn(),
+    ) -> Result<Self, ParameterError> {
+        let teachers = Voters::new(u32::try_from(votes.teachers()).unwrap_or(u32::MAX))?.count();
+        let histograms: Vec<Histogram> = votes.histograms().collect();
+        let mut rows = Vec::new();
+        for &budget in budgets {
+            let shield = best::shield_within(budget, &histograms, labels, usage);
+            done();
+            let shield = shield.into_iter().next();
+            let shield = shield.map(|candidate| Mechanism::Shield(candidate.setting));
+            let others = best::others_within(budget, &histograms, teachers, usage);
+            for mechanism in shield.into_iter().chain(others) {
+                rows.push(Row {
+                    mechanism: mechanism.name(),
+                    setting: mechanism.setting(),
+                    budget: budget.get(),
+                    epsilon: mechanism.proven_for(&histograms, usage).epsilon(),
+                    right: best::right(&mechanism, &histograms, labels),
+                    holds_against_server: mechanism.against_server().holds(),
+                    seconds_per_sample: seconds_per_sample(&mechanism, votes),
+                });
+            }
+            done();
+        }
+        Ok(Self { queries: usage.queries.count(), delta: usage.delta.get(), rows })
+    }
+}
+
+fn seconds_per_sample(mechanism: &Mechanism, votes: &Votes) -> Option<f64> {
+    match mechanism {
+        Mechanism::Shield(setting) => {
+            let (teachers, samples) = (votes.teachers(), votes.samples());
+            let election =
+                Election::new(teachers, votes.classes(), samples, setting.clone()).ok()?;
+            let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
+            Some(seconds(&plan) / samples as f64)
+        }
+        // Where the batched argmax has no room for the noise, TFHE's does.
+        Mechanism::NoisyArgmax(noise) => {
+            Some(noisy_argmax_seconds(noise, votes).unwrap_or(SECONDS_NOISY_ARGMAX))
+        }
+        _ => None,
+    }
+}
+
+/// Seconds of one core per sample for the batched noisy argmax; `None` where there is no plan.
+fn noisy_argmax_seconds(noise: &SharedNoise, votes: &Votes) -> Option<f64> {
+    let (teachers, samples) = (votes.teachers(), votes.samples());
+    let election = Election::new(teachers, votes.classes(), samples, Setting::default()).ok()?;
+    let plan = ArgmaxPlan::new(&election, noise, Sensitivity::Vote).ok()?;
+    Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)
+}
+
+/// An election that is planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    /// How many teachers vote on a sample.
+    pub teachers: Voters,
+    /// How many classes there are.
+    pub classes: Classes,
+    /// How many samples are labelled, and the delta.
+    pub usage: Usage,
+    /// The most that all labels together may cost.
+    pub budget: Epsilon,
+}
+
+/// A setting for a planned election.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recommendation {
+    /// The rounds.
+    pub polynomial: Polynomial,
+    /// The dummies of each class.
+    pub offset: Offset,
+    /// The proven cost.
+    pub epsilon: Epsilon,
+    /// The share of right labels on made-up votes.
+    pub expected_right: f64,
+    /// The ring that the engine will use.
+    pub profile: String,
+    /// Bytes of a ballot, per batch.
+    pub ballot_bytes: usize,
+    /// Of one core, for the aggregation of all samples, estimated.
+    pub seconds: f64,
+}
+
+/// Why there is no recommendation.
+#[derive(Debug, Error)]
+pub enum RecommendationError {
+    /// The election cannot be one.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// Nothing known fits the budget; says what is possible instead.
+    #[error("{0}")]
+    Impossible(String),
+}
+
+/// Made-up samples that accuracy is estimated on.
+const SAMPLES: usize = 200;
+
+/// The best setting known for a planned election. It depends on no votes, so that taking it gives
+/// nothing away.
+pub fn recommend(planned: &Planned) -> Result<Recommendation, RecommendationError> {
+    let &Planned { classes, usage, budget, .. } = planned;
+    let teachers = planned.teachers.count() as usize;
+    let samples = usize::try_from(usage.queries.count()).unwrap_or(usize::MAX);
+    let (votes, truth) = synthetic::votes(teachers, classes, SAMPLES, 1)?;
+    let histograms: Vec<Histogram> = votes.histograms().collect();
+    let found = best::shield_within(budget, &histograms, Some(&truth), usage);
+    let recommendation = found.into_iter().find_map(|candidate| {
+        let setting = candidate.setting.clone();
+        let election = Election::new(teachers, classes, samples, setting).ok()?;
+        let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
+        Some(Recommendation {
+            polynomial: candidate.setting.polynomial,
+            offset: candidate.setting.offset,
+            epsilon: candidate.epsilon,
+            expected_right: candidate.right,
+            profile: format!("bfv-{}", plan.ring_degree()),
+            ballot_bytes: plan.ballot_bytes(),
+            seconds: seconds(&plan),
+        })
+    });
+    recommendation.ok_or_else(|| RecommendationError::Impossible(impossible(planned, &histograms)))
+}
+
+/// What is possible instead.
+fn impossible(planned: &Planned, histograms: &[Histogram]) -> String {
+    let asked = format!(
+        "no setting known here labels {} samples of {} teachers and {} classes within epsilon {}",
+        planned.usage.queries, planned.teachers, planned.classes, planned.budget
+    );
+    let larger = [1.5, 2.0, 3.0, 5.0, 10.0, 100.0].into_iter().find_map(|factor| {
+        let budget = Epsilon::new(planned.budget.get().max(0.01) * factor).ok()?;
+        best::shield_within(budget, histograms, None, planned.usage).into_iter().next()
+    });
+    match larger {
+        Some(candidate) => format!(
+            "{asked}; {} with offset {} costs {:.2}: raise epsilon, ask about fewer samples, or \
+             find more teachers",
+            candidate.setting.polynomial, candidate.setting.offset, candidate.epsilon
+        ),
+        None => format!("{asked}; ask about fewer samples, or find more teachers"),
+    }
+}
