@@ -104,9 +104,13 @@ pub struct AuditStatus {
 }
 
 impl Status {
-    /// The digest of the calling teacher's ballot, once all of it has arrived: the hash of its only
-    /// batch, or a hash of the hashes of several.
+    /// The digest of the calling teacher's ballot, once all of it has arrived: the one that the
+    /// transcript will have. A server that gives no receipts has the hash of the only batch, or a
+    /// hash of the hashes of several.
     pub fn ballot_digest(&self) -> Option<String> {
+        if self.receipt.is_some() {
+            return self.receipt.clone();
+        }
         let submitted = self.submitted.as_deref().unwrap_or_default();
         match submitted {
             [] => None,
