@@ -38,10 +38,8 @@ pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};
 pub use requests::{
     Account, close, create_election, election_file, election_of, fetch_election, fetch_public_key,
-    fetch_results, ledger, receipt_path, replace_token, status, statuses, submit_ballot,
-    submit_key, withdraw,
+    fetch_results, fetch_transcript, ledger, receipt_path, replace_token, status, statuses,
+    submit_ballot, submit_key, transcript, withdraw,
 };
 pub use submission::{KeyKind, Submission};
-pub use trust::{
-    Audited, audit, change_budget, fetch_evidence, fetch_transcript, rehearse, transcript,
-};
+pub use trust::{Audited, audit, change_budget, fetch_evidence, rehearse};

@@ -17,14 +17,13 @@ use shield_protocol::hex::hex;
 use shield_protocol::messages::{NewElection, NewToken, Status};
 use shield_protocol::new_file::{Readers, Unnamed};
 use shield_protocol::results::{Place, places};
-use shield_protocol::transcript::ballot_digest;
+use shield_protocol::transcript::{Transcript, ballot_digest};
 use shield_protocol::{ElectionFile, Name, Receipt};
 use zeroize::Zeroizing;
 
 use crate::http::{Client, ClientError};
 use crate::invitation::Invitation;
 use crate::submission::{KeyKind, Submission};
-use crate::trust::transcript;
 
 /// A file on this side that cannot be used.
 pub(crate) fn local(path: &Path, error: impl std::fmt::Display) -> ClientError {
@@ -254,6 +253,23 @@ pub fn fetch_public_key(client: &Client, election: &Name, out: &Path) -> Result<
 /// Fetches the election file.
 pub fn fetch_election(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
     write(out, election_file(client, election)?.canonical().as_bytes())
+}
+
+/// What the server published with an election's results.
+pub fn transcript(client: &Client, file: &ElectionFile) -> Result<Transcript, ClientError> {
+    let most = Transcript::max_bytes(file.teachers().len(), file.election().samples());
+    let address = format!("/v1/elections/{}/transcript", file.name());
+    let bytes = client.get_bytes(&address, most as u64)?;
+    Transcript::decode(&bytes, &*file.engine()).ok_or_else(|| ClientError::Strange {
+        server: client.server().to_owned(),
+        reason: "the transcript is damaged".to_owned(),
+    })
+}
+
+/// Fetches what the server published with the results into a file.
+pub fn fetch_transcript(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
+    let file = election_file(client, election)?;
+    write(out, &transcript(client, &file)?.encode())
 }
 
 /// Fetches the results into a file. Batches that were fetched before it was interrupted are kept

@@ -12,12 +12,13 @@ use shield_protocol::engine::Revealing;
 use shield_protocol::job::audit::{Answer, Question, judge};
 use shield_protocol::messages::{AuditStatus, Status};
 use shield_protocol::new_file::{Readers, Unnamed};
-use shield_protocol::transcript::Transcript;
 use shield_protocol::{ElectionFile, Name, ProtocolError, inspect, rehearsal};
 use zeroize::Zeroizing;
 
 use crate::http::{Client, ClientError};
-use crate::requests::{election_file, fetch_election, fetch_results, local, name, status, write};
+use crate::requests::{
+    election_file, fetch_election, fetch_results, local, name, status, transcript, write,
+};
 
 /// How often an audit that is under way is looked at.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -42,23 +43,6 @@ pub fn rehearse(client: &Client, election: &Name, secret_key: &Path) -> Result<u
     let confirmed: serde_json::Value = client.post(&address, &json!({ "labels": labels }))?;
     let right = confirmed["labels"].as_u64().and_then(|labels| usize::try_from(labels).ok());
     Ok(right.unwrap_or(labels.len()))
-}
-
-/// What the server published with an election's results.
-pub fn transcript(client: &Client, file: &ElectionFile) -> Result<Transcript, ClientError> {
-    let most = Transcript::max_bytes(file.teachers().len(), file.election().samples());
-    let address = format!("/v1/elections/{}/transcript", file.name());
-    let bytes = client.get_bytes(&address, most as u64)?;
-    Transcript::decode(&bytes, &*file.engine()).ok_or_else(|| ClientError::Strange {
-        server: client.server().to_owned(),
-        reason: "the transcript is damaged".to_owned(),
-    })
-}
-
-/// Fetches what the server published with the results into a file.
-pub fn fetch_transcript(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
-    let file = election_file(client, election)?;
-    write(out, &transcript(client, &file)?.encode())
 }
 
 /// What came of an audit.

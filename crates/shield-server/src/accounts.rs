@@ -17,7 +17,7 @@ use crate::elections;
 use crate::ledger::{Account, Cost, Entry, GroupBudget, Moment, Sum};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{Booking, Stage, StoreError};
+use crate::store::{Stage, StoreError};
 
 pub(crate) async fn ledger(
     State(service): State<Arc<Service>>,
@@ -125,7 +125,7 @@ impl Service {
         for booking in self.store.bookings(file.group()).await? {
             if booking.election != *file.name() {
                 let other = self.store.election(&booking.election).await?.file;
-                costs.push(booked(&other, &booking));
+                costs.push(Cost::booked(&other, &booking));
             }
         }
         Ok(costs)
@@ -191,7 +191,7 @@ impl Service {
             for booking in self.store.bookings(group).await? {
                 // One that was created since the list was read comes with the next look.
                 let Some(file) = files.get(&booking.election) else { continue };
-                let cost = booked(file, &booking);
+                let cost = Cost::booked(file, &booking);
                 if let Some(moment) = moments.get(&booking.election) {
                     dated.push((*moment, cost.clone()));
                 }
@@ -246,11 +246,6 @@ fn most_that_fit(fits: impl Fn(u64) -> bool) -> u64 {
         if fits(middle) { fitting = middle } else { too_many = middle }
     }
     fitting
-}
-
-/// What a line of the ledger costs: what it was, or the most that it can be.
-pub(crate) fn booked(file: &ElectionFile, booking: &Booking) -> Cost {
-    if booking.spent { Cost::new(file, booking.voters.clone()) } else { Cost::reserved(file) }
 }
 
 /// What the operator wants a group's budget to be.

@@ -15,13 +15,13 @@ use shield_protocol::seed::Purpose;
 use shield_protocol::transcript::{AskedBatch, Round};
 use shield_protocol::turnout::VoterCounts;
 
+use crate::ballot_box::{Failure, StoredBox, open_key};
 use crate::caller::Caller;
-use crate::elections::{complete, turnout, with_quorum};
 use crate::ledger::Cost;
 use crate::problem::Problem;
 use crate::service::{Service, Setup};
 use crate::store::{Object, RoundFile, RoundStage, Stage, StoreError, Stored, StoredRound};
-use crate::worker::{Failure, StoredBox, open_key};
+use crate::turnout::{complete, turnout, with_quorum};
 
 /// The student asks whose ballots spoiled some samples.
 pub(crate) async fn ask(

@@ -12,10 +12,10 @@ use shield_protocol::job::freeze::encode_part;
 use shield_protocol::transcript::{Frozen, Round, Transcript, ballot_digest};
 
 use crate::caller::Caller;
-use crate::elections::{complete, turnout};
 use crate::problem::Problem;
 use crate::service::{Service, Setup};
 use crate::store::{Object, Stage, StoredBallot, StoredKey};
+use crate::turnout::{complete, turnout};
 
 /// The digest of one teacher's ballot, if all batches are there.
 fn digest_of(ballots: &[StoredBallot], teacher: u32) -> Option<[u8; 32]> {

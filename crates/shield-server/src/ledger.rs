@@ -32,7 +32,8 @@ use shield_protocol::engine::{Choice, Mechanism};
 use shield_protocol::ElectionFile;
 use shield_protocol::turnout::VoterCounts;
 
-use crate::store::BudgetChange;
+pub use crate::budget::{BudgetChange, GroupBudget};
+use crate::store::Booking;
 
 /// What a group may spend in all.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,24 +52,6 @@ impl Default for Budget {
 
 /// The largest budget whose own epsilon prices the releases' distances.
 pub const FIXED_FACTOR: f64 = 15.0;
-
-/// A group's budget, and the order at which its moments add up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GroupBudget {
-    /// The most that all releases together may cost.
-    pub epsilon: f64,
-    /// The failure probability for which it is stated.
-    pub delta: Delta,
-    /// The order of the group's moments, fixed for ever.
-    pub order: f64,
-}
-
-impl GroupBudget {
-    /// Half of delta: the other half is for what is only simulated.
-    fn half(&self) -> Delta {
-        Delta::new(self.delta.get() / 2.0).unwrap_or(self.delta)
-    }
-}
 
 /// What some releases cost a group together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,6 +108,11 @@ impl Cost {
     pub(crate) fn with_labels(&self, labels: u64) -> Self {
         let fewest = self.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0);
         Self { voters: vec![(fewest, labels)], ..self.clone() }
+    }
+
+    /// What a line of the ledger costs: what it was, or the most that it can be.
+    pub fn booked(file: &ElectionFile, booking: &Booking) -> Self {
+        if booking.spent { Self::new(file, booking.voters.clone()) } else { Self::reserved(file) }
     }
 
     /// How many labels.

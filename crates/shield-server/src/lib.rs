@@ -44,6 +44,8 @@ mod about;
 mod accounts;
 mod address;
 mod audits;
+mod ballot_box;
+mod budget;
 pub mod calculator;
 mod caller;
 mod elections;
@@ -65,6 +67,7 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+mod turnout;
 mod upload;
 mod worker;
 

@@ -156,8 +156,8 @@ fn rehearse(
     let secret = key.with_file_name("secret.key");
     if !secret.is_file() {
         console::note(
-            "Nobody can vote before you have seen that the keys work: `shield rehearse --invitation \
-             ... --secret-key ...`.",
+            "Nobody can vote before you have seen that the keys work: `shield rehearse \
+             --invitation ... --secret-key ...`.",
         );
         return Ok(());
     }

@@ -21,6 +21,7 @@ mod roles;
 mod serve;
 mod service;
 mod tfhe;
+mod trust;
 mod tutorial;
 
 #[path = "../../../shield-server/tests/server/harness.rs"]

@@ -126,7 +126,9 @@ fn distances_are_paid_for_on_both_sides() {
     let accountant = Accountant::default();
     let free = cost("20", vec![(20, 1)]);
     let with = |distance: f64| Cost { distance, ..free.clone() };
-    let of = |distance: f64, epsilon: f64| accountant.sum(&[with(distance)], &budget(epsilon));
+    // At a high order, which costs little of the budget by itself.
+    let high = |epsilon: f64| GroupBudget { order: on_grid(40.0), ..budget(epsilon) };
+    let of = |distance: f64, epsilon: f64| accountant.sum(&[with(distance)], &high(epsilon));
     // Compact ballots of the TFHE engine: 2^-20 for each sample.
     let compact = of(2_f64.powi(-20), 2.0);
     assert!((compact.simulated / (2_f64.powi(-20) * (1.0 + 2_f64.exp())) - 1.0).abs() < 1e-9);

@@ -138,7 +138,7 @@ impl Store {
     }
 }
 
-/// Whether a ballot of these bytes, or with these votes, is there for a batch, of whichever teacher.
+/// Whether a ballot of these bytes, or with these votes, is there for a batch, whoever sent it.
 async fn is_replayed(
     connection: &mut AnyConnection,
     election: &Name,

@@ -7,20 +7,7 @@ use shield_protocol::seed::SeedPart;
 use sqlx::{AnyConnection, Row};
 
 use super::{Store, StoreError, moment, now};
-use crate::ledger::GroupBudget;
-
-/// A change of a group's budget, for people to read.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct BudgetChange {
-    /// When it was made.
-    pub moment: jiff::Timestamp,
-    /// The budget from then on.
-    pub epsilon: f64,
-    /// The failure probability from then on.
-    pub delta: f64,
-    /// Why.
-    pub reason: String,
-}
+use crate::budget::{BudgetChange, GroupBudget};
 
 impl Store {
     /// A group's budget, if it has one.

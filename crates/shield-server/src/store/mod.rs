@@ -36,7 +36,6 @@ use tokio::sync::{Mutex, MutexGuard};
 pub use ballots::{presence_from_text, presence_text};
 pub use database::DatabaseUrl;
 pub use files::{Incoming, Object};
-pub use groups::BudgetChange;
 pub use records::{
     Booking, Stage, StoreError, Stored, StoredBallot, StoredElection, StoredKey, StoredRelease,
 };
