@@ -4,7 +4,7 @@ use serde::Serialize;
 use shield::polya::SharedNoise;
 use shield::privacy::skellam::Sensitivity;
 use shield::shares::NoiseFamily;
-use shield::{Election, Setting, Votes};
+use shield::{Election, Histograms, Setting};
 use shield_bfv::argmax::ArgmaxPlan;
 use shield_bfv::flooding::STATISTICAL_BITS;
 
@@ -57,8 +57,8 @@ struct Bound {
 }
 
 /// Seconds of one core for a sample, estimated; `None` where there is no plan.
-pub(super) fn seconds_per_sample(noise: &SharedNoise, votes: &Votes) -> Option<f64> {
-    let (teachers, samples) = (votes.teachers(), votes.samples());
+pub(super) fn seconds_per_sample(noise: &SharedNoise, votes: &Histograms) -> Option<f64> {
+    let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
     let election = Election::new(teachers, votes.classes(), samples, Setting::default()).ok()?;
     let plan = ArgmaxPlan::new(&election, noise, Sensitivity::Vote).ok()?;
     Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)

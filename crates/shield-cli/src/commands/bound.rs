@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use shield::privacy::calibrate::queries_within;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::{DataIndependent, WorstFound};
+use shield::privacy::watch::Watch;
 use shield::privacy::{Usage, exact_of_pair, neighbours};
-use shield::{Classes, Epsilon, Histogram, Queries, Setting, Voters};
+use shield::{Classes, Epsilon, Histogram, Mechanism, Queries, Setting, Voters};
 
 use super::Output;
 use crate::console;
@@ -86,8 +87,12 @@ fn bound(
     output: Output,
 ) -> Result<(), Failure> {
     let budget = args.budget.map(Epsilon::new).transpose()?;
-    let spinner = console::spinner("proving the bound");
-    let mut figure = DataIndependent::new(mechanism, classes, teachers);
+    let bar = console::progress(100, "proving");
+    let watch = Watch::new({
+        let bar = bar.clone();
+        move |percent| bar.set_position(percent)
+    });
+    let mut figure = DataIndependent::new(mechanism, classes, teachers).watched(watch);
     let epsilon = figure.epsilon(usage);
     let found = figure.worst_found(usage);
     let exact = figure.exact(usage);
@@ -96,7 +101,8 @@ fn bound(
     let within = budget.map(|budget| {
         queries_within(budget, usage.delta, |usage| figure.epsilon(usage)).map_or(0, Queries::count)
     });
-    spinner.finish_and_clear();
+    bar.finish_and_clear();
+    let whole = Mechanism::Shield(mechanism.clone());
     if output == Output::Json {
         let mut document = json!({
             "teachers": teachers,
@@ -108,6 +114,7 @@ fn bound(
             "worst_found": found.epsilon,
             "worst_histogram": found.histogram,
             "ratio": ratio(epsilon, &found),
+            "holds_against_server": whole.against_server().holds(),
             "exact": {
                 "epsilon": exact,
                 "worst_found": found_exact.epsilon,
@@ -163,8 +170,9 @@ fn bound(
     console::print(&format!(
         "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe \
          to publish; the smaller one counts.\n\
-         In the worst histogram found, one vote moves from the first class to the second.\n",
-        console::properties(&rows)
+         In the worst histogram found, one vote moves from the first class to the second.\n{}\n",
+        console::properties(&rows),
+        whole.holds_against(),
     ))
 }
 

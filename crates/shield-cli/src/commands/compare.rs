@@ -2,8 +2,9 @@
 
 use clap::Args;
 use serde::Serialize;
-use shield::mechanism::best;
-use shield::{Election, Epsilon, Histogram, Mechanism, Votes};
+use shield::mechanism::best::{self, Aim};
+use shield::privacy::Usage;
+use shield::{Election, Epsilon, Histogram, Histograms, Labels, Mechanism};
 use shield_bfv::{Plan, ReleaseMode};
 
 use super::{Output, argmax};
@@ -26,6 +27,10 @@ pub(super) struct CompareArgs {
     #[arg(default_values_t = [0.5, 1.0, 2.0, 4.0])]
     epsilon: Vec<f64>,
 
+    /// The share of samples that mechanisms which answer only where they are sure must label
+    #[arg(long, value_name = "SHARE", default_value_t = 0.8)]
+    answered: f64,
+
     #[command(flatten)]
     usage: FileUsageArgs,
 }
@@ -40,13 +45,28 @@ struct Comparison {
 #[derive(Serialize)]
 struct Row {
     mechanism: &'static str,
+    /// Whether it labels every sample, or only where it is sure.
+    answers: Answers,
     setting: String,
     budget: f64,
     epsilon: Epsilon,
+    /// The share of right labels among all samples.
     right: f64,
+    /// The share of samples that get a label.
+    answered: f64,
+    /// The share of right labels among those that are given.
+    precision: f64,
     holds_against_server: bool,
     /// Of the encrypted engine, estimated for one core; null where nothing runs encrypted.
     seconds_per_sample: Option<f64>,
+}
+
+/// Which samples a mechanism labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Answers {
+    All,
+    WhereSure,
 }
 
 /// Seconds of one core for one product of ciphertexts in the ring of 8192 coefficients, everything
@@ -66,30 +86,43 @@ pub(super) fn seconds(plan: &Plan) -> f64 {
 
 pub(super) fn run(args: &CompareArgs, output: Output) -> Result<(), Failure> {
     let budgets = args.epsilon.iter().map(|&e| Epsilon::new(e)).collect::<Result<Vec<_>, _>>()?;
-    let (votes, labels) = args.votes.load()?;
-    let usage = args.usage.usage(votes.samples())?;
+    if !(0.0..=1.0).contains(&args.answered) {
+        return Err(Failure::bad_input(format!(
+            "--answered is {}; it must be from 0 to 1",
+            args.answered
+        )));
+    }
+    let (votes, labels) = args.votes.load_histograms()?;
+    let histograms = votes.as_slice();
+    let usage = args.usage.usage(histograms.len())?;
     let teachers = u32::try_from(votes.teachers()).map_err(Failure::bad_input)?;
-    let histograms: Vec<Histogram> = votes.histograms().collect();
-    let bar = console::progress(2 * budgets.len() as u64, "comparing");
+    let truth = labels.as_ref();
+    let bar = console::progress(3 * budgets.len() as u64, "comparing");
     let mut rows = Vec::new();
     for budget in budgets {
-        let shield = best::shield_within(budget, &histograms, labels.as_ref(), usage);
+        let mut all = best_shield(Aim::Right, budget, histograms, truth, usage);
         bar.inc(1);
-        let shield = shield.into_iter().next();
-        let shield = shield.map(|candidate| Mechanism::Shield(candidate.setting));
-        let others = best::others_within(budget, &histograms, teachers, usage);
-        for mechanism in shield.into_iter().chain(others) {
+        all.extend(best::others_within(budget, histograms, teachers, usage));
+        bar.inc(1);
+        let mut sure = best_shield(Aim::Precision(args.answered), budget, histograms, truth, usage);
+        sure.extend(best::confident_gnmax_for(args.answered, budget, histograms, truth, usage));
+        bar.inc(1);
+        let all = all.into_iter().map(|mechanism| (mechanism, Answers::All));
+        for (mechanism, answers) in all.chain(sure.into_iter().map(|m| (m, Answers::WhereSure))) {
+            let (right, answered) = best::right_and_answered(&mechanism, histograms, truth);
             rows.push(Row {
                 mechanism: mechanism.name(),
+                answers,
                 setting: mechanism.setting(),
                 budget: budget.get(),
-                epsilon: mechanism.proven_for(&histograms, usage).epsilon(),
-                right: best::right(&mechanism, &histograms, labels.as_ref()),
+                epsilon: mechanism.proven_for(histograms, usage).epsilon(),
+                right,
+                answered,
+                precision: if answered > 0.0 { (right / answered).min(1.0) } else { 0.0 },
                 holds_against_server: mechanism.against_server().holds(),
                 seconds_per_sample: seconds_per_sample(&mechanism, &votes),
             });
         }
-        bar.inc(1);
     }
     bar.finish_and_clear();
     let comparison = Comparison { queries: usage.queries.count(), delta: usage.delta.get(), rows };
@@ -99,10 +132,22 @@ pub(super) fn run(args: &CompareArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-fn seconds_per_sample(mechanism: &Mechanism, votes: &Votes) -> Option<f64> {
+/// SHIELD's best setting for an aim, if one is within the budget.
+fn best_shield(
+    aim: Aim,
+    budget: Epsilon,
+    histograms: &[Histogram],
+    truth: Option<&Labels>,
+    usage: Usage,
+) -> Vec<Mechanism> {
+    let found = best::shield_for(aim, budget, histograms, truth, usage).into_iter().next();
+    found.map(|candidate| Mechanism::Shield(candidate.setting)).into_iter().collect()
+}
+
+fn seconds_per_sample(mechanism: &Mechanism, votes: &Histograms) -> Option<f64> {
     match mechanism {
         Mechanism::Shield(setting) => {
-            let (teachers, samples) = (votes.teachers(), votes.samples());
+            let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
             let election =
                 Election::new(teachers, votes.classes(), samples, setting.clone()).ok()?;
             let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
@@ -124,14 +169,27 @@ fn describe(comparison: &Comparison) -> String {
             row.setting.clone(),
             format!("{:.3}", row.epsilon),
             percent(row.right),
+            percent(row.answered),
+            percent(row.precision),
             if row.holds_against_server { "yes" } else { "no" }.to_owned(),
             row.seconds_per_sample.map_or_else(|| "in the clear".to_owned(), console::duration),
         ]
     };
-    let header =
-        ["mechanism", "setting", "epsilon", "right", "against the server?", "a sample takes"];
+    let header = [
+        "mechanism",
+        "setting",
+        "epsilon",
+        "right",
+        "answered",
+        "right of those",
+        "against the server?",
+        "a sample takes",
+    ];
     format!(
-        "{}Costs of {} queries at delta {:e}, proven for all votes there could be.\n\
+        "{}Costs of {} queries at delta {:e}, proven for all votes there could be. The last rows \
+         of each budget answer only where they are sure.\n\
+         The epsilons hold against everyone who sees the labels; against the server only where \
+         the table says so.\n\
          Times are estimates for one core; mechanisms in the clear need someone who sees the \
          votes.\n",
         console::table(&header, comparison.rows.iter().map(row)),
