@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngCore, SeedableRng};
@@ -11,9 +10,8 @@ use shield::{Class, Label, Seed, Vote};
 use tempfile::TempDir;
 
 use super::ballot_folder::BallotFolder;
-use super::checked::Checked;
 use super::freeze;
-use super::{Aggregated, LocalFiles, Storage, aggregate};
+use super::{Aggregated, aggregate};
 use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
 use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
