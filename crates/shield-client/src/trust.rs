@@ -12,7 +12,7 @@ use shield_protocol::engine::Revealing;
 use shield_protocol::job::audit::{Answer, Question, judge};
 use shield_protocol::messages::{AuditStatus, Status};
 use shield_protocol::new_file::{Readers, Unnamed};
-use shield_protocol::{ElectionFile, Name, ProtocolError, inspect, rehearsal};
+use shield_protocol::{Name, ProtocolError, inspect, rehearsal};
 use zeroize::Zeroizing;
 
 use crate::http::{Client, ClientError};
