@@ -10,9 +10,8 @@
 //! - **Set aside** is the largest cost over every turnout from the quorum to all teachers, because
 //!   fewer voters do not always cost more: closing never costs more than was set aside.
 //! - **Half of delta** is for the releases' distances from what the labels alone would give, each
-//!   priced with 1 + e^epsilon. The epsilon of that factor is the budget's; above
-//!   [`FIXED_FACTOR`], where not even a distance of 2^-40 could be covered, it is what the group
-//!   has reached, and then the factor holds for elections that do not depend on earlier labels.
+//!   priced with 1 + e^epsilon, at the budget's epsilon. A budget above [`MOST_PRICED`] could not
+//!   cover even one distance of 2^-40: there the distances are stated and not held against it.
 //! - **Samples that are aggregated again** after an audit are paid for again, like new ones: the
 //!   server has only the student's word that they had no label.
 
@@ -50,8 +49,8 @@ impl Default for Budget {
     }
 }
 
-/// The largest budget whose own epsilon prices the releases' distances.
-pub const FIXED_FACTOR: f64 = 15.0;
+/// The largest budget that the releases' distances are held against.
+pub const MOST_PRICED: f64 = 15.0;
 
 /// What some releases cost a group together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -208,9 +207,9 @@ impl Accountant {
             filter.is_ok_and(|filter| filter.covers(Price { log_moment, distance: 0.0 }).is_ok());
         let epsilon = Conversion::Renyi.epsilon(budget.order, log_moment, budget.half());
         let epsilon = Epsilon::new(epsilon * (1.0 + 1e-12)).unwrap_or(Epsilon::INFINITE);
-        let factor = if budget.epsilon <= FIXED_FACTOR { budget.epsilon } else { epsilon.get() };
-        let simulated = with_simulations(0.0, factor, distance);
-        Sum { epsilon, simulated, covered: covered && simulated <= budget.delta.get() / 2.0 }
+        let simulated = with_simulations(0.0, budget.epsilon, distance);
+        let hidden = budget.epsilon > MOST_PRICED || simulated <= budget.delta.get() / 2.0;
+        Sum { epsilon, simulated, covered: covered && hidden }
     }
 
     /// The order for a group whose first election this is: the one at which most elections like it
