@@ -102,26 +102,30 @@ impl Comparison {
         let histograms = votes.as_slice();
         let mut rows = Vec::new();
         for &budget in aims.budgets {
+            let proven = |mechanism: Mechanism| {
+                let epsilon = mechanism.proven_for(histograms, usage).epsilon();
+                (mechanism, epsilon)
+            };
             let mut all = best_shield(Aim::Right, budget, histograms, labels, usage);
             done();
-            all.extend(best::others_within(budget, histograms, teachers, usage));
+            let others = best::others_within(budget, histograms, teachers, usage);
+            all.extend(others.into_iter().map(proven));
             done();
-            let aim = Aim::Precision(aims.answered);
-            let mut sure = best_shield(aim, budget, histograms, labels, usage);
-            let confident =
-                best::confident_gnmax_for(aims.answered, budget, histograms, labels, usage);
-            sure.extend(confident);
+            let share = aims.answered;
+            let mut sure = best_shield(Aim::Precision(share), budget, histograms, labels, usage);
+            let gnmax = best::confident_gnmax_for(share, budget, histograms, labels, usage);
+            sure.extend(gnmax.map(proven));
             done();
-            let all = all.into_iter().map(|mechanism| (mechanism, Answers::All));
-            let sure = sure.into_iter().map(|mechanism| (mechanism, Answers::WhereSure));
-            for (mechanism, answers) in all.chain(sure) {
+            let all = all.into_iter().map(|found| (found, Answers::All));
+            let sure = sure.into_iter().map(|found| (found, Answers::WhereSure));
+            for ((mechanism, epsilon), answers) in all.chain(sure) {
                 let (right, answered) = best::right_and_answered(&mechanism, histograms, labels);
                 rows.push(Row {
                     mechanism: mechanism.name(),
                     answers,
                     setting: mechanism.setting(),
                     budget: budget.get(),
-                    epsilon: mechanism.proven_for(histograms, usage).epsilon(),
+                    epsilon,
                     right,
                     answered,
                     precision: if answered > 0.0 { (right / answered).min(1.0) } else { 0.0 },
@@ -134,16 +138,17 @@ impl Comparison {
     }
 }
 
-/// SHIELD's best setting for an aim, if one is within the budget.
+/// SHIELD's best setting for an aim and its proven cost, if one is within the budget.
 fn best_shield(
     aim: Aim,
     budget: Epsilon,
     histograms: &[Histogram],
     truth: Option<&Labels>,
     usage: Usage,
-) -> Vec<Mechanism> {
+) -> Vec<(Mechanism, Epsilon)> {
     let found = best::shield_for(aim, budget, histograms, truth, usage).into_iter().next();
-    found.map(|candidate| Mechanism::Shield(candidate.setting)).into_iter().collect()
+    let found = found.map(|best| (Mechanism::Shield(best.setting), best.epsilon));
+    found.into_iter().collect()
 }
 
 fn seconds_per_sample(mechanism: &Mechanism, votes: &Histograms) -> Option<f64> {

@@ -12,7 +12,7 @@ pub(crate) struct Suspects(Vec<Pair>);
 impl Suspects {
     /// Adds those that are new, up to a handful.
     pub(crate) fn merge(&mut self, others: &[Pair]) {
-        const HANDFUL: usize = 6;
+        const HANDFUL: usize = 10;
         for pair in others.iter().rev().take(2) {
             if !self.0.contains(pair) {
                 self.0.push(pair.clone());

@@ -15,7 +15,7 @@ use crate::tune::space::{Coefficients, polynomial};
 use crate::votes::Labels;
 
 /// How often the budget is corrected after a proof that missed it.
-const PROOFS: usize = 3;
+const PROOFS: usize = 4;
 /// How many of the most promising moves are computed at each step.
 const TRIED: usize = 96;
 /// By how much moments usually exceed tight composition: where the first climb ends.
@@ -203,12 +203,19 @@ impl<'a> Mountain<'a> {
         Place { right: self.right(&counts), at_least: self.at_least(&counts), counts }
     }
 
-    pub(super) fn prove(&self, counts: &Counts, how: Composition) -> Epsilon {
-        let proven = self.figures(counts).map(|mut figure| match how {
-            Composition::Moments => figure.epsilon(self.climb.usage),
-            Composition::Tight => figure.exact(self.climb.usage),
-        });
-        proven.fold(Epsilon::ZERO, |most, next| if next > most { next } else { most })
+    /// The proven cost. The pairs that were worst in the proof are suspects from then on.
+    pub(super) fn prove(&mut self, counts: &Counts, how: Composition) -> Epsilon {
+        let figures: Vec<DataIndependent> = self.figures(counts).collect();
+        let mut most = Epsilon::ZERO;
+        for (mut figure, suspects) in figures.into_iter().zip(&mut self.suspects) {
+            let next = match how {
+                Composition::Moments => figure.epsilon(self.climb.usage),
+                Composition::Tight => figure.exact(self.climb.usage),
+            };
+            suspects.merge(figure.suspects());
+            most = if next > most { next } else { most };
+        }
+        most
     }
 
     /// The most accurate place whose proven cost is within the budget, and that cost.
@@ -226,6 +233,7 @@ impl<'a> Mountain<'a> {
         for how in [Composition::Moments, Composition::Tight] {
             for _ in 0..PROOFS {
                 let epsilon = self.prove(&here.counts, how);
+                here.at_least = self.at_least(&here.counts);
                 let better = best.as_ref().is_none_or(|(best, _)| here.right > best.right);
                 if epsilon <= self.climb.budget && better {
                     best = Some((here.clone(), epsilon));

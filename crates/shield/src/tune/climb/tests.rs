@@ -51,7 +51,7 @@ fn the_summit_is_proven_and_nothing_small_beats_it() {
     let summit = climb.run(&histograms, Some(&labels), told).unwrap().unwrap();
     assert!(summit.epsilon <= climb.budget);
     let kinds = Kinds::Degrees;
-    let mountain = Mountain::new(&climb, kinds, &histograms, Some(&labels)).unwrap();
+    let mut mountain = Mountain::new(&climb, kinds, &histograms, Some(&labels)).unwrap();
     // Every polynomial of the space, by its cost on the worst pairs: all that could be better
     // are within the slack of the proof.
     for squares in 0..12 {
