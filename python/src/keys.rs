@@ -45,7 +45,7 @@ impl SecretKey {
     /// Reads the key of an election from a file.
     #[classmethod]
     fn load(_class: &Bound<'_, PyType>, election: &Election, path: PathBuf) -> PyResult<Self> {
-        let engine = election.file.engine();
+        let engine = election.engine();
         let limit = engine.max_bytes(Kind::SecretKey);
         let file = std::fs::File::open(&path)?;
         let mut bytes = Zeroizing::new(Vec::with_capacity(limit + 1));

@@ -1,5 +1,7 @@
 //! Figures: privacy against accuracy, as SVG or PNG, or as a page.
 
+mod page;
+
 use std::io;
 use std::path::Path;
 use std::sync::Once;
@@ -11,7 +13,6 @@ use shield::files;
 use shield::tune::front::Point;
 
 use crate::failure::Failure;
-use crate::plot_page;
 
 /// What a figure shows.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ pub(crate) fn register_letters() {
 /// Draws a figure.
 pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
     if extension(path) == "html" {
-        return plot_page::write(path, figure);
+        return page::write(path, figure);
     }
     register_letters();
     let drawn = files::write_atomically_by_name(path, |path| {

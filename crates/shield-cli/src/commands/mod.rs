@@ -45,6 +45,7 @@ mod vote;
 #[cfg(not(feature = "learn"))]
 mod without_learn;
 
+use crate::console::Output;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -111,15 +112,6 @@ enum Command {
     Preflight(preflight::PreflightArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
-}
-
-/// How a command shows its results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    /// Tables for people.
-    Tables,
-    /// One JSON document for machines.
-    Json,
 }
 
 impl Cli {
