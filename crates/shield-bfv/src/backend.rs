@@ -1,7 +1,9 @@
 //! The engine behind the trait that all engines share.
 
+use std::ops::Range;
+
 use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BackendBytes, BallotBox, Keys, KeysOf, check_key_fits};
+use shield::backend::{Backend, BackendBytes, BallotBox, Keys, KeysOf, ShardError, check_key_fits};
 use shield::framing::{Kind, MadeFor, checksum};
 use shield::votes::Vote;
 use shield::{Election, Label, Seed};
@@ -216,6 +218,43 @@ impl Backend for BfvBackend {
     ) -> Result<Release, BfvError> {
         self.check_aggregation(key, batch)?;
         self.aggregation(key, batch, seed).run(ballots)
+    }
+
+    fn shard_bytes<B: BallotBox<BfvBallot>>(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+        teachers: Range<u32>,
+    ) -> Result<Vec<u8>, ShardError> {
+        Ok(self.encode_shard(&self.shard(key, batch, ballots, seed, teachers)?))
+    }
+
+    fn merge_shards(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        shards: &[&[u8]],
+    ) -> Result<Vec<u8>, ShardError> {
+        let (first, rest) = shards.split_first().ok_or(ShardError::Damaged)?;
+        let mut sum = self.decode_shard(first, batch, key.id)?;
+        for next in rest {
+            self.add_shard(&mut sum, &self.decode_shard(next, batch, key.id)?)?;
+        }
+        Ok(self.encode_shard(&sum))
+    }
+
+    fn release_shards<B: BallotBox<BfvBallot>>(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+        whole: &[u8],
+    ) -> Result<Release, ShardError> {
+        let whole = self.decode_shard(whole, batch, key.id)?;
+        self.release_shard(key, batch, ballots, seed, whole)
     }
 
     fn decrypt(

@@ -40,6 +40,7 @@
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
 //! | `bytes` | polynomials, ciphertexts and keys as bytes, for all engines of this crate |
 //! | [`backend`] | all of it behind the trait that the engines share |
+//! | [`shard`] | the same release when teachers' ballots are read by several machines |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
 //! | `forgery` | ballots that are no votes, for tests (feature `forgery`) |
@@ -75,6 +76,7 @@ pub mod reveal;
 mod ring;
 mod scheme;
 pub mod security;
+pub mod shard;
 mod tally;
 pub mod unanimity;
 mod validity;

@@ -106,6 +106,19 @@ impl VotesArgs {
         Ok((histograms, Some(labels)))
     }
 
+    /// Reads the votes, or their counts where those are given, and the histograms of either.
+    pub(crate) fn load_either(
+        &self,
+    ) -> Result<(Option<Votes>, Histograms, Option<Labels>), Failure> {
+        if self.counts {
+            let (histograms, labels) = self.load_histograms()?;
+            return Ok((None, histograms, labels));
+        }
+        let (votes, labels) = self.load()?;
+        let histograms = Histograms::from(&votes);
+        Ok((Some(votes), histograms, labels))
+    }
+
     fn options(&self) -> Result<ReadOptions, Failure> {
         if self.votes == Path::new("-") && self.labels.as_deref() == Some(Path::new("-")) {
             return Err(Failure::bad_input(

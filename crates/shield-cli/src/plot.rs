@@ -135,7 +135,7 @@ fn paint<B: DrawingBackend>(
         let row = 90 + 30 * i32::try_from(i).unwrap_or(0);
         legend.draw(&Circle::new((10, row), 5, colour.filled()))?;
         let style = ("sans-serif", 20).into_font();
-        legend.draw(&Text::new(format!("front, offset {offset}"), (24, row - 9), style))?;
+        legend.draw(&Text::new(format!("front, offset {offset}"), (24, row - 5), style))?;
     }
     for point in labelled(figure) {
         let (epsilon, gta) = place(point);
@@ -171,14 +171,14 @@ impl Axis {
         let step = step.unwrap_or(10.0 * power);
         let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
         let last = if last > first { last } else { first + 1.0 };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few ticks")]
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few ticks")]
         let count = (last - first).round() as usize + 1;
         Self { start: first * step, end: last * step, ticks: count, step }
     }
 
     /// A tick with the digits that tell it from the next.
     pub(crate) fn label(&self, value: f64) -> String {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few digits")]
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few digits")]
         let digits = (-self.step.log10()).ceil().max(0.0) as usize;
         format!("{value:.digits$}")
     }

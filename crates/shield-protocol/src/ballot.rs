@@ -112,8 +112,8 @@ fn check_samples(
         (None, Some(_)) => Ok(()),
         (Some(ids), _) if SamplesDigest::of(ids) == bound => Ok(()),
         (Some(ids), Some(known)) => {
-            let rows = (1..).zip(ids.iter().zip(known.ids()));
-            let other = rows.into_iter().find(|(_, (found, expected))| found != expected);
+            let mut rows = (1..).zip(ids.iter().zip(known.ids()));
+            let other = rows.find(|(_, (found, expected))| found != expected);
             let problem = match other {
                 Some((row, (found, expected))) => {
                     Problem::OtherRow { row, found: found.clone(), expected: expected.clone() }

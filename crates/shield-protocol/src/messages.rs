@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::credentials::TokenHash;
+use crate::hex::{hex, unhex};
 use crate::name::Name;
+use crate::transcript::ballot_digest;
 
 /// What the operator sends: the file, and the hashes of the tokens in the invitations.
 #[derive(Debug, Serialize, Deserialize)]
@@ -104,28 +106,20 @@ pub struct AuditStatus {
 }
 
 impl Status {
-    /// The digest of the calling teacher's ballot, once all of it has arrived: the one that the
-    /// transcript will have. A server that gives no receipts has the hash of the only batch, or a
-    /// hash of the hashes of several.
+    /// The digest of the calling teacher's ballot, once all of it has arrived: what its receipt and
+    /// the transcript call it.
     pub fn ballot_digest(&self) -> Option<String> {
+        let mut parts: Vec<&Submitted> = self.submitted.iter().flatten().collect();
+        if parts.is_empty() || parts.len() < self.batches {
+            return None;
+        }
         if self.receipt.is_some() {
             return self.receipt.clone();
         }
-        let submitted = self.submitted.as_deref().unwrap_or_default();
-        match submitted {
-            [] => None,
-            _ if submitted.len() < self.batches => None,
-            [only] => Some(only.hash.clone()),
-            several => {
-                let mut parts: Vec<&Submitted> = several.iter().collect();
-                parts.sort_by_key(|part| part.batch);
-                let mut hasher = blake3::Hasher::new_derive_key("shield 2026 ballot digest v1");
-                parts.iter().for_each(|part| {
-                    hasher.update(part.hash.as_bytes());
-                });
-                Some(hasher.finalize().to_hex().to_string())
-            }
-        }
+        // A server that does not know of receipts has the hashes that make it up.
+        parts.sort_by_key(|part| part.batch);
+        let hashes: Option<Vec<[u8; 32]>> = parts.iter().map(|part| unhex(&part.hash)).collect();
+        Some(hex(&ballot_digest(hashes?.iter())))
     }
 }
 

@@ -2,6 +2,7 @@
 //! caused what is there.
 
 use std::fmt::Write as _;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::election_file::ElectionFile;
 use crate::engine::{Alarm, Engine, RevealError, Revealing};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::read_bounded;
-use crate::results;
+use crate::results::{self, ResultsReader};
 use crate::transcript::{AskedBatch, Transcript};
 
 /// What the student reads out of results.
@@ -91,7 +92,7 @@ impl Inspected {
     }
 }
 
-/// Reads the labels of an election: one a sample, or none where every round failed.
+/// Reads the labels of an election: one per sample, or none where every round failed.
 pub fn reveal(
     file: &ElectionFile,
     secret_key: &Path,
@@ -108,8 +109,19 @@ pub fn inspect(
 ) -> Result<Inspected, ProtocolError> {
     let engine = file.engine();
     let revealing = open_secret_key(&engine, secret_key)?;
-    let refuse = |problem| Refused { path: results.to_owned(), problem };
-    let mut reader = results::open(results, file, &engine)?;
+    let reader = results::open(results, file, &engine)?;
+    inspect_from(file, &*revealing, reader, results)
+}
+
+/// The same, from wherever the results are read; `path` is what errors call them.
+pub fn inspect_from<R: Read>(
+    file: &ElectionFile,
+    revealing: &dyn Revealing,
+    mut reader: ResultsReader<R>,
+    path: &Path,
+) -> Result<Inspected, ProtocolError> {
+    let engine = file.engine();
+    let refuse = |problem| Refused { path: path.to_owned(), problem };
     let samples = file.election().samples();
     let mut labels: Vec<Label> = vec![None; samples];
     let mut alarms = Vec::new();

@@ -5,7 +5,7 @@ use shield::framing::{framed_bytes, presence_bytes};
 use super::Plan;
 use crate::keys;
 
-fn poly_bytes(plan: &Plan, limbs: usize) -> usize {
+pub(crate) fn poly_bytes(plan: &Plan, limbs: usize) -> usize {
     let bits = plan.moduli_bits().first().copied().unwrap_or(0) as usize;
     plan.ring_degree() * limbs * bits / 8
 }

@@ -8,7 +8,7 @@
 //! Inside a loop values may have a form of their own: the *lazy* values between the layers of a
 //! transform, *operands* of sums of products, and *open* and *closed* sums.
 
-use super::lanes::{LANES, LOW, Lanes};
+use super::lanes::{Block, LANES, LOW, Lanes};
 use super::modulus::{Factor, Modulus};
 
 /// How tables hold constant factors: see [`Form::twiddle`] and [`Form::weight`].
@@ -95,12 +95,19 @@ pub(crate) trait Arithmetic<L: Lanes>: Copy {
 
     /// A residue as an operand of products.
     fn operand(self, x: L::V) -> L::V;
-    /// `x y / 2^52` for operands, as an operand.
+    /// A residue in Montgomery's form as a multiplier of [`Arithmetic::product`].
+    fn multiplier(self, x: L::V) -> L::V;
+    /// `x y` for an operand and a multiplier, as an operand.
     fn product(self, x: L::V, y: L::V) -> L::V;
     /// An operand as an integer below 4p that is the same modulo p.
     fn whole(self, x: L::V) -> L::V;
-    /// `(sum of x y) / 2^52` for one or two pairs of operands.
-    fn short_sum<const N: usize>(self, pairs: [Pair<L>; N]) -> L::V;
+    /// A short sum plus `x y`, for operands; a new short sum is two zeros, and is settled after
+    /// every third product.
+    fn short_add(self, sum: Pair<L>, x: L::V, y: L::V) -> Pair<L>;
+    /// A short sum with room for three more products.
+    fn short_settle(self, sum: Pair<L>) -> Pair<L>;
+    /// A short sum divided by 2^52.
+    fn short_fold(self, sum: Pair<L>) -> L::V;
     /// An open sum plus `x y`, for operands; a new open sum is two zeros, and holds at most
     /// [`LANES`] products.
     fn multiply_add(self, open: Pair<L>, x: L::V, y: L::V) -> Pair<L>;
@@ -112,8 +119,9 @@ pub(crate) trait Arithmetic<L: Lanes>: Copy {
     /// The closed sum that [`Arithmetic::fold`] makes `value` of.
     fn unfold(self, value: L::V) -> Pair<L>;
 
-    /// The sum of operands times weights from a table, at most 4,096 of them.
-    fn linear(self, operands: &[L::V], weights: &[Factor]) -> L::V;
+    /// Sums of operands times weights from a table, at most 4,096 of them, in all blocks of a tile
+    /// of at most [`TILE`]: operands of one weight side by side, [`TILE`] for each weight.
+    fn linear(self, operands: &[L::V], weights: &[Factor], out: &mut [Block]);
     /// `x * factor`, for any integer `x` below 2^52, as an operand in 0..p.
     fn digit(self, x: L::V, factor: Pair<L>) -> L::V;
     /// `sum + floor(digit * theta / 2^52)` for a digit of [`Arithmetic::digit`] and `theta` below
@@ -255,6 +263,10 @@ impl<L: Halves> Arithmetic<L> for Integers<L> {
         x
     }
     #[inline(always)]
+    fn multiplier(self, x: L::V) -> L::V {
+        x
+    }
+    #[inline(always)]
     fn product(self, x: L::V, y: L::V) -> L::V {
         let l = self.lanes;
         let zero = l.splat(0);
@@ -265,12 +277,15 @@ impl<L: Halves> Arithmetic<L> for Integers<L> {
         x
     }
     #[inline(always)]
-    fn short_sum<const N: usize>(self, pairs: [Pair<L>; N]) -> L::V {
-        let zero = self.lanes.splat(0);
-        let mut sum = (zero, zero);
-        for (x, y) in pairs {
-            sum = self.multiply_add(sum, x, y);
-        }
+    fn short_add(self, sum: Pair<L>, x: L::V, y: L::V) -> Pair<L> {
+        self.multiply_add(sum, x, y)
+    }
+    #[inline(always)]
+    fn short_settle(self, sum: Pair<L>) -> Pair<L> {
+        sum
+    }
+    #[inline(always)]
+    fn short_fold(self, sum: Pair<L>) -> L::V {
         self.fold(sum)
     }
     #[inline(always)]
@@ -296,13 +311,15 @@ impl<L: Halves> Arithmetic<L> for Integers<L> {
     }
 
     #[inline(always)]
-    fn linear(self, operands: &[L::V], weights: &[Factor]) -> L::V {
+    fn linear(self, operands: &[L::V], weights: &[Factor], out: &mut [Block]) {
         let zero = self.lanes.splat(0);
-        let mut sum = (zero, zero);
-        for (&x, w) in operands.iter().zip(weights) {
-            sum = self.multiply_add(sum, x, self.lanes.splat(w.value));
+        for (b, block) in out.iter_mut().enumerate() {
+            let mut sum = (zero, zero);
+            for (operands, w) in operands.chunks_exact(TILE).zip(weights) {
+                sum = self.multiply_add(sum, operands[b], self.lanes.splat(w.value));
+            }
+            self.lanes.store(self.fold(sum), block);
         }
-        self.fold(sum)
     }
     #[inline(always)]
     fn digit(self, x: L::V, factor: Pair<L>) -> L::V {
@@ -314,5 +331,14 @@ impl<L: Halves> Arithmetic<L> for Integers<L> {
     }
 }
 
+/// Blocks that [`Arithmetic::linear`] takes at a time.
+pub(crate) const TILE: usize = 32;
+
 /// Products that an open sum holds at most.
 pub(crate) const OPEN_PRODUCTS: usize = LANES;
+
+/// Products after which a short sum is settled.
+pub(crate) const SETTLED_PRODUCTS: usize = 3;
+
+/// Products up to which a short sum takes less time than an open and a closed one.
+pub(crate) const SHORT: usize = 12;

@@ -6,15 +6,12 @@
 //! every processor.) Where the sum lies within 2^-35 of a half, `v` may be off by one: the result
 //! is then a representative just outside [-Q/2, Q/2], which every use here tolerates.
 
-use super::arithmetic::{Arithmetic, Form};
+use super::arithmetic::{Arithmetic, Form, TILE};
 use super::lanes::{Kernel, Lanes, dispatch};
 use super::modulus::{Factor, Modulus};
 
 /// Fractional bits of the fixed-point quotient.
 const FRACTION: u32 = 40;
-
-/// More source primes than any plan has.
-const MAX_SOURCES: usize = 24;
 
 /// One target prime: what each source digit, the wrap count and the own residue are multiplied
 /// with, in the form of this processor.
@@ -110,16 +107,14 @@ impl Kernel for Apply<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
         let Conversion { sources, targets } = self.conversion;
-        debug_assert!(sources.len() <= MAX_SOURCES);
         let from = self.from.as_chunks().0;
         let to = self.to.as_chunks_mut().0;
         let stride = self.n / super::lanes::LANES;
         let zero = l.splat(0);
-        // Sixteen blocks at a time: their digits stay in the nearest cache for every target. Of
-        // each block, all digits, the wrap count and the own residue side by side.
-        const TILE: usize = 16;
-        let mut operands = [[zero; MAX_SOURCES + 2]; TILE];
-        let wrap = sources.len();
+        // Some blocks at a time: their digits stay in the nearest cache for every target. After the
+        // digits the wrap count, and last the own residue.
+        let (wrap, count) = (sources.len(), sources.len() + 2);
+        let mut operands = vec![zero; TILE * count];
         for start in (0..stride).step_by(TILE) {
             let width = TILE.min(stride - start);
             let mut quotient = [l.splat(1 << (FRACTION - 1)); TILE];
@@ -127,21 +122,28 @@ impl Kernel for Apply<'_> {
                 let a = L::Arithmetic::new(l, modulus);
                 let factor = a.splat(factor);
                 let theta = a.operand(l.splat(theta));
-                let limb = &from[i * stride + start..][..width];
-                for ((x, operands), q) in limb.iter().zip(&mut operands).zip(&mut quotient) {
-                    operands[i] = a.digit(l.load(x), factor);
-                    *q = a.quotient(*q, operands[i], theta);
+                let limb = from[i * stride + start..][..width].iter();
+                let digits = operands[i * TILE..].iter_mut();
+                for ((x, digit), q) in limb.zip(digits).zip(&mut quotient) {
+                    *digit = a.digit(l.load(x), factor);
+                    *q = a.quotient(*q, *digit, theta);
                 }
             }
             for (j, target) in targets.iter().enumerate() {
                 let a = L::Arithmetic::new(l, target.modulus);
-                let count = target.weights.len();
                 let limb = &mut to[j * stride + start..][..width];
-                for ((x, operands), &q) in limb.iter_mut().zip(&mut operands).zip(&quotient) {
-                    operands[wrap] = a.operand(l.shr::<FRACTION>(q));
-                    operands[wrap + 1] = a.operand(l.load(x));
-                    l.store(a.linear(&operands[..count], &target.weights), x);
+                let (wraps, own) = operands[wrap * TILE..].split_at_mut(TILE);
+                if j == 0 {
+                    for (wrap, &q) in wraps.iter_mut().zip(&quotient) {
+                        *wrap = a.operand(l.shr::<FRACTION>(q));
+                    }
                 }
+                if target.weights.len() == count {
+                    for (own, x) in own.iter_mut().zip(&*limb) {
+                        *own = a.operand(l.load(x));
+                    }
+                }
+                a.linear(&operands, &target.weights, limb);
             }
         }
     }

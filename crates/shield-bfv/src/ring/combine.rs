@@ -1,7 +1,7 @@
 //! Linear combinations of several limbs at once.
 
-use super::arithmetic::Arithmetic;
-use super::lanes::{Kernel, Lanes, dispatch};
+use super::arithmetic::{Arithmetic, TILE};
+use super::lanes::{Kernel, LANES, Lanes, dispatch};
 use super::modulus::{Factor, Modulus};
 
 /// `out[o] = sum over j of weights[o][j] inputs[j]` in one limb, for at most 4,096 inputs. Each
@@ -24,9 +24,6 @@ struct Combine<'a> {
     out: Vec<&'a mut [u64]>,
 }
 
-/// Blocks that are taken from each input at a time.
-const TILE: usize = 4;
-
 impl Kernel for Combine<'_> {
     type Output = ();
     #[inline(always)]
@@ -38,20 +35,18 @@ impl Kernel for Combine<'_> {
             .iter()
             .map(|own| own.iter().map(|&w| form.weight(self.modulus, w)).collect())
             .collect();
-        let count = self.inputs.len();
-        // For each block, each input.
-        let mut local = vec![l.splat(0); TILE * count];
-        for t in 0..self.inputs[0].len() / (8 * TILE) {
-            for (i, from) in self.inputs.iter().enumerate() {
-                for (b, block) in from.as_chunks().0[t * TILE..][..TILE].iter().enumerate() {
-                    local[b * count + i] = a.operand(l.load(block));
+        // For each input, some blocks.
+        let mut local = vec![l.splat(0); TILE * self.inputs.len()];
+        let blocks = self.inputs[0].len() / LANES;
+        for start in (0..blocks).step_by(TILE) {
+            let width = TILE.min(blocks - start);
+            for (to, from) in local.chunks_exact_mut(TILE).zip(self.inputs) {
+                for (x, block) in to.iter_mut().zip(&from.as_chunks().0[start..][..width]) {
+                    *x = a.operand(l.load(block));
                 }
             }
             for (out, weights) in self.out.iter_mut().zip(&weights) {
-                let tile = &mut out.as_chunks_mut().0[t * TILE..][..TILE];
-                for (block, operands) in tile.iter_mut().zip(local.chunks_exact(count)) {
-                    l.store(a.linear(operands, weights), block);
-                }
+                a.linear(&local, weights, &mut out.as_chunks_mut().0[start..][..width]);
             }
         }
     }

@@ -12,9 +12,9 @@
 
 use std::arch::x86_64::{__m256d, __m256i};
 
-use super::arithmetic::{Arithmetic, Form, OPEN_PRODUCTS, Pair, doubles};
+use super::arithmetic::{Arithmetic, Form, OPEN_PRODUCTS, Pair, TILE, doubles};
 use super::avx2::{Avx2, V};
-use super::lanes::Lanes;
+use super::lanes::{Block, Lanes};
 use super::modulus::{Factor, Modulus};
 
 /// 2^52: an integer below 2^52 in the low bits of this is a double.
@@ -147,6 +147,8 @@ pub(crate) struct Doubles {
     /// The inverse of p modulo 2^52, centred.
     inverse: __m256d,
     p_integer: __m256i,
+    /// 1 / 2^52 modulo p, a factor.
+    unit: Pair<Avx2>,
 }
 
 impl Doubles {
@@ -158,6 +160,18 @@ impl Doubles {
         let h = f.mul(y, w);
         let l = f.fms(y, w, h);
         let q = f.sub(f.fma(y, quotient, f.set(UNITS)), f.set(UNITS));
+        f.add(f.fnma(q, self.p, h), l)
+    }
+
+    /// `x y` modulo p for a product up to p^2: at most 1, because both the product and the
+    /// reciprocal are rounded before the quotient is.
+    #[inline(always)]
+    fn barrett(self, x: __m256i, y: __m256i) -> __m256d {
+        let f = self.four;
+        let (x, y) = (f.double(x), f.double(y));
+        let h = f.mul(x, y);
+        let l = f.fms(x, y, h);
+        let q = f.sub(f.fma(h, self.reciprocal, f.set(UNITS)), f.set(UNITS));
         f.add(f.fnma(q, self.p, h), l)
     }
 
@@ -193,14 +207,6 @@ impl Doubles {
         self.four.fms(m, self.p, low)
     }
 
-    /// `x y / 2^52`: at most p, for a product below p^2.
-    #[inline(always)]
-    fn montgomery_product(self, x: __m256i, y: __m256i) -> __m256d {
-        let f = self.four;
-        let (high, low) = self.halves(f.double(x), f.double(y));
-        f.mul(f.sub(high, self.montgomery(low)), f.set(1.0 / UNSIGNED))
-    }
-
     /// See [`Arithmetic::fold`]; the closed sum is `high 2^51 + low`, both signed.
     #[inline(always)]
     fn fold_four(self, low: __m256i, high: __m256i) -> __m256i {
@@ -227,6 +233,27 @@ impl Doubles {
         both!(I => self.four.integer(self.shoup(y[I], w.0[I], w.1[I])))
     }
 
+    /// Adds two operands times their weights to every sum, and settles the sums if asked to: four
+    /// times 0.63 and 0.51 are less than four.
+    #[inline(always)]
+    fn add_two<const SETTLE: bool>(self, sums: &mut [V], x: &[V], v: Factor, y: &[V], w: Factor) {
+        let (v, w) = (self.twiddle(v), self.twiddle(w));
+        for ((sum, &x), &y) in sums.iter_mut().zip(x).zip(y) {
+            let two = self.double_add(self.shoups(x, v), self.shoups(y, w));
+            let total = self.double_add(*sum, two);
+            *sum = if SETTLE { self.settle(total) } else { total };
+        }
+    }
+
+    /// Adds an operand times its weight to every sum.
+    #[inline(always)]
+    fn add_one(self, sums: &mut [V], x: &[V], w: Factor) {
+        let w = self.twiddle(w);
+        for (sum, &x) in sums.iter_mut().zip(x) {
+            *sum = self.double_add(*sum, self.shoups(x, w));
+        }
+    }
+
     #[inline(always)]
     fn double_add(self, x: V, y: V) -> V {
         let f = self.four;
@@ -248,6 +275,7 @@ impl Arithmetic<Avx2> for Doubles {
         let four = Four(lanes);
         let p = modulus.value();
         let inverse = modulus.inverse().cast_signed();
+        let unit = doubles(modulus, modulus.unit());
         let inverse = if inverse >> 51 == 0 { inverse } else { inverse - (1 << 52) };
         Self {
             four,
@@ -256,6 +284,7 @@ impl Arithmetic<Avx2> for Doubles {
             reciprocal: four.set(1.0 / p as f64),
             inverse: four.set(inverse as f64),
             p_integer: four.bits(p),
+            unit: (lanes.splat(unit.value), lanes.splat(unit.quotient)),
         }
     }
     #[inline(always)]
@@ -322,8 +351,12 @@ impl Arithmetic<Avx2> for Doubles {
         both!(I => self.four.integer(self.four.unsigned(x[I])))
     }
     #[inline(always)]
+    fn multiplier(self, x: V) -> V {
+        self.shoups(self.operand(x), self.unit)
+    }
+    #[inline(always)]
     fn product(self, x: V, y: V) -> V {
-        both!(I => self.four.integer(self.montgomery_product(x[I], y[I])))
+        both!(I => self.four.integer(self.barrett(x[I], y[I])))
     }
     #[inline(always)]
     fn whole(self, x: V) -> V {
@@ -335,15 +368,17 @@ impl Arithmetic<Avx2> for Doubles {
         })
     }
     #[inline(always)]
-    fn short_sum<const N: usize>(self, pairs: [Pair<Avx2>; N]) -> V {
+    fn short_add(self, sum: Pair<Avx2>, x: V, y: V) -> Pair<Avx2> {
         let f = self.four;
-        both!(I => {
-            let mut sum = f.set(0.0);
-            for (x, y) in &pairs {
-                sum = f.add(sum, self.montgomery_product(x[I], y[I]));
-            }
-            self.residue(self.centre(sum))
-        })
+        (both!(I => f.integer(f.add(f.double(sum.0[I]), self.barrett(x[I], y[I])))), sum.1)
+    }
+    #[inline(always)]
+    fn short_settle(self, sum: Pair<Avx2>) -> Pair<Avx2> {
+        (self.settle(sum.0), sum.1)
+    }
+    #[inline(always)]
+    fn short_fold(self, sum: Pair<Avx2>) -> V {
+        self.leave_scaled(self.settle(sum.0), self.unit)
     }
     #[inline(always)]
     fn multiply_add(self, open: Pair<Avx2>, x: V, y: V) -> Pair<Avx2> {
@@ -382,16 +417,21 @@ impl Arithmetic<Avx2> for Doubles {
     }
 
     #[inline(always)]
-    fn linear(self, operands: &[V], weights: &[Factor]) -> V {
-        let mut sum = self.four.0.splat(0);
-        for (operands, weights) in operands.chunks(4).zip(weights.chunks(4)) {
-            for (&x, &w) in operands.iter().zip(weights) {
-                sum = self.double_add(sum, self.shoups(x, self.twiddle(w)));
+    fn linear(self, operands: &[V], weights: &[Factor], out: &mut [Block]) {
+        let mut sums = [self.four.0.splat(0); TILE];
+        let sums = &mut sums[..out.len()];
+        // Weight by weight, two at a time: no sum waits for itself.
+        let operands = operands.chunks_exact(TILE).collect::<Vec<_>>();
+        for (n, (operands, weights)) in operands.chunks(2).zip(weights.chunks(2)).enumerate() {
+            match (operands, weights) {
+                (&[x, y], &[v, w]) if n % 2 == 0 => self.add_two::<false>(sums, x, v, y, w),
+                (&[x, y], &[v, w]) => self.add_two::<true>(sums, x, v, y, w),
+                _ => self.add_one(sums, operands[0], weights[0]),
             }
-            // Four times 0.63 and 0.51 are less than four.
-            sum = self.settle(sum);
         }
-        both!(I => self.residue(self.four.double(sum[I])))
+        for (block, &sum) in out.iter_mut().zip(&*sums) {
+            self.four.0.store(self.leave(sum), block);
+        }
     }
     #[inline(always)]
     fn digit(self, x: V, factor: Pair<Avx2>) -> V {

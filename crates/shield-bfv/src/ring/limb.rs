@@ -1,6 +1,6 @@
 //! Loops over the residues of one limb.
 
-use super::arithmetic::{Arithmetic, Form, OPEN_PRODUCTS};
+use super::arithmetic::{Arithmetic, Form, OPEN_PRODUCTS, SETTLED_PRODUCTS, SHORT};
 use super::lanes::{Block, Kernel, Lanes, dispatch};
 use super::modulus::{Factor, Modulus};
 
@@ -108,24 +108,17 @@ impl Kernel for Sum<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
         let a = L::Arithmetic::new(l, self.modulus);
+        let short = self.terms.len() <= SHORT && L::Arithmetic::FORM == Form::Doubles;
         match (self.terms, self.keep) {
             ([one], Keep::Replace) => {
                 let operands = blocks(one.0).iter().zip(blocks(one.1));
+                let zero = l.splat(0);
                 for (block, (x, y)) in self.out.as_chunks_mut().0.iter_mut().zip(operands) {
-                    let pair = (a.operand(l.load(x)), a.operand(l.load(y)));
-                    l.store(a.short_sum([pair]), block);
+                    let (x, y) = (a.operand(l.load(x)), a.operand(l.load(y)));
+                    l.store(a.short_fold(a.short_add((zero, zero), x, y)), block);
                 }
             }
-            ([one, two], Keep::Replace) => {
-                let first = blocks(one.0).iter().zip(blocks(one.1));
-                let second = blocks(two.0).iter().zip(blocks(two.1));
-                let out = self.out.as_chunks_mut().0.iter_mut();
-                for ((block, (x, y)), (z, w)) in out.zip(first).zip(second) {
-                    let one = (a.operand(l.load(x)), a.operand(l.load(y)));
-                    let two = (a.operand(l.load(z)), a.operand(l.load(w)));
-                    l.store(a.short_sum([one, two]), block);
-                }
-            }
+            _ if short => self.short(l, a),
             _ if L::REGISTERS > 8 => self.tiles::<L, 4>(l, a),
             _ => self.tiles::<L, 1>(l, a),
         }
@@ -133,6 +126,25 @@ impl Kernel for Sum<'_> {
 }
 
 impl Sum<'_> {
+    /// A few terms, block by block.
+    #[inline(always)]
+    fn short<L: Lanes>(self, l: L, a: L::Arithmetic) {
+        let zero = l.splat(0);
+        for (t, block) in self.out.as_chunks_mut().0.iter_mut().enumerate() {
+            let mut sum = (zero, zero);
+            for terms in self.terms.chunks(SETTLED_PRODUCTS) {
+                for (x, y) in terms {
+                    let (x, y) = (&blocks(x)[t], &blocks(y)[t]);
+                    sum = a.short_add(sum, a.operand(l.load(x)), a.operand(l.load(y)));
+                }
+                sum = a.short_settle(sum);
+            }
+            let value = a.short_fold(sum);
+            let value = if self.keep == Keep::Add { a.add(value, l.load(block)) } else { value };
+            l.store(value, block);
+        }
+    }
+
     /// Blocks of sums in registers, `TILE` at a time.
     #[inline(always)]
     fn tiles<L: Lanes, const TILE: usize>(self, l: L, a: L::Arithmetic) {
@@ -186,11 +198,39 @@ impl Kernel for Switch<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
         let a = L::Arithmetic::new(l, self.modulus);
-        if L::REGISTERS > 8 { self.tiles::<L, 2>(l, a) } else { self.tiles::<L, 1>(l, a) }
+        let short = self.keys.len() <= SHORT && L::Arithmetic::FORM == Form::Doubles;
+        match L::REGISTERS > 8 {
+            _ if short => self.short(l, a),
+            true => self.tiles::<L, 2>(l, a),
+            false => self.tiles::<L, 1>(l, a),
+        }
     }
 }
 
 impl Switch<'_> {
+    /// A few digits, block by block.
+    #[inline(always)]
+    fn short<L: Lanes>(self, l: L, a: L::Arithmetic) {
+        let zero = l.splat(0);
+        let [first, second] = self.out;
+        let n = first.len();
+        let out = first.as_chunks_mut::<8>().0.iter_mut().zip(second.as_chunks_mut::<8>().0);
+        for (t, (first, second)) in out.enumerate() {
+            let mut sums = [(zero, zero); 2];
+            let digits = self.digits.chunks(n * SETTLED_PRODUCTS);
+            for (digits, keys) in digits.zip(self.keys.chunks(SETTLED_PRODUCTS)) {
+                for (digit, [b, c]) in digits.chunks_exact(n).zip(keys) {
+                    let digit = a.operand(l.load(&blocks(digit)[t]));
+                    sums[0] = a.short_add(sums[0], digit, a.operand(l.load(&blocks(b)[t])));
+                    sums[1] = a.short_add(sums[1], digit, a.operand(l.load(&blocks(c)[t])));
+                }
+                sums = [a.short_settle(sums[0]), a.short_settle(sums[1])];
+            }
+            l.store(a.short_fold(sums[0]), first);
+            l.store(a.short_fold(sums[1]), second);
+        }
+    }
+
     /// Blocks of both parts' sums in registers, `TILE` of each at a time.
     #[inline(always)]
     fn tiles<L: Lanes, const TILE: usize>(self, l: L, a: L::Arithmetic) {
@@ -233,24 +273,40 @@ impl Switch<'_> {
 
 /// Residues as operands of products, in place: once, where they are in many.
 pub(crate) fn operands(modulus: Modulus, residues: &mut [u64]) {
-    dispatch(Operands { modulus, residues });
+    dispatch(Prepare { modulus, residues, role: Role::Operands });
 }
 
-struct Operands<'a> {
+/// Residues in Montgomery's form as multipliers, in place.
+pub(crate) fn multipliers(modulus: Modulus, residues: &mut [u64]) {
+    dispatch(Prepare { modulus, residues, role: Role::Multipliers });
+}
+
+/// What residues are to be in products.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Operands,
+    Multipliers,
+}
+
+struct Prepare<'a> {
     modulus: Modulus,
     residues: &'a mut [u64],
+    role: Role,
 }
 
-impl Kernel for Operands<'_> {
+impl Kernel for Prepare<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
+        // Integers are both as they are.
         if L::Arithmetic::FORM == Form::Integers {
             return;
         }
         let a = L::Arithmetic::new(l, self.modulus);
-        for x in self.residues.as_chunks_mut().0 {
-            l.store(a.operand(l.load(x)), x);
+        for block in self.residues.as_chunks_mut().0 {
+            let x = l.load(block);
+            let x = if self.role == Role::Operands { a.operand(x) } else { a.multiplier(x) };
+            l.store(x, block);
         }
     }
 }

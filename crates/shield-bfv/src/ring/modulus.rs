@@ -11,6 +11,8 @@ pub(crate) struct Modulus {
     p: u64,
     /// Inverse of `p` modulo 2^52, for Montgomery reduction.
     inverse: u64,
+    /// Inverse of 2^52 modulo `p`.
+    unit: u64,
 }
 
 /// A constant factor with its precomputed quotient `floor(value * 2^52 / p)` (Shoup's trick).
@@ -28,7 +30,11 @@ impl Modulus {
         for _ in 0..6 {
             inverse = inverse.wrapping_mul(2_u64.wrapping_sub(p.wrapping_mul(inverse)));
         }
-        Self { p, inverse: inverse & LOW }
+        let inverse = inverse & LOW;
+        // 2^52 u - p v = 1 with v the negated inverse of p: u = (1 + p v) / 2^52.
+        let negated = (1 << 52) - inverse;
+        let unit = ((1 + u128::from(p) * u128::from(negated)) >> 52) as u64;
+        Self { p, inverse, unit: unit % p }
     }
 
     pub(crate) fn value(self) -> u64 {
@@ -38,6 +44,11 @@ impl Modulus {
     /// Inverse of `p` modulo 2^52.
     pub(crate) fn inverse(self) -> u64 {
         self.inverse
+    }
+
+    /// Inverse of 2^52 modulo `p`.
+    pub(crate) fn unit(self) -> u64 {
+        self.unit
     }
 
     pub(crate) fn add(self, a: u64, b: u64) -> u64 {

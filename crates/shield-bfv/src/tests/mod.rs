@@ -5,7 +5,9 @@ mod codec;
 mod determinism;
 mod elections;
 pub(crate) mod noise;
+mod privacy_audit;
 mod profile;
+mod shards;
 mod view;
 
 use rand::SeedableRng;

@@ -93,7 +93,7 @@ use crate::noise::{Noise, Ring};
 use crate::ring::{Buffer, Context, Poly, limb};
 use crate::scheme::{Ciphertext, plaintext_slots};
 pub(crate) use coefficients::{Coefficients, Voter, chunk};
-pub(crate) use sums::Sums;
+pub(crate) use sums::{ReducedSums, Sums};
 
 /// Repetitions of the check, with independent coefficients.
 pub(crate) const REPETITIONS: usize = 2;
@@ -153,12 +153,22 @@ impl Validity<'_> {
 
     /// V of each repetition, in every slot of every run of its sample.
     pub(crate) fn finish(&self, sums: &[Sums], voters: &[Voter]) -> Vec<Ciphertext> {
+        self.of_sums(&self.reduced(sums), voters)
+    }
+
+    /// The sums modulo the primes: those of several shards add up.
+    pub(crate) fn reduced(&self, sums: &[Sums]) -> Vec<ReducedSums> {
+        sums.iter().map(|sums| sums.reduced(self.context)).collect()
+    }
+
+    /// V of each repetition from sums over all ballots.
+    pub(crate) fn of_sums(&self, sums: &[ReducedSums], voters: &[Voter]) -> Vec<Ciphertext> {
         let finish = |repetition| self.spread(repetition, sums, voters);
         (0..REPETITIONS).into_par_iter().map(finish).collect()
     }
 
     /// V from the sums over ballots: weighted slot by slot, then summed over runs and groups.
-    fn spread(&self, repetition: usize, sums: &[Sums], voters: &[Voter]) -> Ciphertext {
+    fn spread(&self, repetition: usize, sums: &[ReducedSums], voters: &[Voter]) -> Ciphertext {
         let context = self.context;
         let coefficients = self.coefficients(repetition);
         let weights = coefficients.weights();
@@ -178,7 +188,7 @@ impl Validity<'_> {
     pub(crate) fn of_teacher(&self, voter: Voter, ballot: &[Ciphertext]) -> Ciphertext {
         let mut sums = self.sums();
         self.add(&mut sums, &[(voter.teacher, ballot)]);
-        self.spread(0, &sums, &[voter])
+        self.spread(0, &self.reduced(&sums), &[voter])
     }
 }
 

@@ -94,13 +94,12 @@ impl Sums {
         });
     }
 
-    /// The ciphertexts of one repetition.
-    pub(super) fn repetition(
-        &self,
-        context: &Context,
-        key: &SwitchKey,
-        repetition: usize,
-    ) -> Summed {
+    /// The sums modulo the primes.
+    pub(super) fn reduced(&self, context: &Context) -> ReducedSums {
+        ReducedSums { repetitions: std::array::from_fn(|i| self.reduced_repetition(context, i)) }
+    }
+
+    fn reduced_repetition(&self, context: &Context, repetition: usize) -> ReducedRepetition {
         let (n, limbs) = (context.degree(), context.limbs());
         let mut tensor = [0; 3].map(|_| Poly::<Values>::unset(n, limbs));
         let mut values = [0; 2].map(|_| Poly::<Values>::unset(n, limbs));
@@ -113,16 +112,66 @@ impl Sums {
                 sums: sums.iter().map(|block| &block[repetition]),
                 out: [d0.limb_mut(i), d1.limb_mut(i), d2.limb_mut(i)],
             });
-            // The fold divided by Montgomery's factor, and the square is -t times the tensor.
-            let factor = q.factor(q.mul(q.montgomery(1), q.value() - PLAINTEXT));
-            for part in &mut tensor {
-                limb::scale(q, part.limb_mut(i), factor);
-            }
             for (k, part) in values.iter_mut().enumerate() {
                 let plain = sums.iter().flat_map(|block| block[repetition][6 + k]);
                 for (x, sum) in part.limb_mut(i).iter_mut().zip(plain) {
                     *x = sum % q.value();
                 }
+            }
+        }
+        ReducedRepetition { tensor, values }
+    }
+}
+
+/// Sums modulo the primes, of one ciphertext of a ballot. Those of several shards of ballots add
+/// up to the sums over all.
+#[derive(Clone)]
+pub(crate) struct ReducedSums {
+    pub(crate) repetitions: [ReducedRepetition; REPETITIONS],
+}
+
+/// Those of one repetition, before anything is relinearised.
+#[derive(Clone)]
+pub(crate) struct ReducedRepetition {
+    /// The tensor squares, divided by Montgomery's factor.
+    pub(crate) tensor: [Poly<Values>; 3],
+    /// The weighted values.
+    pub(crate) values: [Poly<Values>; 2],
+}
+
+impl ReducedSums {
+    /// From the polynomials of all repetitions, in the order of [`ReducedRepetition::polys`].
+    pub(crate) fn from_polys(polys: Vec<Poly<Values>>) -> Option<Self> {
+        let [a, b, c, d, e, f, g, h, i, j] =
+            <[Poly<Values>; 5 * REPETITIONS]>::try_from(polys).ok()?;
+        let first = ReducedRepetition { tensor: [a, b, c], values: [d, e] };
+        let second = ReducedRepetition { tensor: [f, g, h], values: [i, j] };
+        Some(Self { repetitions: [first, second] })
+    }
+
+    /// Adds the sums of other ballots.
+    pub(crate) fn add(&mut self, context: &Context, other: &Self) {
+        for (own, other) in self.repetitions.iter_mut().zip(&other.repetitions) {
+            for (own, other) in own.polys_mut().into_iter().zip(other.polys()) {
+                context.add(own, other);
+            }
+        }
+    }
+
+    /// The ciphertexts of one repetition.
+    pub(super) fn repetition(
+        &self,
+        context: &Context,
+        key: &SwitchKey,
+        repetition: usize,
+    ) -> Summed {
+        let ReducedRepetition { mut tensor, values } = self.repetitions[repetition].clone();
+        for (i, ntt) in context.q().iter().enumerate() {
+            let q = ntt.modulus();
+            // The fold divided by Montgomery's factor, and the square is -t times the tensor.
+            let factor = q.factor(q.mul(q.montgomery(1), q.value() - PLAINTEXT));
+            for part in &mut tensor {
+                limb::scale(q, part.limb_mut(i), factor);
             }
         }
         let [d0, d1, d2] = tensor;
@@ -131,6 +180,19 @@ impl Sums {
         context.add(&mut squares.parts[0], &d0);
         context.add(&mut squares.parts[1], &d1);
         Summed { squares, values: Ciphertext { parts: values } }
+    }
+}
+
+impl ReducedRepetition {
+    /// Every polynomial, in a fixed order.
+    pub(crate) fn polys(&self) -> [&Poly<Values>; 5] {
+        let ([a, b, c], [d, e]) = (&self.tensor, &self.values);
+        [a, b, c, d, e]
+    }
+
+    fn polys_mut(&mut self) -> [&mut Poly<Values>; 5] {
+        let ([a, b, c], [d, e]) = (&mut self.tensor, &mut self.values);
+        [a, b, c, d, e]
     }
 }
 
@@ -156,12 +218,12 @@ fn encode(context: &Context, weights: &[Vec<u64>]) -> Buffer {
     buffer
 }
 
-/// The weights' values modulo prime `i`, in Montgomery's form, as operands.
+/// The weights' values modulo prime `i`, as multipliers.
 fn transform(context: &Context, i: usize, coefficients: &Buffer) -> Buffer {
     let mut values = Buffer::stale(coefficients.len());
     context.lift_multiplier(i, coefficients, &mut values);
     context.q()[i].forward_batch(values.as_chunks_mut().0);
-    limb::operands(context.q()[i].modulus(), &mut values);
+    limb::multipliers(context.q()[i].modulus(), &mut values);
     values
 }
 
@@ -198,14 +260,17 @@ impl Kernel for Accumulate<'_> {
         }
         let count = self.ballots.len();
         // The ballots' blocks side by side: their own places are a power of two apart, and would
-        // push one another out of the cache.
-        let mut gathered = [[[[0; LANES]; 2]; LANES]; TILE];
+        // push one another out of the cache. Both parts and twice the second, as operands.
+        let mut gathered = [[[[0; LANES]; 3]; LANES]; TILE];
         for (tile, sums) in self.sums.chunks_mut(TILE).enumerate() {
             let start = self.first + tile * TILE;
             for (k, [c0, c1]) in self.ballots.iter().enumerate() {
                 let blocks = c0[start..].iter().zip(&c1[start..]);
                 for (to, (x, y)) in gathered.iter_mut().zip(blocks) {
-                    to[k] = [*x, *y];
+                    let (x, y) = (l.load(x), l.load(y));
+                    l.store(a.operand(x), &mut to[k][0]);
+                    l.store(a.operand(y), &mut to[k][1]);
+                    l.store(a.operand(a.add(y, y)), &mut to[k][2]);
                 }
             }
             for (b, sums) in sums.iter_mut().enumerate() {
@@ -214,11 +279,9 @@ impl Kernel for Accumulate<'_> {
                     let weights: &Block = &weights.as_chunks().0[run];
                     let mut open = [(zero, zero); 3];
                     let mut plain = [l.load(&sums[6]), l.load(&sums[7])];
-                    for (&weight, [c0, c1]) in weights.iter().zip(&gathered[b][..count]) {
+                    for (&weight, [c0, c1, twice]) in weights.iter().zip(&gathered[b][..count]) {
                         let weight = l.splat(weight);
-                        let (c0, c1) = (l.load(c0), l.load(c1));
-                        let twice = a.operand(a.add(c1, c1));
-                        let (c0, c1) = (a.operand(c0), a.operand(c1));
+                        let (c0, c1, twice) = (l.load(c0), l.load(c1), l.load(twice));
                         let (y0, y1) = (a.product(c0, weight), a.product(c1, weight));
                         open[0] = a.multiply_add(open[0], y0, c0);
                         open[1] = a.multiply_add(open[1], y0, twice);

@@ -1,5 +1,6 @@
 //! `explore`: a page on this machine that shows what a setting costs and how good its labels are.
 
+use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
@@ -44,7 +45,7 @@ pub(super) fn run(args: &ExploreArgs, output: Output) -> Result<(), Failure> {
         let (histograms, labels) = read_histograms(votes, args.labels.as_deref())?;
         let mut argument = format!("--votes {}", votes.display());
         if let Some(labels) = &args.labels {
-            argument.push_str(&format!(" --labels {}", labels.display()));
+            let _ = write!(argument, " --labels {}", labels.display());
         }
         let all = histograms.as_slice().to_vec();
         let most = all.iter().map(shield::Histogram::voters).max().unwrap_or(1);

@@ -175,15 +175,19 @@ fn over_the_network(
         encrypt_with_fetched_key(args, &client, &file, &teacher, &out)?;
     }
     let bar = console::progress(1, "submitting");
-    client::submit_ballot(&client, &invitation, &out, |done, all| {
+    let receipt = client::submit_ballot(&client, &invitation, &out, |done, all| {
         bar.set_length(u64::from(all));
         bar.set_position(u64::from(done));
     })?;
     bar.finish_and_clear();
     let after = client::status(&client, &election)?;
-    let digest = after.ballot_digest().ok_or_else(|| {
-        Failure::failed("the server does not show all of your ballot; run the same command again")
-    })?;
+    let digest =
+        after.ballot_digest().filter(|digest| *digest == receipt.ballot).ok_or_else(|| {
+            Failure::failed(
+                "the server does not show all of your ballot; run the same command again",
+            )
+        })?;
+    let beside = client::receipt_path(&out);
     if args.out.is_none() {
         // It is with the server; nobody needs a second copy of what the student's key reads.
         let _ = std::fs::remove_file(&out);
@@ -197,10 +201,12 @@ fn over_the_network(
             "key": key,
             "samples": file.election().samples(),
             "digest": digest,
+            "receipt": beside.display().to_string(),
         })),
         Output::Tables => console::print(&console::properties(&[
             ("election", file.name().to_string()),
             ("teacher", teacher.to_string()),
+            ("keep the receipt", beside.display().to_string()),
             ("encrypted for", format!("the keys {}", key.get(..16).unwrap_or(&key))),
             ("your ballot", format!("is in, digest {digest}")),
         ])),

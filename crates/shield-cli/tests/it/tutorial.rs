@@ -52,6 +52,14 @@ fn over_the_network() {
 
 #[test]
 fn looking_before_choosing() {
-    let printed = run("Looking before choosing", 4);
+    let printed = run("Looking before choosing", 2);
     assert!(printed.contains("http://127.0.0.1:"), "{printed}");
+}
+
+#[test]
+fn with_votes_at_hand() {
+    let printed = run("With votes at hand", 6);
+    for word in ["right labels", "polynomial", "by moments"] {
+        assert!(printed.contains(word), "{word}: {printed}");
+    }
 }

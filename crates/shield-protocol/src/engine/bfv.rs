@@ -109,6 +109,30 @@ impl Aggregating for WithAudit<Evaluation<BfvBackend>> {
         self.0.aggregate(batch, ballots, seed)
     }
 
+    fn shard(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        teachers: Range<u32>,
+    ) -> Result<Vec<u8>, EngineError> {
+        self.0.shard(batch, ballots, seed, teachers)
+    }
+
+    fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, EngineError> {
+        self.0.merge_shards(batch, shards)
+    }
+
+    fn release_shards(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        whole: &[u8],
+    ) -> Result<Vec<u8>, EngineError> {
+        self.0.release_shards(batch, ballots, seed, whole)
+    }
+
     fn audit(
         &self,
         batch: usize,

@@ -149,6 +149,34 @@ where
         let release = self.backend.aggregate(&self.key.0, batch, &ballots, seed);
         Ok(self.backend.encode_release(&release.map_err(EngineError::new)?))
     }
+
+    fn shard(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        teachers: Range<u32>,
+    ) -> Result<Vec<u8>, EngineError> {
+        let ballots = Opening { backend: &*self.backend, ballots, batch, key: self.id };
+        let shard = self.backend.shard_bytes(&self.key.0, batch, &ballots, seed, teachers);
+        shard.map_err(EngineError::new)
+    }
+
+    fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, EngineError> {
+        self.backend.merge_shards(&self.key.0, batch, shards).map_err(EngineError::new)
+    }
+
+    fn release_shards(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        whole: &[u8],
+    ) -> Result<Vec<u8>, EngineError> {
+        let ballots = Opening { backend: &*self.backend, ballots, batch, key: self.id };
+        let release = self.backend.release_shards(&self.key.0, batch, &ballots, seed, whole);
+        Ok(self.backend.encode_release(&release.map_err(EngineError::new)?))
+    }
 }
 
 impl<B> Revealing for With<B, Secret<B>>

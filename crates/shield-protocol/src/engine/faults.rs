@@ -217,4 +217,28 @@ impl Aggregating for FaultyAggregating {
         strike(self.election, batch).map_err(EngineError::new)?;
         self.clear.aggregate(batch, &Sent(ballots), seed)
     }
+
+    fn shard(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        teachers: Range<u32>,
+    ) -> Result<Vec<u8>, EngineError> {
+        self.clear.shard(batch, ballots, seed, teachers)
+    }
+
+    fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, EngineError> {
+        self.clear.merge_shards(batch, shards)
+    }
+
+    fn release_shards(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        whole: &[u8],
+    ) -> Result<Vec<u8>, EngineError> {
+        self.clear.release_shards(batch, ballots, seed, whole)
+    }
 }

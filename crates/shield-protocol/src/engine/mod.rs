@@ -158,6 +158,27 @@ pub trait Aggregating: Send + Sync {
     ) -> Result<Vec<u8>, EngineError> {
         Err(EngineError::new(NoAudit))
     }
+
+    /// What some teachers' ballots add to a batch.
+    fn shard(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        teachers: Range<u32>,
+    ) -> Result<Vec<u8>, EngineError>;
+
+    /// Shards of neighbours, in order, as one.
+    fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, EngineError>;
+
+    /// What the student gets, from the shard of all teachers: the bytes of [`Self::aggregate`].
+    fn release_shards(
+        &self,
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        whole: &[u8],
+    ) -> Result<Vec<u8>, EngineError>;
 }
 
 /// What is aggregated a second time.

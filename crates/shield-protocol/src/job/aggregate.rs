@@ -6,6 +6,7 @@ use rand::CryptoRng;
 
 use super::checked::{Checked, Progress};
 use super::freeze::{self, Destination, settle};
+use super::storage::local_files;
 use crate::election_file::ElectionFile;
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::{Existing, check_folder_of};
@@ -63,10 +64,11 @@ pub fn aggregate_committed<R: CryptoRng>(
     if same_folder(folder_of(out), ballots) {
         return Err(Refused { path: out.to_owned(), problem: Problem::AmongBallots }.into());
     }
-    let checked = Checked::new(file, evaluation_key, ballots, progress)?;
+    let storage = local_files();
+    let checked = Checked::new(file, evaluation_key, &storage, ballots, progress)?;
     let committed = committed.map(|path| freeze::committed(path, &file.digest())).transpose()?;
     let destination = Destination::Results(out);
-    let settled = settle(&checked.frozen, ballots, destination, committed, rng)?;
+    let settled = settle(&checked.frozen, &*storage, ballots, destination, committed, rng)?;
     let commitment = settled.part.commitment(&checked.frozen.election);
     let transcript =
         Transcript::new(&checked.frozen, &commitment, checked.folder.turnout(file).voters());

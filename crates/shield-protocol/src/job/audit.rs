@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checked::{Checked, Progress};
 use super::freeze::{audit_records, seed_path, stored_part};
+use super::storage::local_files;
 use super::verify::{Recomputing, differences, numbers};
 use crate::bundle::{BundleReader, Content};
 use crate::election_file::ElectionFile;
@@ -194,7 +195,8 @@ impl Server<'_> {
         &self,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<(Checked, Transcript), ProtocolError> {
-        let checked = Checked::new(self.file, self.evaluation_key, self.ballots, progress)?;
+        let checked =
+            Checked::new(self.file, self.evaluation_key, &local_files(), self.ballots, progress)?;
         let reader = results::open(self.results, self.file, &self.file.engine())?;
         let transcript = reader.transcript().clone();
         let found = differences(&transcript, &checked.frozen);

@@ -6,6 +6,7 @@
 //! | `election.toml` | the election file |
 //! | `evaluation.key` | the student's evaluation key |
 //! | `ballots.index` | which ballots there are, and what each batch of them hashes to |
+//! | `ballots.checksums` | what each batch of them ends with: saves opening a ballot for it |
 //! | `seed` | the seed of all draws, for its owner alone |
 //! | `parts/<n>.release` | what the student gets for batch n |
 //!
@@ -14,6 +15,7 @@
 //! matter who computes it, how often, or in which order.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +28,7 @@ use super::aggregate::same_folder;
 use super::ballot_folder::BallotFolder;
 use super::checked::{Checked, Progress};
 use super::freeze::{self, Destination, Frozen, settle};
+use super::storage::{Storage, local_files};
 use crate::election_file::ElectionFile;
 use crate::engine::{Aggregating, Engine};
 use crate::error::{Problem, ProtocolError, Refused};
@@ -61,6 +64,19 @@ struct Written {
     missing: Vec<Name>,
     /// How many samples have how many voters.
     voters: VoterCounts,
+}
+
+/// What a job is frozen from, and where it goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a> {
+    /// The student's evaluation key.
+    pub evaluation_key: &'a Path,
+    /// The folder of the ballots.
+    pub ballots: &'a Path,
+    /// The job's folder.
+    pub out: &'a Path,
+    /// The part of the seed that the server committed to before anyone voted.
+    pub committed: Option<&'a Path>,
 }
 
 /// One aggregation, frozen.
@@ -116,14 +132,28 @@ impl Job {
         rng: &mut R,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, ProtocolError> {
+        let storage = local_files();
+        let places = Places { evaluation_key, ballots, out, committed };
+        Self::freeze_in(&storage, file, places, rng, progress)
+    }
+
+    /// The same with ballots that are kept somewhere else; the job itself is a folder here.
+    pub fn freeze_in<R: CryptoRng>(
+        storage: &Arc<dyn Storage>,
+        file: &ElectionFile,
+        places: Places<'_>,
+        rng: &mut R,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, ProtocolError> {
+        let Places { evaluation_key, ballots, out, committed } = places;
         check_folder_of(out)?;
         if same_folder(folder_of(out), ballots) || same_folder(out, ballots) {
             return Err(refused(out, Problem::AmongBallots).into());
         }
-        let checked = Checked::new(file, evaluation_key, ballots, progress)?;
+        let checked = Checked::new(file, evaluation_key, storage, ballots, progress)?;
         let (frozen, index) = (&checked.frozen, checked.folder.index()?);
-        let ballots = ballots.canonicalize().map_err(|error| refused(ballots, error.into()))?;
-        let shown = ballots.to_str().ok_or_else(|| refused(&ballots, Problem::FileName))?;
+        let address = storage.address(ballots).map_err(|error| refused(ballots, error.into()))?;
+        let ballots = PathBuf::from(&address);
         let place = Place(out);
         let known = place.read()?;
         let committed =
@@ -131,7 +161,7 @@ impl Job {
         let mut written = Written {
             version: VERSION,
             commitment: known.as_ref().map_or_else(String::new, |job| job.commitment.clone()),
-            ballots: shown.to_owned(),
+            ballots: address,
             election: hex(&frozen.election),
             evaluation_key: hex(&frozen.evaluation_key),
             key: hex(checked.aggregating.key().as_bytes()),
@@ -149,15 +179,28 @@ impl Job {
         place.write("election.toml", file.canonical().as_bytes())?;
         place.write("evaluation.key", &key)?;
         place.write("ballots.index", &index)?;
-        let part = settle(frozen, &ballots, Destination::Job(out), committed, rng)?.part;
+        let destination = Destination::Job(out);
+        let part = settle(frozen, &**storage, &ballots, destination, committed, rng)?.part;
         written.commitment = hex(&part.commitment(&frozen.election));
         let text = toml::to_string(&written).expect("strings, numbers and lists of them");
         place.write("job.toml", text.as_bytes())?;
-        Self::open(out)
+        Self::open_in(storage, out)
     }
 
     /// Opens a job that was frozen. Reads neither the seed nor the key before they are needed.
     pub fn open(path: &Path) -> Result<Self, ProtocolError> {
+        Self::open_in(&local_files(), path)
+    }
+
+    /// Where the ballots of a job are, to choose the storage by.
+    pub fn ballots_of(path: &Path) -> Result<String, ProtocolError> {
+        let place = Place(path);
+        let not_found = || refused(&place.job_file(), Problem::Io(io::ErrorKind::NotFound.into()));
+        Ok(place.read()?.ok_or_else(not_found)?.ballots)
+    }
+
+    /// [`Self::open`] with ballots that are kept somewhere else.
+    pub fn open_in(storage: &Arc<dyn Storage>, path: &Path) -> Result<Self, ProtocolError> {
         let place = Place(path);
         let job_file = place.job_file();
         let written = place.read()?;
@@ -181,7 +224,8 @@ impl Job {
         }
         let engine = file.engine();
         let folder = PathBuf::from(written.ballots);
-        let ballots = BallotFolder::from_index(&engine, &folder, file.teachers().len(), &index)
+        let teachers = file.teachers().len();
+        let ballots = BallotFolder::from_index(&engine, storage, &folder, teachers, &index)
             .ok_or_else(|| damaged("ballots.index"))?;
         let frozen = Frozen {
             election: file.digest(),
@@ -233,6 +277,29 @@ impl Job {
         self.check(batch)?;
         let work = self.work()?;
         Ok(work.aggregating.aggregate(batch, &self.ballots.batch(batch), &work.seed)?)
+    }
+
+    /// What some teachers' ballots add to a batch, where the engine can add up shards. Shards are
+    /// merged in any order of neighbours, and then released: the same bytes as [`Self::run_batch`].
+    pub fn run_shard(&self, batch: usize, teachers: Range<u32>) -> Result<Vec<u8>, ProtocolError> {
+        self.check(batch)?;
+        let work = self.work()?;
+        let ballots = self.ballots.batch_of(batch, teachers.end);
+        Ok(work.aggregating.shard(batch, &ballots, &work.seed, teachers)?)
+    }
+
+    /// Several shards of neighbours, in order, as one.
+    pub fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, ProtocolError> {
+        self.check(batch)?;
+        Ok(self.work()?.aggregating.merge_shards(batch, shards)?)
+    }
+
+    /// A batch from the shard of all teachers. Opens no ballot.
+    pub fn release_shards(&self, batch: usize, whole: &[u8]) -> Result<Vec<u8>, ProtocolError> {
+        self.check(batch)?;
+        let work = self.work()?;
+        let ballots = self.ballots.batch(batch);
+        Ok(work.aggregating.release_shards(batch, &ballots, &work.seed, whole)?)
     }
 
     /// Adds a batch that somebody computed. Adding the same again is fine; other bytes for a batch

@@ -14,13 +14,14 @@
 //! another name of results, it is refused.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use rand::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::storage::Storage;
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::read_bounded;
 use crate::hex::hex;
@@ -110,8 +111,15 @@ impl Record {
         }
     }
 
-    fn read(path: &Path) -> Result<Option<Self>, Refused> {
-        let Some(bytes) = read_if_there(path, MAX_RECORD)? else { return Ok(None) };
+    fn read(storage: &dyn Storage, path: &Path) -> Result<Option<Self>, Refused> {
+        let mut bytes = Vec::new();
+        let read = storage
+            .open(path)
+            .and_then(|file| file.take(MAX_RECORD as u64 + 1).read_to_end(&mut bytes));
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|error| refused(path, error.into()))?,
+        };
         let text = String::from_utf8(bytes).ok();
         let record = text.and_then(|text| toml::from_str(&text).ok());
         record.ok_or_else(|| refused(path, Problem::Damaged)).map(Some)
@@ -219,9 +227,13 @@ pub(super) struct Settled {
 }
 
 /// Refuses ballots that differ from those that were aggregated from the same folder.
-pub(super) fn check_record(frozen: &Frozen, ballots: &Path) -> Result<(), ProtocolError> {
+pub(super) fn check_record(
+    frozen: &Frozen,
+    storage: &dyn Storage,
+    ballots: &Path,
+) -> Result<(), ProtocolError> {
     let path = ballots.join(RECORD);
-    match Record::read(&path)? {
+    match Record::read(storage, &path)? {
         Some(record) => record.check(&path, frozen),
         None => Ok(()),
     }
@@ -256,6 +268,7 @@ pub fn commit<R: CryptoRng>(
 /// The one part for what is frozen: the stored one, the committed one, or a fresh one. Stored now.
 pub(super) fn settle<R: CryptoRng>(
     frozen: &Frozen,
+    storage: &dyn Storage,
     ballots: &Path,
     destination: Destination,
     committed: Option<SeedPart>,
@@ -263,7 +276,7 @@ pub(super) fn settle<R: CryptoRng>(
 ) -> Result<Settled, ProtocolError> {
     let (record_path, seed_path) = (ballots.join(RECORD), destination.seed_path());
     let (seed_path, results) = (seed_path.as_path(), destination.path());
-    let record = Record::read(&record_path)?;
+    let record = Record::read(storage, &record_path)?;
     if let Some(record) = &record {
         record.check(&record_path, frozen)?;
     }
@@ -316,9 +329,14 @@ pub(super) fn settle<R: CryptoRng>(
     if record.is_none() {
         let record = Record::new(frozen, &bound.part, results);
         let text = toml::to_string(&record).expect("strings and a table of strings");
-        write_once(&record_path, Readers::Everyone, (RECORD_START.to_owned() + &text).as_bytes())?;
+        let text = RECORD_START.to_owned() + &text;
+        match storage.write_new(&record_path, text.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            written => written
+                .map_err(|source| ProtocolError::Write { path: record_path.clone(), source })?,
+        }
     }
-    let record = Record::read(&record_path)?;
+    let record = Record::read(storage, &record_path)?;
     let record = record.ok_or_else(|| refused(&record_path, Problem::Damaged))?;
     record.check(&record_path, frozen)?;
     if record.seed != hex(&bound.part.name()) {

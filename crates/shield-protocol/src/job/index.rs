@@ -14,6 +14,7 @@ use std::sync::Arc;
 use shield::framing::{Reader, write_presence};
 
 use super::ballot_folder::{Attendance, BallotFile, BallotFolder, Part};
+use super::storage::Storage;
 use crate::bundle;
 use crate::engine::Engine;
 use crate::error::{Problem, Refused};
@@ -47,6 +48,7 @@ impl BallotFolder {
     /// The ballots of an index, in that folder; none if it cannot be one.
     pub(super) fn from_index(
         engine: &Arc<dyn Engine>,
+        storage: &Arc<dyn Storage>,
         folder: &Path,
         teachers: usize,
         index: &[u8],
@@ -84,6 +86,6 @@ impl BallotFolder {
                 return None;
             }
         }
-        Some(Self { engine: Arc::clone(engine), ballots })
+        Some(Self { engine: Arc::clone(engine), storage: Arc::clone(storage), ballots })
     }
 }

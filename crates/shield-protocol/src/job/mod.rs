@@ -13,6 +13,7 @@
 //! | `folder`, `index` | a job as a folder |
 //! | [`audit`] | whose ballot is no vote, and the spoiled samples once more without it |
 //! | [`verify`](mod@verify) | everything computed again by an auditor |
+//! | `storage` | where ballots are kept: a folder, or an object store |
 
 mod aggregate;
 pub mod audit;
@@ -21,6 +22,7 @@ mod checked;
 mod folder;
 pub mod freeze;
 mod index;
+mod storage;
 
 #[cfg(test)]
 mod tests;
@@ -28,4 +30,5 @@ pub mod verify;
 
 pub use aggregate::{Aggregated, aggregate, aggregate_committed};
 pub use checked::Progress;
-pub use folder::Job;
+pub use folder::{Job, Places};
+pub use storage::{ByteRange, LocalFiles, Storage};

@@ -16,6 +16,7 @@ use shield::framing::Kind;
 use super::ballot_folder::BallotFolder;
 use super::checked::Progress;
 use super::freeze::BoundSeed;
+use super::storage::local_files;
 use crate::election_file::ElectionFile;
 use crate::engine::{Again, Aggregating};
 use crate::error::{ProtocolError, Refused};
@@ -67,7 +68,8 @@ pub fn verify(
         .aggregating(&key)
         .map_err(|error| refuse(evaluation_key, error.into()))?;
     let checked = |of| progress(Progress::Checked { of });
-    let folder = BallotFolder::open(file, &engine, aggregating.key(), ballots, &checked)?;
+    let folder =
+        BallotFolder::open(file, &engine, aggregating.key(), &local_files(), ballots, &checked)?;
     let frozen = Frozen {
         election: file.digest(),
         evaluation_key: *blake3::hash(&key).as_bytes(),

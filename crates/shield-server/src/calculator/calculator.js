@@ -67,7 +67,8 @@
 
   const drawHistogram = (laws) => {
     const svg = part("histogram");
-    const [width, height, base] = [640, 220, 190];
+    const width = Math.max(300, Math.min(640, svg.clientWidth || 640));
+    const [height, base] = [220, 190];
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const teachers = +field("teachers").value;
     const step = (width - 20) / histogram.length;

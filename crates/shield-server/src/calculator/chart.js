@@ -38,7 +38,9 @@ const shieldChart = (() => {
     const points = spec.series.flatMap((series) => series.points);
     svg.replaceChildren();
     if (!points.length) return;
-    const [width, height] = [640, 380];
+    // As wide as it is shown, so that letters stay readable on a phone.
+    const width = Math.max(300, Math.min(640, svg.clientWidth || 640));
+    const height = Math.round(Math.max(240, 0.6 * width));
     const box = { left: 56, right: width - 14, top: 12, bottom: height - 46 };
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const all = [...points, ...(spec.marks ?? [])];

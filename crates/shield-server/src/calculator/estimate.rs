@@ -10,17 +10,26 @@ use shield::{Classes, Histogram, Setting, Voters};
 /// How many shares of votes are tried for the leader, and for the second.
 const STEPS: u32 = 12;
 
+/// Orders at which pairs are ranked, and how many are kept at each.
+const ORDERS: [f64; 4] = [0.25, 1.0, 4.0, 16.0];
+const KEPT: usize = 5;
+
 /// The cost by moments of the worst pair that is looked at.
 pub(super) fn epsilon(setting: &Setting, classes: Classes, voters: Voters, usage: Usage) -> f64 {
     let pairs = pairs(setting, classes.count(), voters.count());
     let queries = usage.queries.count() as f64;
-    // The worst pair differs from order to order, but not much: each is minimised by itself, and
-    // only those that are ahead at a middle order.
-    let at = |pair: &LawPair, order: f64| pair.log_moment(order);
-    let mut ranked: Vec<(f64, &LawPair)> = pairs.iter().map(|pair| (at(pair, 4.0), pair)).collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    ranked.truncate(12);
-    let worst = |order: f64| ranked.iter().map(|(_, pair)| at(pair, order)).fold(0.0, f64::max);
+    // The worst pair differs from order to order; those that are ahead at some of them are kept.
+    let mut ahead: Vec<usize> = Vec::new();
+    for order in ORDERS {
+        let moments: Vec<f64> = pairs.iter().map(|pair| pair.log_moment(order)).collect();
+        let mut places: Vec<usize> = (0..pairs.len()).collect();
+        places.sort_by(|&a, &b| moments[b].total_cmp(&moments[a]));
+        ahead.extend(places.into_iter().take(KEPT));
+    }
+    ahead.sort_unstable();
+    ahead.dedup();
+    let worst =
+        |order: f64| ahead.iter().map(|&place| pairs[place].log_moment(order)).fold(0.0, f64::max);
     Conversion::Renyi.minimise(usage.delta, |order| queries * worst(order)).epsilon
 }
 

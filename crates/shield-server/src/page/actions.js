@@ -172,11 +172,11 @@
       priced.textContent = `Costs epsilon ${fixed(cost.alone)}. The group has spent or set aside `
         + `${fixed(cost.before)} of ${cost.budget}; with this election ${fixed(cost.after)}. `
         + (cost.fits ? `After it, ${cost.labels_left} more labels like these.` : "It does not fit.");
-      priced.className = cost.fits ? "notice fine" : "notice bad";
+      priced.className = `notice broad ${cost.fits ? "fine" : "bad"}`;
     } catch (error) {
       if (number !== latest) return;
       priced.textContent = error.message;
-      priced.className = "notice";
+      priced.className = "notice broad";
     }
   };
   let waiting;
@@ -204,7 +204,7 @@
       offer(byId("invitations"), `${name}-invitations.zip`, archive(files));
       priced.textContent = `${name} is created. Send each party its own file of the archive; the `
         + "student makes keys first. The tokens are nowhere else: save the archive now.";
-      priced.className = "notice fine";
+      priced.className = "notice broad fine";
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;
@@ -237,7 +237,8 @@
       button.textContent = "Copied";
     },
     reissue: async (name, button) => {
-      const teacher = byId(`party-${name}`).value || null;
+      const typed = byId(`party-${name}`).value.trim();
+      const teacher = typed && typed !== "student" ? typed : null;
       const whose = teacher ? `the teacher ${teacher}` : "the student";
       if (!confirm(`Make a new invitation for ${whose}? The old one stops working at once.`)) return;
       const token = newToken();
@@ -282,7 +283,8 @@
     if (all.some((card, place) => cards.children[place] !== card)) cards.append(...all);
     let shown = 0;
     for (const card of all) {
-      card.hidden = !words.every((word) => card.dataset.find.includes(word));
+      const text = card.textContent.toLowerCase();
+      card.hidden = !words.every((word) => text.includes(word));
       shown += card.hidden ? 0 : 1;
     }
     byId("found").textContent = words.length ? `${shown} of ${all.length}` : "";

@@ -60,19 +60,14 @@ impl Election {
 
     /// A new invitation for one of the parties.
     fn reissue(&self) -> Markup {
-        let voted = self.status.voters.as_deref().unwrap_or_default();
-        let names = self.missing.iter().chain(voted);
-        let options = names.map(|name| {
-            Template::new("<option value=\"{{name}}\">{{name}}</option>").text("name", name).fill()
-        });
         Template::new(
-            "<label class=\"actions\">Lost token <select id=\"party-{{name}}\"><option \
-             value=\"\">student</option>{{options}}</select></label> <button type=\"button\" \
-             id=\"reissue-{{name}}\" class=\"plain\" data-action=\"reissue\" \
-             data-election=\"{{name}}\">New invitation</button>",
+            "<label class=\"actions\">Lost token of <input id=\"party-{{name}}\" \
+             placeholder=\"student, or a teacher\" autocomplete=\"off\" \
+             spellcheck=\"false\"></label> <button type=\"button\" id=\"reissue-{{name}}\" \
+             class=\"plain\" data-action=\"reissue\" data-election=\"{{name}}\">New \
+             invitation</button>",
         )
         .text("name", &self.status.name)
-        .markup("options", Markup::join(options))
         .fill()
     }
 }

@@ -1,5 +1,7 @@
 //! A group's ledger over time, as a picture: what was spent or set aside, against the budget.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 
 use super::markup::{Markup, Template};
@@ -29,12 +31,14 @@ pub(super) fn draw(account: &Account) -> Markup {
     let y = |epsilon: f64| BOTTOM - (BOTTOM - TOP) * (epsilon / top).clamp(0.0, 1.0);
     let mut path = format!("M{LEFT} {BOTTOM}");
     for at in &account.history {
-        path.push_str(&format!("H{:.1}V{:.1}", x(at.moment), y(at.epsilon.get())));
+        let _ = write!(path, "H{:.1}V{:.1}", x(at.moment), y(at.epsilon.get()));
     }
-    path.push_str(&format!("H{RIGHT}"));
+    let _ = write!(path, "H{RIGHT}");
     let date = |second: i64| {
         let moment = Timestamp::from_second(second).unwrap_or_default();
-        moment.strftime("%Y-%m-%d").to_string()
+        // Two ends of one day would look the same.
+        let format = if end - start < 3 * 86_400 { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d" };
+        moment.strftime(format).to_string()
     };
     let label = format!(
         "What the group {} has spent or set aside: epsilon {:.3} of {} after {} elections",

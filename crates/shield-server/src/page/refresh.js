@@ -10,12 +10,12 @@
     const open = [...part.querySelectorAll("details[open]")].map((details) => details.id);
     const active = part.contains(document.activeElement) && document.activeElement;
     const focused = active && active.closest("[id]")?.id;
-    const chosen = [...part.querySelectorAll("select[id]")].map((select) => [select.id, select.value]);
+    const chosen = [...part.querySelectorAll("input[id]")].map((input) => [input.id, input.value]);
     part.replaceChildren(...fresh.childNodes);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     for (const [id, value] of chosen) {
-      const select = document.getElementById(id);
-      if (select) select.value = value;
+      const input = document.getElementById(id);
+      if (input) input.value = value;
     }
     if (focused) {
       const again = document.getElementById(focused);

@@ -186,19 +186,11 @@ impl Election {
             }
             None => none(),
         };
-        let none_voted = status.teachers.max(1) as f64;
-        let find = format!(
-            "{} {} {} {}",
-            status.name,
-            status.group,
-            stage(self.stage).to_lowercase(),
-            self.missing.join(" ")
-        );
+        let all = status.teachers.max(1) as f64;
         Template::new(ELECTION)
-            .text("share", status.voted as f64 / none_voted)
+            .text("share", status.voted as f64 / all)
             .text("deadline text", status.deadline.map_or(String::new(), |at| at.to_string()))
             .text("created text", status.created)
-            .text("find", find)
             .markup("actions", self.actions())
             .text("name", &status.name)
             .text("stage", self.stage.name())

@@ -103,7 +103,7 @@ async fn people_run_elections_at_the_page() {
 }
 
 async fn creating(browser: &Browser, saved: &Path, address: &str) {
-    browser.page.find(Locator::Css("#new-election summary")).await.unwrap().click().await.unwrap();
+    browser.page.find(Locator::Css("#new summary")).await.unwrap().click().await.unwrap();
     for (name, value) in [
         ("name", "ward-9"),
         ("group", "hospitals"),

@@ -277,7 +277,7 @@ impl Mechanism {
     /// Against whom its epsilon holds, in one sentence.
     pub fn holds_against(&self) -> &'static str {
         match self {
-            Self::Shield(_) => {
+            Self::Shield(_) | Self::ExponentialOperator(_) => {
                 "This epsilon holds against everyone who sees the labels, except the server: it \
                  knows the draws, so it must not see the labels."
             }
@@ -285,10 +285,6 @@ impl Mechanism {
             Self::Exponential(_) | Self::PermuteAndFlip(_) => {
                 "This epsilon holds against everyone who sees the labels, except whoever draws \
                  them: that party sees the votes."
-            }
-            Self::ExponentialOperator(_) => {
-                "No epsilon is proven for all votes. None would hold against the server, which \
-                 knows the draws."
             }
             Self::Lnmax(_) | Self::Gnmax(_) | Self::ConfidentGnmax(_) => {
                 "This epsilon holds against everyone who sees the labels, except whoever adds the \

@@ -1,7 +1,7 @@
 //! Every kind of lanes against the reference: the same residues, bit for bit.
 
 use super::*;
-use crate::ring::arithmetic::Form;
+use crate::ring::arithmetic::{Form, SETTLED_PRODUCTS, SHORT, TILE};
 use crate::ring::modulus::{Factor, Modulus};
 use crate::ring::primes;
 
@@ -112,7 +112,7 @@ impl Kernel for Residues {
         let weight = form.weight(m, self.factor);
         let zero = l.splat(0);
         let (ox, oy) = (a.operand(x), a.operand(y));
-        let product = a.product(ox, oy);
+        let product = a.product(ox, a.multiplier(y));
         // A whole operand is the same modulo p only.
         let mut whole = store(l, a.whole(product));
         whole.iter_mut().for_each(|x| *x %= m.value());
@@ -121,6 +121,13 @@ impl Kernel for Residues {
             let count = LANES.min(self.terms - start);
             let open = (0..count).fold((zero, zero), |open, _| a.multiply_add(open, ox, oy));
             closed = a.close(closed, open, count);
+        }
+        let mut short = (zero, zero);
+        for _ in 0..self.terms.min(SHORT / SETTLED_PRODUCTS) {
+            for _ in 0..SETTLED_PRODUCTS {
+                short = a.short_add(short, ox, oy);
+            }
+            short = a.short_settle(short);
         }
         let squares = a.close(closed, a.multiply_add((zero, zero), product, ox), 1);
         let (fx, fy) = a.forward(a.settle(a.enter(x)), a.enter(y), w);
@@ -131,8 +138,12 @@ impl Kernel for Residues {
         let digit = a.digit(x, factor);
         // Twice a prime is the most that `scale` is given, and 2^52 - 1 for small primes.
         let most = l.splat((2 * m.value() - 1).max(LOW));
-        let mut operands = [ox; 40];
-        operands[..].iter_mut().step_by(2).for_each(|x| *x = oy);
+        let mut operands = vec![ox; 40 * TILE];
+        operands.iter_mut().step_by(2).for_each(|x| *x = oy);
+        let mut linear = [[[0; LANES]; 2]; 3];
+        for (out, count) in linear.iter_mut().zip([1, 7, 40]) {
+            a.linear(&operands[..count * TILE], &[weight; 40][..count], out);
+        }
         [
             a.add(x, y),
             a.sub(x, y),
@@ -143,13 +154,11 @@ impl Kernel for Residues {
             a.leave(hy),
             a.leave(cx),
             a.leave_scaled(cy, factor),
-            a.short_sum([(ox, oy)]),
-            a.short_sum([(ox, oy), (oy, oy)]),
+            a.short_fold(a.short_add((zero, zero), ox, oy)),
+            a.short_fold(short),
             a.fold(closed),
             a.fold(squares),
             a.fold(a.unfold(x)),
-            a.linear(&operands[..self.terms.min(7)], &[weight; 7]),
-            a.linear(&operands[..self.terms.min(40)], &[weight; 40]),
             a.leave(
                 a.enter(l.sub(a.quotient(x, digit, a.operand(l.splat((1 << 41) + 12_345))), x)),
             ),
@@ -158,6 +167,7 @@ impl Kernel for Residues {
         .into_iter()
         .map(|v| store(l, v))
         .chain([whole])
+        .chain(linear.into_iter().flatten())
         .collect()
     }
 }

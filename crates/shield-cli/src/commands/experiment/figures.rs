@@ -344,9 +344,9 @@ fn legend<B: DrawingBackend>(
     for ((_, name, colour), number) in SERIES.into_iter().zip(0..) {
         let (x, y) = place(number);
         strip.draw(&Circle::new((x, y), 6, COLOURS[colour].filled()))?;
-        strip.draw(&Text::new(name, (x + 18, y - 9), style()))?;
+        strip.draw(&Text::new(name, (x + 18, y - 5), style()))?;
     }
     let (x, y) = place(4);
     strip.draw(&PathElement::new([(x - 12, y), (x + 12, y)], DARK.stroke_width(2)))?;
-    strip.draw(&Text::new("exact argmax (no privacy)", (x + 18, y - 9), style()))
+    strip.draw(&Text::new("exact argmax (no privacy)", (x + 18, y - 5), style()))
 }

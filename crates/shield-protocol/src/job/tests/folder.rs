@@ -1,5 +1,7 @@
 //! Jobs: frozen once, computed by anybody, in any order, as often as it takes.
 
+use super::super::checked::Checked;
+use super::super::storage::local_files;
 use super::*;
 use crate::engine::faults;
 use crate::{Job, Problem, Refused};
@@ -61,7 +63,9 @@ fn a_job_gives_the_bytes_of_one_aggregation() {
 fn job_frozen(held: &Held) -> freeze::Frozen {
     let nothing = &|_| {};
     let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
-    super::super::checked::Checked::new(&held.file, key, &ballots, nothing).unwrap().frozen
+    let storage = local_files();
+    let checked = Checked::new(&held.file, key, &storage, &ballots, nothing);
+    checked.unwrap().frozen
 }
 
 #[test]
