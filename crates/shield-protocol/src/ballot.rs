@@ -60,8 +60,13 @@ pub fn understand_votes(
     if votes.len() != samples {
         return Err(refuse(Problem::VoteCount { votes: votes.len(), samples }).into());
     }
-    // The names are the election's, in its order: nothing that a teacher need hear.
-    let news = |warning: &Warning| !matches!(warning, Warning::Names { .. });
+    // The names are the election's, and so are ids that were compared: nothing to hear about.
+    let compared = file.samples_digest().is_some();
+    let news = |warning: &Warning| match warning {
+        Warning::Names { .. } => false,
+        Warning::Header { .. } | Warning::IgnoredColumn { .. } => !compared,
+        _ => true,
+    };
     Ok(Understood { value: votes, warnings: read.warnings.into_iter().filter(news).collect() })
 }
 

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use crate::common::{stderr, stdout};
 use crate::parties::{Running, settings};
+use shield_server::Settings;
+use shield_server::ledger::Budget;
 use tempfile::TempDir;
 
 /// A server with one election on three named samples and classes, and the folder that all use.
@@ -17,7 +19,9 @@ struct Ward {
 impl Ward {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let server = Running::start(settings(&folder.path().join("data")));
+        let budget = Budget { epsilon: 20.0, ..Budget::default() };
+        let settings = Settings { budget, ..settings(&folder.path().join("data")) };
+        let server = Running::start(settings);
         server.operator.write(&folder.path().join("operator.toml")).unwrap();
         let ward = Self { folder, _server: server };
         ward.write("samples.csv", "image\nx1.png\nx2.png\nx3.png\n");
@@ -70,7 +74,7 @@ fn everybody_is_led_from_the_first_command_to_the_last() {
     // The operator.
     let (created, next) =
         ward.done("submit --invitation operator.toml election.toml --invitations invitations");
-    for word in ["ward-7", "set aside", "of the group's 1000", "more labels", "2099-03-01"] {
+    for word in ["ward-7", "set aside", "of the group's 20", "more labels", "2099-03-01"] {
         assert!(created.contains(word), "{word}: {created}");
     }
     assert!(next.contains("next: send each party"), "{next}");
