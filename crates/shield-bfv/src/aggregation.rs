@@ -1,11 +1,15 @@
 //! The server's work on one batch, stage by stage: draws, tally, unanimity, sums, reveal, flooding.
 
+mod examination;
+
 use std::borrow::Cow;
 
 use rayon::prelude::*;
 use shield::backend::{BallotBox, Presence, open_ballot, urns};
 use shield::framing::MadeFor;
 use shield::{Drawn, Draws, Election, Seed, Urn};
+
+pub(crate) use examination::{Examination, challenge, voters};
 
 use crate::ballot::BfvBallot;
 use crate::composable;
@@ -20,9 +24,9 @@ use crate::ring::Context;
 use crate::scheme::{Ciphertext, Digits, multiply, plaintext_slots};
 use crate::tally::{self, Selection};
 use crate::unanimity;
-use crate::validity::{self, BallotCheck, Examination, Validity};
+use crate::validity::{self, BallotCheck, Validity};
 
-/// Purpose of the random streams of re-randomisation and flooding: one a ciphertext.
+/// Purpose of the random streams of re-randomisation and flooding: one per ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
 
 /// Purpose of the random streams that hide samples nobody asked for: one per ciphertext.
@@ -56,11 +60,11 @@ pub(crate) enum Asked<'a> {
 }
 
 /// What the draws select: ballots, and plaintexts to add.
-struct Selected {
-    ballots: Vec<Selection>,
+pub(crate) struct Selected {
+    pub(crate) ballots: Vec<Selection>,
     /// Slots to add to each ciphertext of the tally: dummies, what raises a round to degree D, and
     /// what makes cells fail in which nothing was drawn.
-    plaintexts: Vec<Vec<u64>>,
+    pub(crate) plaintexts: Vec<Vec<u64>>,
 }
 
 impl Aggregation<'_> {
@@ -76,9 +80,19 @@ impl Aggregation<'_> {
             }
             BallotCheck::Off => (self.tally(&urns, &shifts, ballots)?, vec![]),
         };
-        let fresh = self.bound_to(&tallies, &checks);
+        Ok(self.release(tallies, &checks, &shifts))
+    }
+
+    /// The release of tallies and checks, in which every ballot is.
+    pub(crate) fn release(
+        &self,
+        tallies: Vec<Ciphertext>,
+        checks: &[Ciphertext],
+        shifts: &[usize],
+    ) -> Release {
+        let fresh = self.bound_to(&tallies, checks);
         let mut released = match self.plan.release() {
-            ReleaseMode::Reveal => self.reveal(tallies, &shifts, &fresh),
+            ReleaseMode::Reveal => self.reveal(tallies, shifts, &fresh),
             ReleaseMode::Composable => vec![composable::labels(
                 self.context,
                 self.plan.layout(),
@@ -89,10 +103,10 @@ impl Aggregation<'_> {
                 self.samples.len(),
             )],
         };
-        self.spoil(&mut released, &checks, &fresh);
+        self.spoil(&mut released, checks, &fresh);
         self.hide(&mut released, &fresh);
         let ciphertexts = self.flood(released, &fresh);
-        Ok(Release { ciphertexts, batch: self.batch, key: self.key.id })
+        Release { ciphertexts, batch: self.batch, key: self.key.id }
     }
 
     /// A seed for masks and flooding that follows from the seed and from everything that is
@@ -137,7 +151,7 @@ impl Aggregation<'_> {
         self.samples.clone().map(shift).collect()
     }
 
-    fn select(&self, urns: &[Urn], shifts: &[usize]) -> Selected {
+    pub(crate) fn select(&self, urns: &[Urn], shifts: &[usize]) -> Selected {
         let (layout, order) = (self.plan.layout(), self.plan.order());
         let (planes, cells) = (layout.planes(), layout.cells());
         let mut ballots = Vec::new();
@@ -201,22 +215,36 @@ impl Aggregation<'_> {
         shifts: &[usize],
         open: impl FnMut(&[u32]) -> Result<Vec<Cow<'b, [Ciphertext]>>, BfvError>,
     ) -> Result<Vec<Ciphertext>, BfvError> {
+        let selected = self.select(urns, shifts);
+        let mut tallies = self.tally_ballots(&selected.ballots, open)?;
+        self.add_plaintexts(&mut tallies, selected.plaintexts);
+        Ok(tallies)
+    }
+
+    /// What the selected ballots add to the tallies.
+    pub(crate) fn tally_ballots<'b>(
+        &self,
+        selected: &[Selection],
+        open: impl FnMut(&[u32]) -> Result<Vec<Cow<'b, [Ciphertext]>>, BfvError>,
+    ) -> Result<Vec<Ciphertext>, BfvError> {
         let layout = self.plan.layout();
-        let Selected { ballots: selected, plaintexts } = self.select(urns, shifts);
         let (context, ciphertexts) = (self.context, layout.ciphertexts());
-        let mut tallies = match layout.coding() {
+        match layout.coding() {
             Coding::OneHot | Coding::PackedBits => {
-                tally::tally(context, layout.positions(), ciphertexts, &selected, open)?
+                tally::tally(context, layout.positions(), ciphertexts, selected, open)
             }
             Coding::BitsAcross => {
-                tally::dense::tally(context, layout.planes(), ciphertexts, &selected, open)?
+                tally::dense::tally(context, layout.planes(), ciphertexts, selected, open)
             }
-        };
+        }
+    }
+
+    /// Adds what does not come from a ballot.
+    pub(crate) fn add_plaintexts(&self, tallies: &mut [Ciphertext], plaintexts: Vec<Vec<u64>>) {
         tallies
             .par_iter_mut()
             .zip(plaintexts)
             .for_each(|(tally, slots)| tally.add_slots(self.context, slots));
-        Ok(tallies)
     }
 
     /// The ciphertexts of some ballots, several opened at a time.
@@ -262,7 +290,7 @@ impl Aggregation<'_> {
     }
 
     /// Ciphertexts at the level of the release.
-    fn lowered(&self, mut ciphertexts: Vec<Ciphertext>) -> Vec<Ciphertext> {
+    pub(crate) fn lowered(&self, mut ciphertexts: Vec<Ciphertext>) -> Vec<Ciphertext> {
         let limbs = self.plan.reveal_limbs();
         ciphertexts.par_iter_mut().for_each(|c| c.drop_to(self.context, limbs));
         ciphertexts

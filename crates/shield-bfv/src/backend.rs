@@ -1,7 +1,9 @@
 //! The engine behind the trait that all engines share.
 
+use std::ops::Range;
+
 use rand::{CryptoRng, RngCore};
-use shield::backend::{Backend, BackendBytes, BallotBox, Keys, KeysOf, check_key_fits};
+use shield::backend::{Backend, BackendBytes, BallotBox, Keys, KeysOf, ShardError, check_key_fits};
 use shield::framing::{Kind, MadeFor, checksum};
 use shield::votes::Vote;
 use shield::{Election, Label, Seed};
@@ -9,7 +11,7 @@ use shield::{Election, Label, Seed};
 use crate::aggregation::{Aggregation, Asked};
 use crate::alarms::{self, Inspection};
 use crate::ballot::{self, BfvBallot};
-use crate::codec;
+use crate::bytes;
 use crate::error::BfvError;
 use crate::keys::{self, EvaluationKey, PublicKey, SecretKey};
 use crate::layout::{Design, Places};
@@ -152,7 +154,7 @@ fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
     };
     let mut hasher = blake3::Hasher::new_derive_key(version);
     hasher.update(&election.fingerprint());
-    hasher.update(&[keys::mode_byte(plan.release())]);
+    hasher.update(&[plan.release().byte()]);
     hasher.update(&(plan.ring_degree() as u64).to_le_bytes());
     for bits in plan.moduli_bits() {
         hasher.update(&bits.to_le_bytes());
@@ -187,8 +189,9 @@ impl Backend for BfvBackend {
     }
 
     fn generate_keys<R: RngCore + CryptoRng>(&self, rng: &mut R) -> Result<KeysOf<Self>, BfvError> {
-        let name = |key: &_| codec::key_id(&self.context, key);
-        let (secret, public, evaluation) = keys::generate(&self.context, &self.plan, name, rng);
+        let name = |key: &_| bytes::key_id(keys::NAME, &self.context, key);
+        let (secret, public, evaluation) =
+            keys::generate(&self.context, self.plan.layout(), name, rng);
         Ok(Keys { secret, public, evaluation })
     }
 
@@ -215,6 +218,43 @@ impl Backend for BfvBackend {
     ) -> Result<Release, BfvError> {
         self.check_aggregation(key, batch)?;
         self.aggregation(key, batch, seed).run(ballots)
+    }
+
+    fn shard_bytes<B: BallotBox<BfvBallot>>(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+        teachers: Range<u32>,
+    ) -> Result<Vec<u8>, ShardError> {
+        Ok(self.encode_shard(&self.shard(key, batch, ballots, seed, teachers)?))
+    }
+
+    fn merge_shards(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        shards: &[&[u8]],
+    ) -> Result<Vec<u8>, ShardError> {
+        let (first, rest) = shards.split_first().ok_or(ShardError::Damaged)?;
+        let mut sum = self.decode_shard(first, batch, key.id)?;
+        for next in rest {
+            self.add_shard(&mut sum, &self.decode_shard(next, batch, key.id)?)?;
+        }
+        Ok(self.encode_shard(&sum))
+    }
+
+    fn release_shards<B: BallotBox<BfvBallot>>(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+        whole: &[u8],
+    ) -> Result<Release, ShardError> {
+        let whole = self.decode_shard(whole, batch, key.id)?;
+        self.release_shard(key, batch, ballots, seed, whole)
     }
 
     fn decrypt(

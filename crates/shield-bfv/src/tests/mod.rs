@@ -7,6 +7,7 @@ mod elections;
 pub(crate) mod noise;
 mod privacy_audit;
 mod profile;
+mod shards;
 mod view;
 
 use rand::SeedableRng;

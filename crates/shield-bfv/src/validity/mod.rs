@@ -82,21 +82,18 @@
 //! server.
 
 mod coefficients;
-mod examination;
 mod sums;
 
 use rayon::prelude::*;
 use shield::Seed;
 
-pub(crate) use coefficients::{Coefficients, Voter, chunk};
-pub(crate) use examination::{Examination, challenge, voters};
-
-use crate::keys::EvaluationKey;
+pub(crate) use crate::keys::EvaluationKey;
 use crate::layout::{Layout, Places};
 use crate::noise::{Noise, Ring};
 use crate::ring::{Buffer, Context, Poly, limb};
 use crate::scheme::{Ciphertext, plaintext_slots};
-use sums::Sums;
+pub(crate) use coefficients::{Coefficients, Voter, chunk};
+pub(crate) use sums::{ReducedSums, Sums};
 
 /// Repetitions of the check, with independent coefficients.
 pub(crate) const REPETITIONS: usize = 2;
@@ -137,12 +134,12 @@ impl Validity<'_> {
     }
 
     /// Empty sums, for each ciphertext of a ballot.
-    fn sums(&self) -> Vec<Sums> {
+    pub(crate) fn sums(&self) -> Vec<Sums> {
         (0..self.layout.planes()).map(|_| Sums::new(self.context)).collect()
     }
 
     /// Adds up to eight ballots to the sums.
-    fn add(&self, sums: &mut [Sums], ballots: &[(u32, &[Ciphertext])]) {
+    pub(crate) fn add(&self, sums: &mut [Sums], ballots: &[(u32, &[Ciphertext])]) {
         let weights = std::array::from_fn(|repetition| {
             let coefficients = self.coefficients(repetition);
             ballots.iter().map(|&(teacher, _)| coefficients.teacher(teacher)).collect()
@@ -155,13 +152,23 @@ impl Validity<'_> {
     }
 
     /// V of each repetition, in every slot of every run of its sample.
-    fn finish(&self, sums: &[Sums], voters: &[Voter]) -> Vec<Ciphertext> {
+    pub(crate) fn finish(&self, sums: &[Sums], voters: &[Voter]) -> Vec<Ciphertext> {
+        self.of_sums(&self.reduced(sums), voters)
+    }
+
+    /// The sums modulo the primes: those of several shards add up.
+    pub(crate) fn reduced(&self, sums: &[Sums]) -> Vec<ReducedSums> {
+        sums.iter().map(|sums| sums.reduced(self.context)).collect()
+    }
+
+    /// V of each repetition from sums over all ballots.
+    pub(crate) fn of_sums(&self, sums: &[ReducedSums], voters: &[Voter]) -> Vec<Ciphertext> {
         let finish = |repetition| self.spread(repetition, sums, voters);
         (0..REPETITIONS).into_par_iter().map(finish).collect()
     }
 
     /// V from the sums over ballots: weighted slot by slot, then summed over runs and groups.
-    fn spread(&self, repetition: usize, sums: &[Sums], voters: &[Voter]) -> Ciphertext {
+    fn spread(&self, repetition: usize, sums: &[ReducedSums], voters: &[Voter]) -> Ciphertext {
         let context = self.context;
         let coefficients = self.coefficients(repetition);
         let weights = coefficients.weights();
@@ -181,7 +188,7 @@ impl Validity<'_> {
     pub(crate) fn of_teacher(&self, voter: Voter, ballot: &[Ciphertext]) -> Ciphertext {
         let mut sums = self.sums();
         self.add(&mut sums, &[(voter.teacher, ballot)]);
-        self.spread(0, &sums, &[voter])
+        self.spread(0, &self.reduced(&sums), &[voter])
     }
 }
 

@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use shield::mechanism::{Analysis, ConfidentGnmax, ExponentialOperator, Observed, Rate, Shape};
-use shield::privacy::noisy_argmax::Noise;
+use shield::parameters::Noise;
 use shield::privacy::watch::Watch;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
 use shield::{Epsilon, Mechanism};
 
 use super::Output;
@@ -181,10 +181,11 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
         "{}\nCost of {} queries at delta {:e}:\n{table}\
          The first three figures are computed from the votes, so they say something about them: \
          keep them to yourself.\nThe data-independent ones hold for all votes there could be, and \
-         are safe to publish.\n{}\n",
+         are safe to publish.\n{}\n{}",
         console::properties(&rows),
         analysis.queries,
         analysis.delta,
         mechanism.holds_against(),
+        shield::privacy::server_view::sentence(analysis.server_view),
     )
 }

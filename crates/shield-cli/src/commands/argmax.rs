@@ -1,10 +1,10 @@
-//! `plan` and `compare` with the batched noisy argmax of the BFV engine.
+//! `plan` with the batched noisy argmax of the BFV engine.
 
 use serde::Serialize;
-use shield::polya::SharedNoise;
+use shield::Election;
 use shield::privacy::skellam::Sensitivity;
-use shield::shares::NoiseFamily;
-use shield::{Election, Histograms, Setting};
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield_bfv::argmax::ArgmaxPlan;
 use shield_bfv::flooding::STATISTICAL_BITS;
 
@@ -54,14 +54,6 @@ struct Bound {
     stage: &'static str,
     bits: f64,
     primes: usize,
-}
-
-/// Seconds of one core for a sample, estimated; `None` where there is no plan.
-pub(super) fn seconds_per_sample(noise: &SharedNoise, votes: &Histograms) -> Option<f64> {
-    let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
-    let election = Election::new(teachers, votes.classes(), samples, Setting::default()).ok()?;
-    let plan = ArgmaxPlan::new(&election, noise, Sensitivity::Vote).ok()?;
-    Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)
 }
 
 /// `plan --mechanism noisy-argmax --backend bfv`.
@@ -145,7 +137,7 @@ fn describe(plan: &ArgmaxPlan, noise: SharedNoise) -> String {
         ),
         ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
         (
-            "circuit, a batch",
+            "circuit, per batch",
             format!(
                 "{} evaluations, {} products, {} relinearisations, {} rotations",
                 plan.evaluations(),

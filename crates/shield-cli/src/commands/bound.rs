@@ -2,12 +2,12 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use shield::privacy::calibrate::queries_within;
+use shield::privacy::bound::{Allowance, Bound, Figure};
 use shield::privacy::conversion::Conversion;
-use shield::privacy::data_independent::{DataIndependent, WorstFound};
+use shield::privacy::server_view::{self, ServerView};
 use shield::privacy::watch::Watch;
 use shield::privacy::{Usage, exact_of_pair, neighbours};
-use shield::{Classes, Epsilon, Histogram, Mechanism, Queries, Setting, Voters};
+use shield::{Classes, Epsilon, Histogram, Mechanism, Setting, Voters};
 
 use super::Output;
 use crate::console;
@@ -92,44 +92,15 @@ fn bound(
         let bar = bar.clone();
         move |percent| bar.set_position(percent)
     });
-    let mut figure = DataIndependent::new(mechanism, classes, teachers).watched(watch);
-    let epsilon = figure.epsilon(usage);
-    let found = figure.worst_found(usage);
-    let exact = figure.exact(usage);
-    let found_exact = figure.worst_found_exact(usage);
-    let strategy = figure.worst_strategy(usage);
-    let within = budget.map(|budget| {
-        queries_within(budget, usage.delta, |usage| figure.epsilon(usage)).map_or(0, Queries::count)
-    });
+    let bound = Bound::watched(mechanism, classes, teachers, usage, budget, watch);
     bar.finish_and_clear();
     let whole = Mechanism::Shield(mechanism.clone());
+    let server_view = ServerView::of_splits(mechanism, classes, teachers, usage.queries);
     if output == Output::Json {
-        let mut document = json!({
-            "teachers": teachers,
-            "classes": classes,
-            "mechanism": named(mechanism),
-            "queries": usage.queries,
-            "delta": usage.delta,
-            "epsilon": epsilon,
-            "worst_found": found.epsilon,
-            "worst_histogram": found.histogram,
-            "ratio": ratio(epsilon, &found),
-            "holds_against_server": whole.against_server().holds(),
-            "exact": {
-                "epsilon": exact,
-                "worst_found": found_exact.epsilon,
-                "worst_histogram": found_exact.histogram,
-                "worst_strategy": strategy.as_ref().map(|strategy| json!({
-                    "epsilon": strategy.epsilon,
-                    "first_histogram": strategy.first,
-                    "pairs": strategy.pairs,
-                })),
-            },
-        });
-        if let (Some(budget), Some(within)) = (budget, within) {
-            document["budget"] = json!(budget);
-            document["queries_within_budget"] = json!(within);
-        }
+        let mut document = serde_json::to_value(&bound).map_err(Failure::failed)?;
+        document["holds_against_server"] = json!(whole.against_server().holds());
+        document["server_view"] =
+            json!(server_view.map(|[least, most]| json!({"least": least, "most": most})));
         return console::print_json(&document);
     }
     let mut rows = vec![
@@ -143,24 +114,24 @@ fn bound(
         ),
         ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
     ];
-    if let (Some(budget), Some(within)) = (budget, within) {
-        rows.push(("queries within the budget", format!("{within} cost at most {budget}")));
+    if let Some(Allowance { budget, queries }) = bound.allowance {
+        rows.push(("queries within the budget", format!("{queries} cost at most {budget}")));
     }
-    let row = |name: &str, proven: Epsilon, found: &WorstFound| {
-        let ratio = ratio(proven, found).map_or_else(String::new, |ratio| format!("{ratio:.4}"));
+    let row = |name: &str, figure: &Figure| {
+        let ratio = figure.ratio().map_or_else(String::new, |ratio| format!("{ratio:.4}"));
         vec![
             name.to_owned(),
-            format!("{proven:.4}"),
-            format!("{:.4}", found.epsilon),
+            format!("{:.4}", figure.epsilon),
+            format!("{:.4}", figure.found.epsilon),
             ratio,
-            histogram(&found.histogram),
+            histogram(&figure.found.histogram),
         ]
     };
     let table = console::table(
         &["epsilon", "proven", "worst found", "ratio", "its histogram"],
-        [row("by moments", epsilon, &found), row("exact", exact, &found_exact)],
+        [row("by moments", &bound.moments), row("exact", &bound.exact)],
     );
-    let strategy = strategy.map_or_else(String::new, |strategy| {
+    let strategy = bound.strategy.map_or_else(String::new, |strategy| {
         format!(
             "Worst strategy found: {:.4}, by an adversary who chooses among {} pairs of \
              histograms, query by query.\n",
@@ -170,16 +141,11 @@ fn bound(
     console::print(&format!(
         "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe \
          to publish; the smaller one counts.\n\
-         In the worst histogram found, one vote moves from the first class to the second.\n{}\n",
+         In the worst histogram found, one vote moves from the first class to the second.\n{}\n{}",
         console::properties(&rows),
         whole.holds_against(),
+        server_view::sentence_of_splits(server_view),
     ))
-}
-
-/// How far the proven figure lies above what was found; nothing where either is 0 or infinite.
-fn ratio(proven: Epsilon, found: &WorstFound) -> Option<f64> {
-    let ratio = proven.get() / found.epsilon.get();
-    ratio.is_finite().then_some(ratio)
 }
 
 /// Votes for each class, runs of equal ones as `27 (x4)`.

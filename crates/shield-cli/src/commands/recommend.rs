@@ -1,15 +1,11 @@
 //! `recommend`: a setting for a planned election, before there are any votes.
 
 use clap::Args;
-use serde::Serialize;
-use shield::mechanism::best;
 use shield::privacy::Usage;
-use shield::{
-    Classes, Delta, Election, Epsilon, Histogram, Offset, Polynomial, Queries, Voters, synthetic,
-};
-use shield_bfv::{Plan, ReleaseMode};
+use shield::{Classes, Delta, Epsilon, Queries, Voters};
+use shield_bfv::advice::{self, Planned, Recommendation};
 
-use super::{Output, compare};
+use super::Output;
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
 
@@ -41,73 +37,20 @@ pub(super) struct RecommendArgs {
     delta: Delta,
 }
 
-#[derive(Serialize)]
-struct Recommendation {
-    polynomial: Polynomial,
-    offset: Offset,
-    epsilon: Epsilon,
-    /// The share of right labels on made-up votes.
-    expected_right: f64,
-    /// The ring that the engine will use.
-    profile: String,
-    ballot_bytes: usize,
-    /// Of one core, for the aggregation of all samples, estimated.
-    seconds: f64,
-}
-
-/// Made-up samples that accuracy is estimated on.
-const SAMPLES: usize = 200;
-
 pub(super) fn run(args: &RecommendArgs, output: Output) -> Result<(), Failure> {
-    let budget = Epsilon::new(args.epsilon)?;
-    let usage = Usage { queries: args.queries, delta: args.delta };
-    let teachers = usize::try_from(args.teachers.count()).map_err(Failure::bad_input)?;
-    let samples = usize::try_from(args.queries.count()).map_err(Failure::bad_input)?;
-    let (votes, truth) = synthetic::votes(teachers, args.classes, SAMPLES, 1)?;
-    let histograms: Vec<Histogram> = votes.histograms().collect();
-    let spinner = console::spinner("looking for a setting");
-    let found = best::shield_within(budget, &histograms, Some(&truth), usage);
-    let recommendation = found.into_iter().find_map(|candidate| {
-        let setting = candidate.setting.clone();
-        let election = Election::new(teachers, args.classes, samples, setting).ok()?;
-        let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
-        Some(Recommendation {
-            polynomial: candidate.setting.polynomial,
-            offset: candidate.setting.offset,
-            epsilon: candidate.epsilon,
-            expected_right: candidate.right,
-            profile: format!("bfv-{}", plan.ring_degree()),
-            ballot_bytes: plan.ballot_bytes(),
-            seconds: compare::seconds(&plan),
-        })
-    });
-    spinner.finish_and_clear();
-    let Some(recommendation) = recommendation else {
-        return Err(Failure::bad_input(impossible(args, &histograms, usage)));
+    let planned = Planned {
+        teachers: args.teachers,
+        classes: args.classes,
+        usage: Usage { queries: args.queries, delta: args.delta },
+        budget: Epsilon::new(args.epsilon)?,
     };
+    let spinner = console::spinner("looking for a setting");
+    let recommendation = advice::recommend(&planned);
+    spinner.finish_and_clear();
+    let recommendation = recommendation.map_err(Failure::bad_input)?;
     match output {
         Output::Json => console::print_json(&recommendation),
         Output::Tables => console::print(&describe(&recommendation)),
-    }
-}
-
-/// What is possible instead.
-fn impossible(args: &RecommendArgs, histograms: &[Histogram], usage: Usage) -> String {
-    let asked = format!(
-        "no setting known here labels {} samples of {} teachers and {} classes within epsilon {}",
-        args.queries, args.teachers, args.classes, args.epsilon
-    );
-    let larger = [1.5, 2.0, 3.0, 5.0, 10.0, 100.0].into_iter().find_map(|factor| {
-        let budget = Epsilon::new(args.epsilon.max(0.01) * factor).ok()?;
-        best::shield_within(budget, histograms, None, usage).into_iter().next()
-    });
-    match larger {
-        Some(candidate) => format!(
-            "{asked}; {} with offset {} costs {:.2}: raise --epsilon, ask about fewer samples, or \
-             find more teachers",
-            candidate.setting.polynomial, candidate.setting.offset, candidate.epsilon
-        ),
-        None => format!("{asked}; ask about fewer samples, or find more teachers"),
     }
 }
 

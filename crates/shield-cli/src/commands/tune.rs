@@ -22,7 +22,7 @@ use crate::plot::{self, Figure};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
-    --max-degree 4 --max-terms 20 --offsets 1,2,5 --plot front.svg\n  \
+    --max-degree 4 --max-terms 20 --offsets 1,2,5 --plot front.html\n  \
     shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
     --target-epsilon 2 --time-limit 60\n  \
     shield tune --votes examples/mnist/paper-votes.npy.gz --labels examples/mnist/digits.npy.gz \
@@ -74,7 +74,7 @@ pub(super) struct TuneArgs {
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<f64>,
 
-    /// Draw the front: a file that ends in .svg or .png
+    /// Draw the front: a page (.html) to point at, or a picture (.svg, .png)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -219,21 +219,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     // After the answer, so that minutes of search are not lost to a full disk; and before its
     // failure, since a reader that goes away wants the plot all the same.
     if let Some(path) = &args.plot {
-        plot::draw(
-            path,
-            &Figure {
-                title: format!(
-                    "{} settings, {} queries, delta {:e}",
-                    outcome.evaluated,
-                    search.usage.queries,
-                    search.usage.delta.get()
-                ),
-                cost: format!("epsilon ({})", args.objective.name()),
-                cloud: &outcome.cloud,
-                front: points,
-                chosen,
-            },
-        )?;
+        plot::draw(path, &figure(args, &search, &outcome, chosen))?;
     }
     printed?;
     let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
@@ -255,6 +241,31 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+fn figure<'a>(
+    args: &TuneArgs,
+    search: &Search,
+    outcome: &'a Outcome,
+    chosen: Option<&'a Point>,
+) -> Figure<'a> {
+    let front = outcome.front.points();
+    let usage = search.usage;
+    let has_truth = front.iter().any(|point| point.right.is_some());
+    let accuracy = if has_truth { "right labels (%)" } else { "ground-truth accuracy (%)" };
+    Figure {
+        title: format!(
+            "{} settings, {} queries, delta {:e}",
+            outcome.evaluated,
+            usage.queries,
+            usage.delta.get()
+        ),
+        cost: format!("epsilon ({})", args.objective.name()),
+        accuracy: accuracy.to_owned(),
+        cloud: &outcome.cloud,
+        front,
+        chosen,
+    }
 }
 
 fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {

@@ -14,7 +14,7 @@ const WORDS: [(&str, &str); 3] =
 /// Every file of ours with one of these endings, without what is built or fetched.
 fn sources(endings: &[&str]) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut folders = vec![root.join("crates"), root.join("docs"), root.join("examples")];
+    let mut folders = ["crates", "docs", "examples", "python"].map(|name| root.join(name)).to_vec();
     let mut found: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
         .iter()
         .map(|name| root.join(name))
@@ -66,7 +66,7 @@ fn may_be_long(line: &str) -> bool {
 
 #[test]
 fn lines_end_at_100_columns() {
-    let long = complaints(&["rs", "md"], |line| {
+    let long = complaints(&["rs", "md", "py", "pyi"], |line| {
         let columns = line.chars().count();
         (columns > COLUMNS && !may_be_long(line)).then(|| format!("{columns} columns"))
     });
@@ -75,7 +75,7 @@ fn lines_end_at_100_columns() {
 
 #[test]
 fn files_fit_in_a_readers_head() {
-    let long: Vec<String> = sources(&["rs"])
+    let long: Vec<String> = sources(&["rs", "py"])
         .into_iter()
         .filter_map(|path| {
             let lines = fs::read_to_string(&path).unwrap().lines().count();

@@ -253,7 +253,7 @@ fn bad_input_is_refused() {
     refused(&["analyze", "--votes", &path, "--mechanism", "lnmax", "--noise", "0"]);
     let tune = ["tune", "--votes", &path, "--max-degree", "2", "--max-terms", "3"];
     for (option, value, word) in [
-        ("--plot", "x.jpg", ".svg or .png"),
+        ("--plot", "x.jpg", ".html, .svg or .png"),
         ("--plot", "no/folder/x.svg", "make it first"),
         ("--target-accuracy", "1.5", "from 0 to 1"),
         ("--offsets", "1,b", "--offsets"),

@@ -6,21 +6,22 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use shield::backend::{BallotBoxError, Presence};
 use shield::framing::{KeyId, Kind};
 
-use super::freeze::RECORD;
+use super::freeze::{RECORD, is_audit_record};
+use super::storage::{ByteRange, Storage};
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::ElectionFile;
-use crate::engine::{BallotBytes, Engine};
+use crate::engine::{BallotBytes, Engine, votes_checksum};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::parts;
+use crate::transcript::ballot_digest;
 use crate::turnout::Turnout;
 
 /// One batch in a ballot file.
@@ -32,6 +33,15 @@ pub(super) struct Part {
     pub(super) length: usize,
     /// Their digest.
     pub(super) hash: [u8; 32],
+    /// The checksum of the votes in them, without the nonce: two teachers never share it.
+    pub(super) votes: [u8; 32],
+}
+
+impl Part {
+    /// Whether two parts are the same bytes.
+    fn is_same(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
 }
 
 /// On which samples a teacher voted.
@@ -52,27 +62,30 @@ pub(super) struct BallotFile {
 impl BallotFile {
     /// A digest of all its batches: the rest of the file follows from the election and the teacher.
     fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("shield 2026 ballot file v1");
-        for part in &self.parts {
-            hasher.update(&part.hash);
-        }
-        *hasher.finalize().as_bytes()
+        ballot_digest(self.parts.iter().map(|part| &part.hash))
     }
 
-    /// Every batch with the digest of its bytes.
+    /// Whether two files hold the same batches.
+    fn is_same(&self, other: &Self) -> bool {
+        let mut pairs = self.parts.iter().zip(&other.parts);
+        self.parts.len() == other.parts.len() && pairs.all(|(one, other)| one.is_same(other))
+    }
+
+    /// Every batch with the checksum of its votes.
     fn hashes(&self) -> impl Iterator<Item = (usize, [u8; 32])> + '_ {
-        self.parts.iter().map(|part| part.hash).enumerate()
+        self.parts.iter().map(|part| part.votes).enumerate()
+    }
+
+    /// Where one batch is.
+    fn range(&self, batch: usize) -> Option<ByteRange> {
+        let part = self.parts.get(batch)?;
+        Some(ByteRange { path: self.path.clone(), start: part.place, length: part.length })
     }
 
     /// The bytes of one batch, if they are still those that were checked.
-    fn read(&self, batch: usize) -> Result<Vec<u8>, Problem> {
-        let part = self.parts.get(batch).ok_or(Problem::Changed { batch })?;
-        let mut file = File::open(&self.path)?;
-        file.seek(SeekFrom::Start(part.place))?;
-        let mut bytes = vec![0; part.length];
-        match file.read_exact(&mut bytes) {
-            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error.into()),
-            Ok(()) if *blake3::hash(&bytes).as_bytes() == part.hash => Ok(bytes),
+    fn checked(&self, batch: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Problem> {
+        match self.parts.get(batch) {
+            Some(part) if *blake3::hash(&bytes).as_bytes() == part.hash => Ok(bytes),
             _ => Err(Problem::Changed { batch }),
         }
     }
@@ -81,7 +94,8 @@ impl BallotFile {
 /// Whose bytes are whose, batch by batch.
 ///
 /// Ballots are randomised, so that two teachers never have the same bytes, not even of one batch:
-/// whoever has another's handed in a copy, and the vote behind it would count twice.
+/// whoever has another's handed in a copy, and the vote behind it would count twice. The nonce
+/// does not count: anybody can write another one.
 #[derive(Default)]
 struct Owners(HashMap<(usize, [u8; 32]), u32>);
 
@@ -99,6 +113,7 @@ impl Owners {
 /// Ballots that are all for this election, these keys, and one a teacher.
 pub(super) struct BallotFolder {
     pub(super) engine: Arc<dyn Engine>,
+    pub(super) storage: Arc<dyn Storage>,
     pub(super) ballots: BTreeMap<u32, BallotFile>,
 }
 
@@ -108,16 +123,17 @@ impl BallotFolder {
         file: &ElectionFile,
         engine: &Arc<dyn Engine>,
         key: KeyId,
+        storage: &Arc<dyn Storage>,
         folder: &Path,
         checked: &(dyn Fn(usize) + Sync),
     ) -> Result<Self, ProtocolError> {
-        let paths = list(folder)
+        let paths = list(&**storage, folder)
             .map_err(|error| Refused { path: folder.to_owned(), problem: error.into() })?;
         let files = paths.len();
         let read: Vec<Result<(u32, BallotFile), Refused>> = paths
             .into_par_iter()
             .map(|path| {
-                let ballot = check(file, &**engine, key, &path);
+                let ballot = check(file, &**engine, key, &**storage, &path);
                 checked(files);
                 match ballot {
                     Ok((teacher, parts, attendance)) => {
@@ -152,7 +168,7 @@ impl BallotFolder {
                     place.insert(ballot);
                 }
                 // The same bytes under two names are one ballot.
-                Entry::Occupied(first) if first.get().parts == ballot.parts => {}
+                Entry::Occupied(first) if first.get().is_same(&ballot) => {}
                 Entry::Occupied(first) => {
                     let other = first.get().path.clone();
                     let problem = Problem::SecondBallot { teacher: name(teacher), other };
@@ -161,7 +177,8 @@ impl BallotFolder {
             }
         }
         if refused.is_empty() {
-            Ok(Self { engine: Arc::clone(engine), ballots })
+            let storage = Arc::clone(storage);
+            Ok(Self { engine: Arc::clone(engine), storage, ballots })
         } else {
             Err(ProtocolError::Ballots(refused))
         }
@@ -185,8 +202,14 @@ impl BallotFolder {
 
     /// How many voters each sample has.
     pub(super) fn turnout(&self, file: &ElectionFile) -> Turnout {
+        self.turnout_without(file, &[])
+    }
+
+    /// How many voters each sample has, some teachers left out.
+    pub(super) fn turnout_without(&self, file: &ElectionFile, excluded: &[u32]) -> Turnout {
         let mut turnout = Turnout::nobody(file.election().samples());
-        for ballot in self.ballots.values() {
+        let counted = self.ballots.iter().filter(|(teacher, _)| !excluded.contains(teacher));
+        for (_, ballot) in counted {
             match &ballot.attendance {
                 Attendance::Everywhere => turnout.add_everywhere(),
                 Attendance::Partly(batches) => {
@@ -201,20 +224,22 @@ impl BallotFolder {
 
     /// The ballots of one batch.
     pub(super) fn batch(&self, batch: usize) -> BatchBox<'_> {
-        BatchBox { folder: self, batch }
+        self.batch_of(batch, u32::MAX)
+    }
+
+    /// The ballots of one batch, for somebody who opens those of teachers below `end` only.
+    pub(super) fn batch_of(&self, batch: usize, end: u32) -> BatchBox<'_> {
+        BatchBox { folder: self, batch, end, ahead: Mutex::default() }
     }
 }
 
-/// The files of a folder, in a fixed order, but for hidden ones and the server's own record.
-fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if !name.as_encoded_bytes().starts_with(b".") && name != RECORD {
-            paths.push(entry.path());
-        }
-    }
+/// The files of a folder, in a fixed order, but for hidden ones and the server's own records.
+fn list(storage: &dyn Storage, folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = storage.list(folder)?;
+    paths.retain(|path| {
+        let name = path.file_name().unwrap_or_default();
+        !name.as_encoded_bytes().starts_with(b".") && name != RECORD && !is_audit_record(name)
+    });
     paths.sort();
     Ok(paths)
 }
@@ -224,14 +249,15 @@ fn check(
     file: &ElectionFile,
     engine: &dyn Engine,
     key: KeyId,
+    storage: &dyn Storage,
     path: &Path,
 ) -> Result<(u32, Vec<Part>, Attendance), Problem> {
-    let from = File::open(path)?;
-    if from.metadata()?.is_dir() {
-        return Err(Problem::Folder);
-    }
+    let from = storage.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => Problem::Folder,
+        _ => error.into(),
+    })?;
     let batches = engine.batches();
-    let mut reader = BundleReader::ballot(BufReader::new(from), &file.digest(), parts(batches))?;
+    let mut reader = BundleReader::ballot(from, &file.digest(), parts(batches))?;
     let Content::Ballot { teacher } = reader.content() else { return Err(Problem::Damaged) };
     let teachers = file.teachers().len();
     if teacher as usize >= teachers {
@@ -249,7 +275,8 @@ fn check(
         everywhere &= (0..presence.len()).all(|sample| presence.contains(sample));
         presences.push(presence);
         place += bundle::LENGTH;
-        found.push(Part { place, length: bytes.len(), hash: *blake3::hash(&bytes).as_bytes() });
+        let (hash, votes) = (*blake3::hash(&bytes).as_bytes(), votes_checksum(&bytes));
+        found.push(Part { place, length: bytes.len(), hash, votes });
         place += bytes.len() as u64;
     }
     let attendance =
@@ -261,6 +288,33 @@ fn check(
 pub(super) struct BatchBox<'a> {
     folder: &'a BallotFolder,
     batch: usize,
+    /// Where reading ahead ends.
+    end: u32,
+    /// Ballots that were read with others and not asked for yet.
+    ahead: Mutex<BTreeMap<u32, Vec<u8>>>,
+}
+
+impl BatchBox<'_> {
+    /// A ballot's bytes, read with those that are likely to be asked for next.
+    fn read(&self, teacher: u32) -> io::Result<Option<Vec<u8>>> {
+        // Held while reading, so that threads that want neighbours wait for them.
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = ahead.remove(&teacher) {
+            return Ok(Some(bytes));
+        }
+        let count = self.folder.storage.read_ahead().max(1);
+        let end = self.end.max(teacher.saturating_add(1));
+        let next = self.folder.ballots.range(teacher..end).take(count);
+        let (teachers, wanted): (Vec<u32>, Vec<ByteRange>) =
+            next.filter_map(|(&number, ballot)| Some((number, ballot.range(self.batch)?))).unzip();
+        if count == 1 {
+            // Nothing to share: others read at the same time.
+            drop(ahead);
+            return Ok(self.folder.storage.ranges(&wanted)?.pop());
+        }
+        ahead.extend(teachers.into_iter().zip(self.folder.storage.ranges(&wanted)?));
+        Ok(ahead.remove(&teacher))
+    }
 }
 
 impl BallotBytes for BatchBox<'_> {
@@ -282,6 +336,12 @@ impl BallotBytes for BatchBox<'_> {
             teacher,
             source: Refused { path: ballot.path.clone(), problem }.into(),
         };
-        ballot.read(self.batch).map_err(refuse)
+        let read = self.read(teacher).map_err(|error| refuse(error.into()))?;
+        ballot.checked(self.batch, read.unwrap_or_default()).map_err(refuse)
+    }
+
+    fn checksum(&self, teacher: u32) -> Result<Option<[u8; 32]>, BallotBoxError> {
+        let Some(ballot) = self.folder.ballots.get(&teacher) else { return Ok(None) };
+        Ok(ballot.parts.get(self.batch).map(|part| part.votes))
     }
 }

@@ -7,6 +7,7 @@ use shield::framing::Kind;
 
 use super::ballot_folder::BallotFolder;
 use super::freeze::{Frozen, check_record};
+use super::storage::Storage;
 use crate::election_file::ElectionFile;
 use crate::engine::Aggregating;
 use crate::error::{ProtocolError, Refused};
@@ -49,6 +50,7 @@ impl Checked {
     pub(super) fn new(
         file: &ElectionFile,
         evaluation_key: &Path,
+        storage: &Arc<dyn Storage>,
         ballots: &Path,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, ProtocolError> {
@@ -61,14 +63,15 @@ impl Checked {
         let key_digest = *blake3::hash(&bytes).as_bytes();
         drop(bytes);
         let checked = |of| progress(Progress::Checked { of });
-        let folder = BallotFolder::open(file, &engine, aggregating.key(), ballots, &checked)?;
+        let folder =
+            BallotFolder::open(file, &engine, aggregating.key(), storage, ballots, &checked)?;
         let frozen = Frozen {
             election: file.digest(),
             evaluation_key: key_digest,
             ballots: folder.digests(file),
         };
         // Before the quorum: that a ballot is gone says more than that one is missing.
-        check_record(&frozen, ballots)?;
+        check_record(&frozen, &**storage, ballots)?;
         let (voted, missing) = attendance(file, &folder);
         let voters = quorum(file, &folder, &missing)?;
         Ok(Self { frozen, folder, aggregating, voted, missing, voters })

@@ -2,7 +2,7 @@
 //! present. Written when the job is frozen, so that nobody has to read all ballots again.
 //!
 //! ```text
-//! (teacher u32 | length u32 | file name | partly u8 | (length u64 | hash 32)* | presence*)*
+//! (teacher u32 | length u32 | file name | partly u8 | (length u64 | hash 32 | votes 32)* | presence*)*
 //! ```
 //!
 //! One part and, for a teacher who abstained somewhere, one presence for each batch.
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use shield::framing::{Reader, write_presence};
 
 use super::ballot_folder::{Attendance, BallotFile, BallotFolder, Part};
+use super::storage::Storage;
 use crate::bundle;
 use crate::engine::Engine;
 use crate::error::{Problem, Refused};
@@ -33,6 +34,7 @@ impl BallotFolder {
             for part in &ballot.parts {
                 out.extend((part.length as u64).to_le_bytes());
                 out.extend(part.hash);
+                out.extend(part.votes);
             }
             if let Attendance::Partly(batches) = &ballot.attendance {
                 for presence in batches {
@@ -46,6 +48,7 @@ impl BallotFolder {
     /// The ballots of an index, in that folder; none if it cannot be one.
     pub(super) fn from_index(
         engine: &Arc<dyn Engine>,
+        storage: &Arc<dyn Storage>,
         folder: &Path,
         teachers: usize,
         index: &[u8],
@@ -65,8 +68,8 @@ impl BallotFolder {
             for _ in 0..engine.batches() {
                 let length = u64::from_le_bytes(reader.array()?);
                 place = place.checked_add(bundle::LENGTH)?;
-                let hash = reader.array()?;
-                parts.push(Part { place, length: usize::try_from(length).ok()?, hash });
+                let (hash, votes) = (reader.array()?, reader.array()?);
+                parts.push(Part { place, length: usize::try_from(length).ok()?, hash, votes });
                 place = place.checked_add(length)?;
             }
             let attendance = match partly {
@@ -83,6 +86,6 @@ impl BallotFolder {
                 return None;
             }
         }
-        Some(Self { engine: Arc::clone(engine), ballots })
+        Some(Self { engine: Arc::clone(engine), storage: Arc::clone(storage), ballots })
     }
 }

@@ -1,6 +1,8 @@
 //! What can be wrong with votes, ballots, keys and releases: the same for every engine.
 
+use std::error::Error;
 use std::fmt;
+use std::ops::Range;
 
 use thiserror::Error;
 
@@ -139,4 +141,68 @@ pub(super) fn check_votes(
         }
     }
     Ok(())
+}
+
+/// Why there is no shard, or nothing came of shards.
+#[derive(Debug, Error)]
+pub enum ShardError {
+    /// The engine's work does not add up.
+    #[error("the engine `{engine}` has no shards of teachers; run whole batches")]
+    NoShards {
+        /// The engine.
+        engine: &'static str,
+    },
+    /// Not bytes of a shard.
+    #[error("this is no shard of this batch, election and key, or it is damaged; compute it again")]
+    Damaged,
+    /// A range that is none.
+    #[error(
+        "a shard from teacher {} to before {} cannot be; the election has teachers 0 to before \
+         {teachers}",
+        range.start, range.end
+    )]
+    Teachers {
+        /// What was asked for.
+        range: Range<u32>,
+        /// How many teachers there are.
+        teachers: u32,
+    },
+    /// Shards that do not follow each other.
+    #[error(
+        "a shard that ends before teacher {end} is followed by one from teacher {start}; give \
+         neighbours in order"
+    )]
+    Gap {
+        /// Where the one ends.
+        end: u32,
+        /// Where the other begins.
+        start: u32,
+    },
+    /// Not all teachers are in.
+    #[error(
+        "the shards are of teachers {} to before {}, and the election has {teachers}; add the \
+         others",
+        range.start, range.end
+    )]
+    Incomplete {
+        /// The teachers of the shards.
+        range: Range<u32>,
+        /// How many teachers there are.
+        teachers: u32,
+    },
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(Box<dyn Error + Send + Sync>),
+}
+
+impl ShardError {
+    /// An engine without shards.
+    pub fn no_shards(engine: &'static str) -> Self {
+        Self::NoShards { engine }
+    }
+
+    /// The engine's own error.
+    pub fn engine(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Engine(Box::new(error))
+    }
 }

@@ -26,7 +26,7 @@ pub use ballot_box::{Ballot, BallotBox, BallotBoxError, MemoryBallotBox, open_ba
 pub use bytes::{BackendBytes, Payloads};
 pub use clear::noisy_argmax;
 pub use clear::{ClearBackend, ClearBallot, ClearKey, ClearRelease};
-pub use error::{BallotError, Scope, check_key_fits};
+pub use error::{BallotError, Scope, ShardError, check_key_fits};
 
 pub use crate::presence::Presence;
 
@@ -102,6 +102,42 @@ pub trait Backend: Sync {
         seed: &Seed,
     ) -> Result<Self::Release, Self::Error>;
 
+    /// What the ballots of some teachers add to a batch, as bytes. Every shard needs to know who
+    /// is present and everybody's digest, but opens its own ballots only. An engine whose work does
+    /// not add up has no shards.
+    fn shard_bytes<B: BallotBox<Self::Ballot>>(
+        &self,
+        _key: &Self::EvaluationKey,
+        _batch: usize,
+        _ballots: &B,
+        _seed: &Seed,
+        _teachers: Range<u32>,
+    ) -> Result<Vec<u8>, ShardError> {
+        Err(ShardError::no_shards(self.name()))
+    }
+
+    /// Shards of neighbours, in order, as one.
+    fn merge_shards(
+        &self,
+        _key: &Self::EvaluationKey,
+        _batch: usize,
+        _shards: &[&[u8]],
+    ) -> Result<Vec<u8>, ShardError> {
+        Err(ShardError::no_shards(self.name()))
+    }
+
+    /// The release of [`Self::aggregate`], from the shard of all teachers.
+    fn release_shards<B: BallotBox<Self::Ballot>>(
+        &self,
+        _key: &Self::EvaluationKey,
+        _batch: usize,
+        _ballots: &B,
+        _seed: &Seed,
+        _whole: &[u8],
+    ) -> Result<Self::Release, ShardError> {
+        Err(ShardError::no_shards(self.name()))
+    }
+
     /// The labels of one batch.
     fn decrypt(
         &self,
@@ -109,6 +145,13 @@ pub trait Backend: Sync {
         batch: usize,
         release: &Self::Release,
     ) -> Result<Vec<Label>, Self::Error>;
+
+    /// The statistical distance between the releases of all batches and what could be made from
+    /// the labels alone: what hiding everything else leaves. 2^-40 for each batch, unless an engine
+    /// says otherwise.
+    fn distance(&self) -> f64 {
+        self.batches() as f64 * 2_f64.powi(-40)
+    }
 
     /// How many batches there are.
     fn batches(&self) -> usize {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Costs, Description, Mechanism, Observed};
 use crate::accuracy::Accuracy;
 use crate::privacy::Usage;
+use crate::privacy::server_view::ServerView;
 use crate::privacy::watch::Watch;
 use crate::votes::Labels;
 
@@ -38,6 +39,9 @@ pub struct Analysis {
     pub may_be_published: &'static [&'static str],
     /// Whether the costs hold against the server that aggregates.
     pub holds_against_server: bool,
+    /// What a server that also sees the labels could tell of one teacher, where that has a figure:
+    /// SHIELD, whose draws it knows. Computed from the votes.
+    pub server_view: Option<ServerView>,
 }
 
 impl Analysis {
@@ -68,6 +72,7 @@ impl Analysis {
             epsilon: mechanism.costs_watched(observed, usage, watch),
             may_be_published: &["data_independent", "exact.data_independent"],
             holds_against_server: mechanism.against_server().holds(),
+            server_view: mechanism.server_view(observed.histograms, usage.queries),
         }
     }
 }

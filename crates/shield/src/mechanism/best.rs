@@ -12,13 +12,13 @@ use super::exponential::{Rate, exponential_moments};
 use super::{ConfidentGnmax, Mechanism, classes_of, gaussian};
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Epsilon, Offset, Sampling, Voters};
-use crate::polya::SharedNoise;
 use crate::polynomial::Polynomial;
 use crate::privacy::data_independent::{self, DataIndependent};
 use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use crate::privacy::skellam::{self, Sensitivity};
 use crate::privacy::{Usage, calibrate};
 use crate::setting::Setting;
+use crate::shared_noise::SharedNoise;
 use crate::votes::{Label, Labels};
 
 /// Polynomials worth trying, from few rounds to many.
@@ -389,7 +389,7 @@ fn least(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shares::NoiseFamily;
+    use crate::shared_noise::NoiseFamily;
     use crate::synthetic;
 
     #[test]

@@ -46,14 +46,15 @@ pub use gaussian::ConfidentGnmax;
 use crate::accuracy::Accuracy;
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
-use crate::parameters::{Classes, Offset, Sampling};
-use crate::polya::SharedNoise;
+use crate::parameters::{Classes, Offset, Queries, Sampling};
 use crate::polynomial::Polynomial;
 use crate::privacy::argmax;
 use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
+use crate::privacy::server_view::ServerView;
 use crate::privacy::shared_argmax::SharedArgmax;
 use crate::setting::Setting;
-use crate::shares::NoiseFamily;
+use crate::shared_noise::NoiseFamily;
+use crate::shared_noise::SharedNoise;
 use crate::votes::{Labels, Votes};
 
 /// A mechanism with its parameters.
@@ -261,6 +262,15 @@ impl Mechanism {
         match self {
             Self::NoisyArgmax(_) => AgainstServer::Holds,
             _ => AgainstServer::DoesNotHold,
+        }
+    }
+
+    /// What a server that also sees the labels could tell of one teacher: a figure for SHIELD,
+    /// whose draws it knows.
+    pub fn server_view(&self, histograms: &[Histogram], queries: Queries) -> Option<ServerView> {
+        match self {
+            Self::Shield(setting) => ServerView::of_votes(setting, histograms, queries),
+            _ => None,
         }
     }
 

@@ -14,9 +14,10 @@
 //! [`neighbours`] (how one vote can change a histogram), [`moments`] of the privacy loss, their
 //! [`conversion`] to epsilon, and the [`loss_distribution`] for tight composition. [`argmax`],
 //! [`noisy_argmax`] and [`shared_argmax`], with [`distributed_argmax`] and [`mod@skellam`] behind
-//! it, are what SHIELD is compared with; [`calibrate`] turns the question round. [`filter`] is the
-//! budget of a group whose elections are chosen one after another. [`audit`] attacks what was
-//! promised; [`server_view`] is about a server that sees labels, which no epsilon covers.
+//! it, are what SHIELD is compared with; [`calibrate`] turns the question round, and [`mod@bound`]
+//! is every data-independent figure in one document. [`filter`] is the budget
+//! of a group whose elections are chosen one after another. [`audit`] attacks what was promised;
+//! [`server_view`] is about a server that sees labels, which no epsilon covers.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -31,6 +32,7 @@
 
 pub mod argmax;
 pub mod audit;
+pub mod bound;
 pub mod calibrate;
 pub mod conversion;
 pub mod data_dependent;

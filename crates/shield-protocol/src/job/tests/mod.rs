@@ -16,6 +16,7 @@ use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
 use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
 
+mod audits;
 mod engines;
 mod folder;
 
@@ -210,7 +211,8 @@ fn a_ballot_that_changes_while_it_is_needed_is_noticed() {
     let bytes = fs::read(&held.keys.evaluation).unwrap();
     let key = engine.check_evaluation_key(&bytes).unwrap();
     let ballots = held.path("ballots");
-    let folder = BallotFolder::open(&held.file, &engine, key, &ballots, &|_| {}).unwrap();
+    let storage = super::storage::local_files();
+    let folder = BallotFolder::open(&held.file, &engine, key, &storage, &ballots, &|_| {}).unwrap();
     let open = || folder.batch(0).bytes(0).map(drop);
     open().unwrap();
     fs::remove_file(&path).unwrap();

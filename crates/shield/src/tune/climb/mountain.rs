@@ -35,8 +35,8 @@ pub(super) enum Kinds {
 #[derive(Clone, Debug)]
 struct Sample {
     weight: f64,
-    /// By degree from 1, or by rate: the chance that a round is unanimous for the wanted class, and the chance
-    /// that it is not unanimous at all.
+    /// By degree from 1, or by rate: the chance that a round is unanimous for the wanted class, and
+    /// the chance that it is not unanimous at all.
     degrees: Vec<(f64, f64)>,
 }
 

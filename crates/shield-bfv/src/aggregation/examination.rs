@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use shield::Seed;
 use shield::backend::BallotBox;
 
-use super::{Sums, Validity, Voter};
-use crate::aggregation::Aggregation;
+use super::Aggregation;
 use crate::ballot::BfvBallot;
 use crate::error::BfvError;
 use crate::ring::LANES;
 use crate::scheme::Ciphertext;
+use crate::validity::{ReducedSums, Sums, Validity, Voter};
 
 /// Purpose of the seed that the check's coefficients come from.
 const CHALLENGE: &str = "shield 2026 bfv validity seed bound to all ballots of a batch";
@@ -70,8 +71,18 @@ pub(crate) struct Examination<'a, 'b, B> {
 
 impl<'a, 'b, B: BallotBox<BfvBallot>> Examination<'a, 'b, B> {
     pub(crate) fn new(aggregation: &'a Aggregation<'a>, ballots: &'b B) -> Result<Self, BfvError> {
-        let voters = voters(aggregation.election.teachers(), ballots)?;
+        Self::of_shard(aggregation, ballots, &(0..aggregation.election.teachers()))
+    }
+
+    /// The examination of some teachers' ballots, with the coefficients that all of them make.
+    pub(crate) fn of_shard(
+        aggregation: &'a Aggregation<'a>,
+        ballots: &'b B,
+        teachers: &Range<u32>,
+    ) -> Result<Self, BfvError> {
+        let mut voters = voters(aggregation.election.teachers(), ballots)?;
         let validity = aggregation.validity(challenge(aggregation, &voters, ballots)?);
+        voters.retain(|voter| teachers.contains(&voter.teacher));
         let sums = validity.sums();
         let ready = VecDeque::new();
         Ok(Self { aggregation, ballots, validity, voters, sums, opened: 0, ready })
@@ -120,5 +131,11 @@ impl<'a, 'b, B: BallotBox<BfvBallot>> Examination<'a, 'b, B> {
     pub(crate) fn finish(mut self) -> Result<Vec<Ciphertext>, BfvError> {
         while self.advance()? {}
         Ok(self.validity.finish(&self.sums, &self.voters))
+    }
+
+    /// The sums themselves, to be added to those of other shards.
+    pub(crate) fn into_sums(mut self) -> Result<Vec<ReducedSums>, BfvError> {
+        while self.advance()? {}
+        Ok(self.validity.reduced(&self.sums))
     }
 }

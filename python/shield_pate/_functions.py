@@ -1,0 +1,287 @@
+"""What labels cost, how good they are, and the labels themselves."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._progress import Progress, reporting
+from ._results import (
+    Analysis,
+    Bound,
+    Comparison,
+    ComparisonRow,
+    Front,
+    Labelling,
+    Point,
+    Recommendation,
+    Setting,
+)
+from ._votes import Votes, as_labels, as_votes
+
+MechanismName = Literal[
+    "shield", "exact", "lnmax", "gnmax", "noisy-argmax", "noisy-argmax-laplace"
+]
+
+
+class InsecureSeedWarning(UserWarning):
+    """Labels whose draws anybody can repeat have no privacy."""
+
+
+def _classes(classes: int | None, names: tuple[Any, ...] | None) -> int | None:
+    return classes if classes is not None or names is None else len(names)
+
+
+def _setting(setting: Setting | None) -> tuple[str, int, str]:
+    return (setting or Setting())._native
+
+
+def bound(
+    setting: Setting | None = None,
+    *,
+    teachers: int,
+    classes: int,
+    queries: int = 100,
+    delta: float = 1e-5,
+    threads: int | None = None,
+) -> Bound:
+    """Proves what labels cost, for all votes there could be: needs none."""
+    chosen = setting or Setting()
+    found = json.loads(_native.bound(chosen._native, teachers, classes, queries, delta, threads))
+    by_moments, exact = float(found["epsilon"]), float(found["exact"]["epsilon"])
+    return Bound(
+        epsilon=min(by_moments, exact),
+        by_moments=by_moments,
+        exact=exact,
+        worst_found=float(found["exact"]["worst_found"]),
+        delta=delta,
+        queries=queries,
+        teachers=teachers,
+        classes=classes,
+        setting=chosen,
+    )
+
+
+def queries_within(
+    epsilon: float,
+    setting: Setting | None = None,
+    *,
+    teachers: int,
+    classes: int,
+    delta: float = 1e-5,
+) -> int:
+    """How many labels cost at most this epsilon, by moments."""
+    return _native.queries_within(_setting(setting), epsilon, teachers, classes, delta)
+
+
+def analyze(
+    votes: Any,
+    setting: Setting | None = None,
+    *,
+    classes: int | None = None,
+    truth: Any = None,
+    mechanism: MechanismName = "shield",
+    noise: float = 40.0,
+    queries: int | None = None,
+    delta: float = 1e-5,
+    threads: int | None = None,
+) -> Analysis:
+    """Accuracy and cost of a mechanism on given votes.
+
+    `setting` is SHIELD's; `noise` is what lnmax, gnmax and the noisy argmax add, in votes. Costs
+    are stated for as many queries as there are samples, unless `queries` says otherwise.
+    """
+    array, names = as_votes(votes)
+    true = as_labels(truth, names)
+    document = _native.analyze(
+        array, true, _classes(classes, names), mechanism, _setting(setting), noise, queries, delta,
+        threads,
+    )
+    found = json.loads(document)
+    costs, accuracy = found["epsilon"], found["accuracy"]
+    exact = costs.get("exact") or {}
+    proven = min(
+        float(costs["data_independent"]), float(exact.get("data_independent", float("inf")))
+    )
+    private = {key: float(costs[key]) for key in ("published", "renyi", "teacher_wise")}
+    if "teacher_wise" in exact:
+        private["teacher_wise_exact"] = float(exact["teacher_wise"])
+    right = accuracy.get("correct_labels")
+    return Analysis(
+        mechanism=found["mechanism"]["name"],
+        ground_truth_accuracy=accuracy["ground_truth"],
+        argmax=accuracy["argmax"],
+        failure=accuracy["failure"],
+        correct=None if right is None else right / found["votes"]["samples"],
+        epsilon=proven,
+        queries=found["queries"],
+        delta=found["delta"],
+        holds_against_server=found["holds_against_server"],
+        private=MappingProxyType(private),
+    )
+
+
+def tune(
+    votes: Any,
+    *,
+    classes: int | None = None,
+    truth: Any = None,
+    max_degree: int = 4,
+    max_terms: int = 20,
+    offsets: Iterable[int] = (2, 5, 10),
+    sampling: str = "with-replacement",
+    queries: int | None = None,
+    delta: float = 1e-5,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> Front:
+    """The Pareto front of privacy and accuracy over polynomials and offsets.
+
+    The choice depends on the votes: take votes whose privacy does not matter, or `recommend`.
+    """
+    array, names = as_votes(votes)
+    true = as_labels(truth, names)
+    with reporting(progress, "tune", " settings") as tell:
+        document = _native.tune(
+            array, true, _classes(classes, names), max_degree, max_terms, list(offsets), sampling,
+            queries, delta, threads, tell,
+        )
+    found = json.loads(document)
+    points = tuple(
+        Point(
+            Setting(point["polynomial"], point["offset"], sampling),
+            float(point["epsilon"]),
+            point["right"] if true is not None else point["ground_truth"],
+        )
+        for point in found["front"]
+    )
+    measure = "ground-truth accuracy" if true is None else "right labels"
+    return Front(points, found["queries"], found["delta"], found["exhaustive"], measure)
+
+
+def compare(
+    votes: Any,
+    *,
+    classes: int | None = None,
+    truth: Any = None,
+    epsilons: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+    queries: int | None = None,
+    delta: float = 1e-5,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> Comparison:
+    """Every mechanism at its best setting for each epsilon, on given votes."""
+    array, names = as_votes(votes)
+    true = as_labels(truth, names)
+    with reporting(progress, "compare", " steps") as tell:
+        document = _native.compare(
+            array, true, _classes(classes, names), [float(e) for e in epsilons], queries, delta,
+            threads, tell,
+        )
+    found = json.loads(document)
+    rows = tuple(
+        ComparisonRow(**{**row, "epsilon": float(row["epsilon"])}) for row in found["rows"]
+    )
+    return Comparison(rows, found["queries"], found["delta"])
+
+
+def recommend(
+    *,
+    teachers: int,
+    classes: int,
+    queries: int,
+    epsilon: float,
+    delta: float = 1e-5,
+    threads: int | None = None,
+) -> Recommendation:
+    """The best setting known for a planned election. It depends on no votes."""
+    document = _native.recommend(teachers, classes, queries, epsilon, delta, threads)
+    found = json.loads(document)
+    return Recommendation(
+        setting=Setting(found["polynomial"], found["offset"]),
+        epsilon=float(found["epsilon"]),
+        expected_right=found["expected_right"],
+        profile=found["profile"],
+        ballot_bytes=found["ballot_bytes"],
+        seconds=found["seconds"],
+    )
+
+
+def label(
+    votes: Any,
+    setting: Setting | None = None,
+    *,
+    epsilon: float | None = None,
+    classes: int | None = None,
+    engine: Literal["clear", "bfv"] = "clear",
+    insecure_seed: int | None = None,
+    queries: int | None = None,
+    delta: float = 1e-5,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> Labelling:
+    """Labels samples from votes: teachers, server and student in one process.
+
+    With `epsilon` the setting is the one that `recommend` gives for the shape of the votes, so
+    that the choice gives nothing away. Whoever runs this sees the votes, and private are the
+    labels; the engine "bfv" does the same work encrypted and gives the same labels, more slowly.
+    `insecure_seed` makes a run repeatable, for tests: whoever knows it knows every draw.
+    """
+    array, names = as_votes(votes)
+    count = _classes(classes, names)
+    if epsilon is not None:
+        if setting is not None:
+            raise _native.ShieldError("give a setting or an epsilon, not both")
+        if count is None:
+            raise _native.ShieldError(
+                "give `classes` with `epsilon`: a number that is read off the votes says something"
+                " about them"
+            )
+        if array.ndim != 2:
+            raise _native.ShieldError("votes are a table, samples x teachers")
+        samples, teachers = array.shape
+        setting = recommend(
+            teachers=teachers,
+            classes=count,
+            queries=samples if queries is None else queries,
+            epsilon=epsilon,
+            delta=delta,
+            threads=threads,
+        ).setting
+    chosen = setting or Setting()
+    if insecure_seed is not None:
+        warnings.warn(
+            "insecure_seed makes every draw predictable, so the labels have no privacy; use it for"
+            " tests only",
+            InsecureSeedWarning,
+            stacklevel=2,
+        )
+    with reporting(progress, "label", " samples") as tell:
+        labels, document = _native.label(
+            array, count, chosen._native, engine, insecure_seed, queries, delta, threads, tell
+        )
+    found = json.loads(document)
+    return Labelling(
+        labels=labels,
+        epsilon=float(found["epsilon"]),
+        delta=found["delta"],
+        queries=found["queries"],
+        setting=chosen,
+        seconds=found["seconds"],
+        classes=names,
+    )
+
+
+def synthesize(
+    *, teachers: int, classes: int, samples: int, seed: int = 1
+) -> tuple[Votes, NDArray[np.int32]]:
+    """Made-up votes with the profile of the paper's, and their true labels."""
+    cells, truth = _native.synthesize(teachers, classes, samples, seed)
+    return Votes(cells.reshape(samples, teachers), tuple(range(classes))), truth

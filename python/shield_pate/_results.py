@@ -1,0 +1,412 @@
+"""What the functions of this package return: frozen, readable, and ready for frames and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._display import duration, html_table, percent, text_table
+
+DEFAULT_POLYNOMIAL = "8X^4+6X^3+4X^2+X"
+WITH_REPLACEMENT = "with-replacement"
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    import pandas
+
+    return pandas.DataFrame(list(rows))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """SHIELD's parameters: the rounds, the dummies of each class, and how a round draws."""
+
+    polynomial: str = DEFAULT_POLYNOMIAL
+    offset: int = 5
+    sampling: str = WITH_REPLACEMENT
+
+    def __post_init__(self) -> None:
+        polynomial, _, _ = _native.setting((self.polynomial, self.offset, self.sampling))
+        object.__setattr__(self, "polynomial", polynomial)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the polynomial has."""
+        return _native.setting(self._native)[1]
+
+    @property
+    def degree(self) -> int:
+        """How many votes the largest round draws."""
+        return _native.setting(self._native)[2]
+
+    @property
+    def _native(self) -> tuple[str, int, str]:
+        return (self.polynomial, self.offset, self.sampling)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What labels cost for all votes there could be. May be published."""
+
+    epsilon: float
+    """The smaller of the two proven figures: it counts."""
+    by_moments: float
+    exact: float
+    """By tight composition."""
+    worst_found: float
+    """What the worst pair of votes that a search found costs: the true cost is no less."""
+    delta: float
+    queries: int
+    teachers: int
+    classes: int
+    setting: Setting
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [
+            ("epsilon", f"{self.epsilon:.4f}, proven for all votes there could be"),
+            ("by moments", f"{self.by_moments:.4f}"),
+            ("by tight composition", f"{self.exact:.4f}"),
+            ("worst found", f"{self.worst_found:.4f}"),
+            ("for", f"{self.queries} labels at delta {self.delta:g}"),
+            ("election", f"{self.teachers} teachers, {self.classes} classes"),
+            ("setting", f"{self.setting.polynomial}, offset {self.setting.offset}"),
+        ]
+
+    def _repr_html_(self) -> str:
+        return html_table(("", ""), self._rows(), "What the labels cost")
+
+
+@dataclass(frozen=True, repr=False)
+class Analysis:
+    """How good a mechanism's labels are on given votes, and what they cost."""
+
+    mechanism: str
+    ground_truth_accuracy: float
+    """How likely a random voter agrees with the label."""
+    argmax: float
+    """The share of labels that equal the majority's."""
+    failure: float
+    """The share of samples without a label."""
+    correct: float | None
+    """The share of right labels, where the truth is known."""
+    epsilon: float
+    """Proven for all votes there could be: may be published."""
+    queries: int
+    delta: float
+    holds_against_server: bool
+    private: Mapping[str, float] = field(hash=False)
+    """Costs that are computed from the votes and so say something about them: never publish."""
+
+    def to_frame(self) -> Any:
+        """One row per cost, as a pandas frame; `may_be_published` tells them apart."""
+        rows = [{"figure": "epsilon", "value": self.epsilon, "may_be_published": True}]
+        rows += [
+            {"figure": name, "value": value, "may_be_published": False}
+            for name, value in self.private.items()
+        ]
+        return _frame(rows)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [("mechanism", self.mechanism)]
+        if self.correct is not None:
+            rows.append(("right labels", percent(self.correct)))
+        rows += [
+            ("labels as the majority's", percent(self.argmax)),
+            ("ground-truth accuracy", percent(self.ground_truth_accuracy)),
+            ("no label", percent(self.failure)),
+            ("epsilon", f"{self.epsilon:.4f} for {self.queries} labels at delta {self.delta:g}"),
+            ("holds against the server", "yes" if self.holds_against_server else "no"),
+        ]
+        rows += [
+            (f"{name} (DO NOT PUBLISH)", f"{value:.4f}") for name, value in self.private.items()
+        ]
+        return rows
+
+    def __repr__(self) -> str:
+        lines = "\n".join(f"  {name + ':':<36}{value}" for name, value in self._rows())
+        return f"Analysis\n{lines}"
+
+    def _repr_html_(self) -> str:
+        note = "What is marked DO NOT PUBLISH is computed from the votes, and tells of them."
+        return html_table(("", ""), self._rows(), "Accuracy and cost", note)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A setting, what it costs and how accurate it is."""
+
+    setting: Setting
+    epsilon: float
+    accuracy: float
+    """The share of right labels where the truth was given, else ground-truth accuracy."""
+
+
+@dataclass(frozen=True, repr=False)
+class Front(Sequence[Point]):
+    """The Pareto front: nothing else found is both cheaper and more accurate."""
+
+    points: tuple[Point, ...]
+    queries: int
+    delta: float
+    exhaustive: bool
+    """Whether every polynomial of the search was looked at."""
+    measure: str
+    """What `accuracy` is: "right labels" or "ground-truth accuracy"."""
+
+    @overload
+    def __getitem__(self, index: int) -> Point: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Point]: ...
+    def __getitem__(self, index: int | slice) -> Point | Sequence[Point]:
+        return self.points[index]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def best(self, *, epsilon: float) -> Setting:
+        """The most accurate setting that costs at most this epsilon."""
+        fitting = [point for point in self.points if point.epsilon <= epsilon]
+        if not fitting:
+            cheapest = f"; the cheapest costs {self.points[0].epsilon:.3f}" if self.points else ""
+            raise _native.ShieldError(
+                f"no setting of this front costs at most {epsilon}{cheapest}: allow more, or"
+                " search larger offsets"
+            )
+        return fitting[-1].setting
+
+    def to_frame(self) -> Any:
+        """One row per setting, as a pandas frame."""
+        return _frame(
+            [
+                {
+                    "polynomial": point.setting.polynomial,
+                    "offset": point.setting.offset,
+                    "epsilon": point.epsilon,
+                    "accuracy": point.accuracy,
+                    "rounds": point.setting.rounds,
+                }
+                for point in self.points
+            ]
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the front with matplotlib; gives the axes."""
+        if ax is None:
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots()
+        ax.plot([p.epsilon for p in self.points], [p.accuracy for p in self.points], marker="o")
+        ax.set_xlabel(f"epsilon of {self.queries} labels, delta {self.delta:g}")
+        ax.set_ylabel(self.measure)
+        ax.grid(alpha=0.3)
+        return ax
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        rows: list[tuple[str, ...]] = [
+            (p.setting.polynomial, str(p.setting.offset), f"{p.epsilon:.3f}", percent(p.accuracy))
+            for p in self.points
+        ]
+        return ("polynomial", "offset", "epsilon", self.measure), rows
+
+    def __repr__(self) -> str:
+        return f"Front of {len(self)} settings\n{text_table(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        note = f"For {self.queries} labels at delta {self.delta:g}, proven for all votes."
+        return html_table(*self._table(), "Pareto front", note)
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One mechanism at its best setting for a budget."""
+
+    mechanism: str
+    setting: str
+    budget: float
+    epsilon: float
+    right: float
+    holds_against_server: bool
+    seconds_per_sample: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Sequence[ComparisonRow]):
+    """Every mechanism at its best setting for each epsilon, on the same votes."""
+
+    rows: tuple[ComparisonRow, ...]
+    queries: int
+    delta: float
+
+    @overload
+    def __getitem__(self, index: int) -> ComparisonRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ComparisonRow]: ...
+    def __getitem__(self, index: int | slice) -> ComparisonRow | Sequence[ComparisonRow]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_frame(self) -> Any:
+        """One row per mechanism and budget, as a pandas frame."""
+        return _frame([vars(row) for row in self.rows])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws right labels over epsilon with matplotlib, a line per mechanism."""
+        if ax is None:
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots()
+        names = list(dict.fromkeys(row.mechanism for row in self.rows))
+        for name in names:
+            own = [row for row in self.rows if row.mechanism == name]
+            best: dict[float, float] = {}
+            for row in own:
+                best[row.budget] = max(row.right, best.get(row.budget, 0.0))
+            ax.plot(list(best), list(best.values()), marker="o", label=name)
+        ax.set_xlabel(f"epsilon of {self.queries} labels, delta {self.delta:g}")
+        ax.set_ylabel("right labels")
+        ax.legend()
+        ax.grid(alpha=0.3)
+        return ax
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        header = ("mechanism", "setting", "epsilon", "right", "against the server?", "per sample")
+        rows: list[tuple[str, ...]] = [
+            (
+                row.mechanism,
+                row.setting,
+                f"{row.epsilon:.3f}",
+                percent(row.right),
+                "yes" if row.holds_against_server else "no",
+                duration(row.seconds_per_sample),
+            )
+            for row in self.rows
+        ]
+        return header, rows
+
+    def __repr__(self) -> str:
+        return f"Comparison\n{text_table(*self._table())}"
+
+    def _repr_html_(self) -> str:
+        note = f"Costs of {self.queries} labels at delta {self.delta:g}, proven for all votes."
+        return html_table(*self._table(), "Mechanisms", note)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A setting for a planned election, found without any votes."""
+
+    setting: Setting
+    epsilon: float
+    expected_right: float
+    """The share of right labels on made-up votes."""
+    profile: str
+    ballot_bytes: int
+    """Of one teacher, per batch."""
+    seconds: float
+    """Of one core, for the aggregation of all samples, estimated."""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("polynomial", self.setting.polynomial),
+            ("offset", str(self.setting.offset)),
+            ("epsilon", f"{self.epsilon:.3f}, proven for all votes there could be"),
+            ("right labels", f"{percent(self.expected_right)}, on made-up votes"),
+            ("engine", self.profile),
+            ("ballot", f"{self.ballot_bytes:,} bytes per teacher and batch"),
+            ("aggregation", f"about {duration(self.seconds)} of one core"),
+        ]
+        return html_table(("", ""), rows, "Recommended setting")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelling:
+    """Labels, and what they cost."""
+
+    labels: NDArray[np.int32]
+    """One per sample; -1 where there is none."""
+    epsilon: float
+    """Proven for all votes there could be: may be published."""
+    delta: float
+    queries: int
+    setting: Setting
+    seconds: Mapping[str, float]
+    """How long each role took."""
+    classes: tuple[Any, ...] | None = None
+    """What the numbers mean, where `collect` made the votes."""
+
+    def __post_init__(self) -> None:
+        self.labels.setflags(write=False)
+        object.__setattr__(self, "seconds", MappingProxyType(dict(self.seconds)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            type(self),
+            (
+                np.array(self.labels),
+                self.epsilon,
+                self.delta,
+                self.queries,
+                self.setting,
+                dict(self.seconds),
+                self.classes,
+            ),
+        )
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which samples have a label."""
+        return np.asarray(self.labels >= 0)
+
+    def training_set(self, X: Any) -> tuple[Any, NDArray[Any]]:
+        """The samples that have a label, and their labels: what a student is fitted with."""
+        kept = np.flatnonzero(self.labelled)
+        rows = X.iloc[kept] if hasattr(X, "iloc") else np.asarray(X)[kept]
+        labels = self.labels[kept]
+        return rows, labels if self.classes is None else np.asarray(self.classes)[labels]
+
+    def to_frame(self) -> Any:
+        """One row per sample, as a pandas frame; a sample without a label is missing."""
+        names: list[Any] = [
+            None if label < 0 else int(label) if self.classes is None else self.classes[label]
+            for label in self.labels.tolist()
+        ]
+        import pandas
+
+        dtype = "Int32" if self.classes is None else None
+        return pandas.DataFrame({"label": pandas.array(names, dtype=dtype)})
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.labels, dtype=dtype) if copy else np.asarray(self.labels, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.labels.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.labels[index]
+
+    def __repr__(self) -> str:
+        shown = np.array2string(self.labels, threshold=12, edgeitems=5)
+        return (
+            f"Labelling({len(self)} labels, {int((~self.labelled).sum())} samples without,"
+            f" epsilon={self.epsilon:.4f} at delta={self.delta:g},\n  labels={shown})"
+        )
+
+    def _repr_html_(self) -> str:
+        counts = np.bincount(self.labels[self.labelled]) if len(self) else np.array([], int)
+        names = self.classes or tuple(range(len(counts)))
+        rows = [(str(names[k]), str(n)) for k, n in enumerate(counts.tolist())]
+        rows.append(("no label", str(int((~self.labelled).sum()))))
+        caption = f"{len(self)} labels for epsilon {self.epsilon:.3f} at delta {self.delta:g}"
+        note = f"{self.setting.polynomial}, offset {self.setting.offset}; proven for all votes."
+        return html_table(("class", "samples"), rows, caption, note)

@@ -1,0 +1,153 @@
+"""Votes from whatever people have them in, and from fitted estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._native import ShieldError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes:
+    """Votes of teachers on samples, with the classes that their numbers mean."""
+
+    array: NDArray[np.integer[Any]]
+    """Samples x teachers; -1 abstains."""
+    classes: tuple[Any, ...]
+    """What each number is: the labels that the teachers were fitted with."""
+
+    @property
+    def samples(self) -> int:
+        return int(self.array.shape[0])
+
+    @property
+    def teachers(self) -> int:
+        return int(self.array.shape[1])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def __repr__(self) -> str:
+        classes = ", ".join(str(name) for name in self.classes[:6])
+        more = f" and {len(self.classes) - 6} more" if len(self.classes) > 6 else ""
+        return (
+            f"<Votes of {self.teachers} teachers on {self.samples} samples,"
+            f" classes {classes}{more}>"
+        )
+
+
+Teacher = Union[Callable[[Any], ArrayLike], Any]
+"""A fitted estimator with `predict`, or a function from samples to classes."""
+
+
+def collect(
+    teachers: Iterable[Teacher], X: Any, *, classes: Sequence[Any] | None = None
+) -> Votes:
+    """Asks every teacher about every sample.
+
+    Teachers are fitted estimators with `predict` (scikit-learn's, or anything like them), or
+    functions that give one class per sample. `classes` are all classes there are, in the order in
+    which they are numbered; without it, all that some estimator was fitted with or predicts. Give
+    it where classes could be missing: that a class is missing says something about the teachers.
+    """
+    predicted: list[NDArray[Any]] = []
+    known: set[Any] = set()
+    for teacher in teachers:
+        predict = getattr(teacher, "predict", teacher)
+        if not callable(predict):
+            raise ShieldError(f"{teacher!r} is no teacher; it needs a method `predict`")
+        votes = np.asarray(predict(X)).ravel()
+        if predicted and len(votes) != len(predicted[0]):
+            raise ShieldError(
+                f"teacher {len(predicted) + 1} has {len(votes)} predictions, and the first has"
+                f" {len(predicted[0])}; each needs one per sample"
+            )
+        predicted.append(votes)
+        known.update(np.asarray(getattr(teacher, "classes_", votes)).tolist())
+    if not predicted:
+        raise ShieldError("there are no teachers; give at least one fitted estimator")
+    names = list(classes) if classes is not None else sorted(known)
+    if len(names) == 1:
+        raise ShieldError("there is only one class; give all `classes` there could be")
+    numbers = {name: number for number, name in enumerate(names)}
+    table = np.empty((len(predicted[0]), len(predicted)), dtype=np.int32)
+    for column, votes in enumerate(predicted):
+        try:
+            table[:, column] = [numbers[vote] for vote in votes.tolist()]
+        except KeyError as missing:
+            raise ShieldError(
+                f"teacher {column + 1} predicts {missing}, which is none of the classes"
+                f" {names}; give all of them as `classes`"
+            ) from None
+    return Votes(table, tuple(names))
+
+
+def as_votes(votes: Any) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
+    """An array of integers, and the names of the classes where they are known.
+
+    Takes arrays of any integer type and strides, lists, frames of pandas and polars, tables of
+    Arrow; missing values (NaN, None, null) abstain.
+    """
+    if isinstance(votes, Votes):
+        return votes.array, votes.classes
+    if not isinstance(votes, np.ndarray):
+        if hasattr(votes, "column_names") and hasattr(votes, "columns"):
+            columns = [np.asarray(column.to_numpy()) for column in votes.columns]
+            votes = np.column_stack(columns)
+        elif hasattr(votes, "to_numpy"):
+            votes = votes.to_numpy()
+    return _integers(np.asarray(votes), "votes"), None
+
+
+def as_labels(labels: Any, classes: tuple[Any, ...] | None) -> NDArray[Any] | None:
+    """True labels as numbers; by name where the votes have names."""
+    if labels is None:
+        return None
+    array = np.asarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels).ravel()
+    if classes is not None and tuple(range(len(classes))) != classes:
+        numbers = {name: number for number, name in enumerate(classes)}
+        return np.array([numbers.get(label, -1) for label in array.tolist()], dtype=np.int32)
+    return _integers(array, "labels")
+
+
+def _is_missing(cell: Any) -> bool:
+    """None, or pandas' NA, which refuses to be compared."""
+    return cell is None or type(cell).__name__ == "NAType"
+
+
+def _integers(array: NDArray[Any], what: str) -> NDArray[Any]:
+    kind = array.dtype.kind
+    if kind == "O":
+        try:
+            cells = [np.nan if _is_missing(cell) else float(cell) for cell in array.ravel()]
+            array = np.array(cells).reshape(array.shape)
+        except (TypeError, ValueError):
+            raise ShieldError(
+                f"{what} are class numbers from 0; -1, NaN or None abstains. For names, make"
+                " numbers of them first, or use `collect`"
+            ) from None
+        kind = "f"
+    if kind == "f":
+        missing = np.isnan(array)
+        whole = np.where(missing, -1, array)
+        if not np.array_equal(whole, np.round(whole)):
+            raise ShieldError(f"{what} are whole numbers; these have fractions")
+        array = whole.astype(np.int64)
+    elif kind == "b":
+        array = array.astype(np.uint8)
+    elif kind not in "iu":
+        raise ShieldError(
+            f"{what} are class numbers from 0, and these are {array.dtype}; make numbers of them"
+            " first, or use `collect`"
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array

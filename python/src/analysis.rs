@@ -1,0 +1,239 @@
+//! What labels cost and how good they are, as the documents that the program prints.
+
+use pyo3::prelude::*;
+use serde_json::json;
+use shield::mechanism::{Analysis, Observed};
+use shield::privacy::bound::Bound as ProvenBound;
+use shield::privacy::data_independent::DataIndependent;
+use shield::privacy::noisy_argmax::Noise;
+use shield::privacy::{Usage, calibrate};
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
+use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Search, Space};
+use shield::{
+    Classes, Delta, Epsilon, Histogram, Histograms, Mechanism, Offset, Queries, Sampling, Setting,
+    Voters,
+};
+use shield_bfv::advice::{self, ANSWERED, Aims, Comparison, Planned};
+
+use crate::errors::refuse;
+use crate::{arrays, calls};
+
+/// Polynomial, offset and sampling rule, as Python gives them.
+pub(crate) type SettingArgs = (Option<String>, u32, String);
+
+pub(crate) fn parse_setting((polynomial, offset, sampling): &SettingArgs) -> PyResult<Setting> {
+    let polynomial = polynomial.as_deref().map(str::parse).transpose().map_err(refuse)?;
+    Ok(Setting {
+        polynomial: polynomial.unwrap_or_default(),
+        offset: Offset::new(*offset).map_err(refuse)?,
+        sampling: sampling.parse().map_err(refuse)?,
+    })
+}
+
+pub(crate) fn usage(queries: u64, delta: f64) -> PyResult<Usage> {
+    let queries = Queries::new(queries).map_err(refuse)?;
+    Ok(Usage { queries, delta: Delta::new(delta).map_err(refuse)? })
+}
+
+pub(crate) fn json(document: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(document).map_err(refuse)
+}
+
+/// SHIELD, or a mechanism that it is compared with; `noise` counts for those that add some.
+fn mechanism(name: &str, setting: &SettingArgs, noise: f64, teachers: u32) -> PyResult<Mechanism> {
+    let noise = || Noise::new(noise).map_err(refuse);
+    let shared = |law| SharedNoise::of(law, noise()?, teachers, 0).map_err(refuse);
+    Ok(match name {
+        "shield" => Mechanism::Shield(parse_setting(setting)?),
+        "exact" => Mechanism::Exact,
+        "lnmax" => Mechanism::Lnmax(noise()?),
+        "gnmax" => Mechanism::Gnmax(noise()?),
+        "noisy-argmax" => Mechanism::NoisyArgmax(shared(NoiseFamily::Skellam)?),
+        "noisy-argmax-laplace" => Mechanism::NoisyArgmax(shared(NoiseFamily::Laplace)?),
+        other => {
+            return Err(refuse(format!(
+                "`{other}` is not a mechanism; it must be one of shield, exact, lnmax, gnmax, \
+                 noisy-argmax, noisy-argmax-laplace"
+            )));
+        }
+    })
+}
+
+/// Does nothing: what a call costs.
+#[pyfunction]
+pub(crate) fn nothing() {}
+
+/// Checks a setting, and gives its polynomial in the usual form.
+#[pyfunction]
+pub(crate) fn setting(setting: SettingArgs) -> PyResult<(String, usize, u32)> {
+    let polynomial = parse_setting(&setting)?.polynomial;
+    Ok((polynomial.to_string(), polynomial.round_count(), polynomial.degree()))
+}
+
+#[pyfunction]
+pub(crate) fn bound(
+    py: Python<'_>,
+    setting: SettingArgs,
+    teachers: u32,
+    classes: usize,
+    queries: u64,
+    delta: f64,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let (setting, usage) = (parse_setting(&setting)?, usage(queries, delta)?);
+    let teachers = Voters::new(teachers).map_err(refuse)?;
+    let classes = Classes::new(classes).map_err(refuse)?;
+    let bound = calls::run(py, threads, None, move |_| {
+        ProvenBound::new(&setting, classes, teachers, usage, None)
+    })?;
+    json(&bound)
+}
+
+/// How many queries cost at most a budget.
+#[pyfunction]
+pub(crate) fn queries_within(
+    py: Python<'_>,
+    setting: SettingArgs,
+    epsilon: f64,
+    teachers: u32,
+    classes: usize,
+    delta: f64,
+) -> PyResult<u64> {
+    let setting = parse_setting(&setting)?;
+    let budget = Epsilon::new(epsilon).map_err(refuse)?;
+    let delta = Delta::new(delta).map_err(refuse)?;
+    let teachers = Voters::new(teachers).map_err(refuse)?;
+    let classes = Classes::new(classes).map_err(refuse)?;
+    calls::run(py, None, None, move |_| {
+        let mut figure = DataIndependent::new(&setting, classes, teachers);
+        let found = calibrate::queries_within(budget, delta, |usage| figure.epsilon(usage));
+        found.map_or(0, Queries::count)
+    })
+}
+
+#[pyfunction]
+pub(crate) fn analyze(
+    py: Python<'_>,
+    votes: &Bound<'_, PyAny>,
+    truth: Option<&Bound<'_, PyAny>>,
+    classes: Option<usize>,
+    name: &str,
+    setting: SettingArgs,
+    noise: f64,
+    queries: Option<u64>,
+    delta: f64,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let votes = arrays::votes(votes, classes)?;
+    let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
+    let usage = usage(queries.unwrap_or(votes.samples() as u64), delta)?;
+    let teachers = u32::try_from(votes.teachers()).map_err(refuse)?;
+    let mechanism = mechanism(name, &setting, noise, teachers)?;
+    let analysis = calls::run(py, threads, None, move |_| {
+        let histograms: Vec<Histogram> = votes.histograms().collect();
+        let observed = Observed { histograms: &histograms, votes: Some(&votes) };
+        Analysis::new(&mechanism, observed, truth.as_ref(), usage)
+    })?;
+    json(&analysis)
+}
+
+#[pyfunction]
+pub(crate) fn tune(
+    py: Python<'_>,
+    votes: &Bound<'_, PyAny>,
+    truth: Option<&Bound<'_, PyAny>>,
+    classes: Option<usize>,
+    max_degree: u32,
+    max_terms: u32,
+    offsets: Vec<u32>,
+    sampling: &str,
+    queries: Option<u64>,
+    delta: f64,
+    threads: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    for (name, value, most) in
+        [("max_degree", max_degree, MAX_DEGREE), ("max_terms", max_terms, MAX_TERMS)]
+    {
+        if !(1..=most).contains(&value) {
+            return Err(refuse(format!("{name} is {value}; it must be from 1 to {most}")));
+        }
+    }
+    let votes = arrays::votes(votes, classes)?;
+    let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
+    let offsets = offsets.into_iter().map(Offset::new).collect::<Result<Vec<_>, _>>();
+    let mut offsets = offsets.map_err(refuse)?;
+    offsets.sort_unstable();
+    offsets.dedup();
+    let search = Search {
+        space: Space { max_degree, max_terms },
+        offsets,
+        sampling: sampling.parse::<Sampling>().map_err(refuse)?,
+        objective: Objective::DataIndependent,
+        usage: usage(queries.unwrap_or(votes.samples() as u64), delta)?,
+    };
+    let usage = search.usage;
+    let outcome = calls::run(py, threads, progress, move |watch| {
+        watch.set_length(search.work());
+        let histograms: Vec<Histogram> = votes.histograms().collect();
+        search.run_until(&histograms, truth.as_ref(), &|done| watch.advance(done))
+    })?
+    .map_err(refuse)?;
+    json(&json!({
+        "evaluated": outcome.evaluated,
+        "exhaustive": outcome.exhaustive,
+        "queries": usage.queries,
+        "delta": usage.delta,
+        "sampling": sampling,
+        "front": outcome.front.points(),
+    }))
+}
+
+#[pyfunction]
+pub(crate) fn compare(
+    py: Python<'_>,
+    votes: &Bound<'_, PyAny>,
+    truth: Option<&Bound<'_, PyAny>>,
+    classes: Option<usize>,
+    epsilons: Vec<f64>,
+    queries: Option<u64>,
+    delta: f64,
+    threads: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let votes = arrays::votes(votes, classes)?;
+    let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
+    let usage = usage(queries.unwrap_or(votes.samples() as u64), delta)?;
+    let budgets = epsilons.into_iter().map(Epsilon::new).collect::<Result<Vec<_>, _>>();
+    let budgets = budgets.map_err(refuse)?;
+    let comparison = calls::run(py, threads, progress, move |watch| {
+        watch.set_length(3 * budgets.len() as u64);
+        let done = || {
+            let _ = watch.advance(1);
+        };
+        let aims = Aims { budgets: &budgets, answered: ANSWERED };
+        Comparison::new(&Histograms::from(&votes), truth.as_ref(), aims, usage, &done)
+    })?;
+    json(&comparison.map_err(refuse)?)
+}
+
+#[pyfunction]
+pub(crate) fn recommend(
+    py: Python<'_>,
+    teachers: u32,
+    classes: usize,
+    queries: u64,
+    epsilon: f64,
+    delta: f64,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let planned = Planned {
+        teachers: Voters::new(teachers).map_err(refuse)?,
+        classes: Classes::new(classes).map_err(refuse)?,
+        usage: usage(queries, delta)?,
+        budget: Epsilon::new(epsilon).map_err(refuse)?,
+    };
+    let found = calls::run(py, threads, None, move |_| advice::recommend(&planned))?;
+    json(&found.map_err(refuse)?)
+}

@@ -1,0 +1,174 @@
+//! What operator, student and teachers do with a server, each with its own invitation.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use rand::TryRngCore;
+use rand::rngs::OsRng;
+use shield_client::{self as client, ClientError, Invitation};
+use shield_protocol::Name;
+
+use crate::analysis::json;
+use crate::calls::{self, Watch};
+use crate::election::Election;
+use crate::errors::{client as failed, refuse};
+
+struct Connection {
+    client: client::Client,
+    invitation: Invitation,
+    election: Option<Name>,
+}
+
+impl Connection {
+    fn election(&self) -> Result<Name, ClientError> {
+        client::election_of(&self.invitation, self.election.as_ref())
+    }
+}
+
+/// A connection to a server, with somebody's invitation.
+#[pyclass(frozen, subclass, module = "shield_pate._native")]
+pub(crate) struct Client {
+    connection: Arc<Connection>,
+}
+
+impl Client {
+    fn call<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Bound<'_, PyAny>>,
+        work: impl FnOnce(&Connection, &Watch) -> Result<T, ClientError> + Send + 'static,
+    ) -> PyResult<T> {
+        let connection = Arc::clone(&self.connection);
+        calls::run(py, None, progress, move |watch| work(&connection, watch))?.map_err(failed)
+    }
+}
+
+/// Tells the watch where a transfer is.
+fn telling(watch: &Watch) -> impl FnMut(u32, u32) + '_ {
+    move |_, all| {
+        watch.set_length(u64::from(all));
+        let _ = watch.advance(1);
+    }
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    #[pyo3(signature = (invitation, *, election=None, patience=90.0))]
+    fn new(invitation: PathBuf, election: Option<&str>, patience: f64) -> PyResult<Self> {
+        let invitation = Invitation::read(&invitation).map_err(refuse)?;
+        let patience = Duration::try_from_secs_f64(patience).map_err(refuse)?;
+        let client = client::Client::new(&invitation).map_err(failed)?.with_patience(patience);
+        let election = election.map(str::parse).transpose().map_err(refuse)?;
+        Ok(Self { connection: Arc::new(Connection { client, invitation, election }) })
+    }
+
+    fn __repr__(&self) -> String {
+        let invitation = &self.connection.invitation;
+        let who = match (&invitation.teacher, &invitation.election) {
+            (Some(teacher), Some(election)) => format!("teacher {teacher} of {election}"),
+            (None, Some(election)) => format!("student of {election}"),
+            _ => invitation.role.clone(),
+        };
+        format!("<Client of {}: {who}>", invitation.server)
+    }
+
+    #[getter]
+    fn server(&self) -> &str {
+        &self.connection.invitation.server
+    }
+
+    #[getter]
+    fn role(&self) -> &str {
+        &self.connection.invitation.role
+    }
+
+    #[getter]
+    fn teacher(&self) -> Option<&str> {
+        self.connection.invitation.teacher.as_ref().map(Name::as_str)
+    }
+
+    /// Operator: creates an election, and writes everybody's invitation into a folder.
+    fn create(
+        &self,
+        py: Python<'_>,
+        election: &Election,
+        invitations: PathBuf,
+    ) -> PyResult<Vec<PathBuf>> {
+        let file = election.file.clone();
+        self.call(py, None, move |connection, _| {
+            let (client, own) = (&connection.client, &connection.invitation);
+            client::create_election(client, own, &file, &invitations, &mut OsRng.unwrap_err())
+        })
+    }
+
+    /// The election, from the server.
+    fn election(&self, py: Python<'_>) -> PyResult<Election> {
+        let file = self.call(py, None, |connection, _| {
+            client::election_file(&connection.client, &connection.election()?)
+        })?;
+        Ok(Election::of(file))
+    }
+
+    /// Where the election is, as a document.
+    fn _status(&self, py: Python<'_>) -> PyResult<String> {
+        let status = self.call(py, None, |connection, _| {
+            client::status(&connection.client, &connection.election()?)
+        })?;
+        json(&status)
+    }
+
+    /// Student: uploads a key; says which one it was. A secret key is refused.
+    fn submit_key(&self, py: Python<'_>, path: PathBuf) -> PyResult<&'static str> {
+        let kind = self.call(py, None, move |connection, _| {
+            client::submit_key(&connection.client, &connection.election()?, &path)
+        })?;
+        Ok(kind.name())
+    }
+
+    /// Teacher: uploads a ballot; gives the digest that the server knows it by.
+    #[pyo3(signature = (path, progress=None))]
+    fn submit_ballot(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let receipt = self.call(py, progress, move |connection, watch| {
+            let (client, own) = (&connection.client, &connection.invitation);
+            client::submit_ballot(client, own, &path, telling(watch))
+        })?;
+        Ok(receipt.ballot)
+    }
+
+    /// Operator: closes the election; gives where it is, as a document.
+    fn _close(&self, py: Python<'_>) -> PyResult<String> {
+        let status = self.call(py, None, |connection, _| {
+            client::close(&connection.client, &connection.election()?)
+        })?;
+        json(&status)
+    }
+
+    /// Teacher: fetches the public key into a file.
+    fn fetch_public_key(&self, py: Python<'_>, out: PathBuf) -> PyResult<()> {
+        self.call(py, None, move |connection, _| {
+            client::fetch_public_key(&connection.client, &connection.election()?, &out)
+        })
+    }
+
+    /// Student: fetches the results into a file.
+    #[pyo3(signature = (out, progress=None))]
+    fn fetch_results(
+        &self,
+        py: Python<'_>,
+        out: PathBuf,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.call(py, progress, move |connection, watch| {
+            let (client, election) = (&connection.client, connection.election()?);
+            client::fetch_results(client, &election, &out, telling(watch))
+        })
+    }
+}

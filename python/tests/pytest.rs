@@ -1,0 +1,80 @@
+//! Runs the Python tests: makes a virtual environment under the target folder, builds and installs
+//! the package in it, and runs mypy, pyright and pytest. Without Python 3.10 or later this is
+//! skipped with a message, unless `SHIELD_REQUIRE_SERVICES` is set.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A Python that can make environments: $PYTHON, or the first of the usual names.
+fn python() -> Option<PathBuf> {
+    let named = env::var_os("PYTHON").map(PathBuf::from);
+    let usual = ["python3", "python3.13", "python3.12", "python3.11", "python3.10"];
+    named.into_iter().chain(usual.map(PathBuf::from)).find(|candidate| {
+        let check = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+        let mut command = Command::new(candidate);
+        command.args(["-c", check]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
+}
+
+/// Where Cargo builds: the environment goes there, so that `cargo clean` removes it.
+fn target() -> PathBuf {
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    built.parent().map_or_else(|| built.clone(), Path::to_path_buf)
+}
+
+fn run(what: &str, command: &mut Command) {
+    let status = command.status();
+    let status = status.unwrap_or_else(|error| panic!("{what} cannot be started: {error}"));
+    assert!(status.success(), "{what} failed: see above");
+}
+
+#[test]
+fn the_package_installs_and_its_tests_pass() {
+    let Some(python) = python() else {
+        assert!(
+            env::var_os("SHIELD_REQUIRE_SERVICES").is_none(),
+            "Python 3.10 or later with venv and pip is needed here; install python3-venv"
+        );
+        eprintln!("skipped: there is no Python 3.10 or later with venv and pip");
+        return;
+    };
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (environment, bin) = (target().join("python/venv"), target().join("python/venv/bin"));
+    let project = fs::read_to_string(package.join("pyproject.toml")).expect("the project file");
+    // The requirements are installed once, and again when they change.
+    let stamp = environment.join("installed");
+    let fresh = fs::read_to_string(&stamp).is_ok_and(|known| known == project);
+    let pip = || {
+        let mut command = Command::new(bin.join("python"));
+        command.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]);
+        command.current_dir(package).env("CARGO_TARGET_DIR", target());
+        command
+    };
+    if !fresh {
+        let mut make = Command::new(&python);
+        make.args(["-m", "venv", "--clear"]).arg(&environment);
+        run("python -m venv", &mut make);
+        run("pip install maturin", pip().arg("maturin>=1.9,<2"));
+        run("pip install ./python[test]", pip().args(["--no-build-isolation", ".[test]"]));
+        fs::write(&stamp, &project).expect("the target folder can be written");
+    } else {
+        let again = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."];
+        run("pip install ./python", pip().args(again));
+    }
+    for tool in ["mypy", "pyright"] {
+        run(tool, Command::new(bin.join(tool)).current_dir(package));
+    }
+    let path = env::join_paths(
+        std::iter::once(bin.clone())
+            .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
+    );
+    let mut tests = Command::new(bin.join("python"));
+    tests.args(["-m", "pytest", "--durations=5"]).current_dir(package);
+    tests.env("PATH", path.expect("paths without colons"));
+    // A machine that runs other tests at the same time hears Ctrl-C later.
+    tests.env("SHIELD_CTRL_C_SECONDS", "1.0");
+    run("pytest", &mut tests);
+}

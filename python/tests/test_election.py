@@ -1,0 +1,139 @@
+"""Roles over files and in memory; keys that stay secret; jobs that anybody may compute."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import stat
+import subprocess
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+import shield_pate as sp
+from conftest import SMALL
+
+
+@pytest.fixture(scope="module")
+def made(make_election):
+    return make_election(6, 5)
+
+
+@pytest.fixture(scope="module")
+def job(made):
+    return made.freeze()
+
+
+def test_elections_are_values(made, tmp_path):
+    election = made.election
+    again = pickle.loads(pickle.dumps(election))
+    assert again == election and hash(again) == hash(election)
+    assert sp.Election.load(made.file) == election == sp.Election(election.text)
+    assert election.teachers == tuple(f"t{i}" for i in range(6)) and election.quorum == 6
+    assert "6 teachers" in repr(election)
+    with pytest.raises(FileExistsError):
+        election.save(made.file)
+    with pytest.raises(sp.ShieldError, match="quorum"):
+        sp.Election.create("x", teachers=["a"], samples=1, classes=2, quorum=3)
+
+
+def test_secret_keys_stay_secret(made, tmp_path):
+    secret, public, evaluation = made.election.keygen()
+    path = tmp_path / "secret.key"
+    secret.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        secret.save(path)
+    for take in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="not pickled"):
+            take(secret)
+    assert path.read_bytes()[100:120].hex() not in repr(secret)
+    assert not any("byte" in name for name in dir(secret) if not name.startswith("__"))
+    assert sp.SecretKey.load(made.election, path).key_id == secret.key_id
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(sp.DamagedError):
+        sp.SecretKey.load(made.election, path)
+    with pytest.raises(sp.DamagedError):
+        made.election.vote(evaluation, "t0", made.votes.array[:, 0])
+
+
+def test_roles_in_memory_and_over_files_meet(made, job, program):
+    job.run()
+    results = made.folder / "results.bin"
+    epsilon = job.finish(results)
+    # The ledger composes elections; for one it is as good as the proof for one.
+    proven = sp.bound(SMALL, teachers=6, classes=3, queries=5)
+    assert proven.epsilon <= epsilon < 1.01 * proven.by_moments
+    assert results.read_bytes() == made.expected(job, program)
+    secret = sp.SecretKey.load(made.election, made.secret)
+    labels = made.election.reveal(secret, results)
+    shown = subprocess.run(
+        [program, "reveal", "--election", made.file, "--secret-key", made.secret, "--results",
+         results],
+        capture_output=True, text=True, check=True,
+    )
+    assert shown.stdout.split() == [str(k) for k in labels]
+    assert np.array_equal(made.election.reveal(secret, results.read_bytes()), labels)
+    other = sp.Election.create("other", teachers=["a", "b"], samples=5, classes=3)
+    with pytest.raises(sp.ShieldError, match="another election"):
+        other.reveal(secret, results)
+    with pytest.raises(sp.DamagedError):
+        made.election.reveal(secret, results.read_bytes()[:-1])
+
+
+def test_votes_that_are_none(made):
+    public = made.public.read_bytes()
+    with pytest.raises(sp.ShieldError, match="not a teacher"):
+        made.election.vote(public, "nobody", np.zeros(5, int))
+    with pytest.raises(sp.ShieldError, match="5 samples"):
+        made.election.vote(public, "t0", np.zeros(4, int))
+    with pytest.raises(sp.ShieldError):
+        made.election.vote(public, "t0", np.full(5, 3))
+
+
+def test_a_second_release_is_refused(made, job):
+    with pytest.raises(sp.SecondDrawError, match="never be answered"):
+        made.freeze("second")
+    assert made.freeze().batches == job.batches
+
+
+def test_tasks_carry_no_secret(made, job):
+    task = job.task(0)
+    pickled = pickle.dumps(task)
+    seed = (job.path / "seed").read_bytes()
+    for start in range(len(seed) - 16):
+        assert seed[start : start + 16] not in pickled
+    assert len(pickled) < 1000 and pickle.loads(pickled)() == task()
+    assert stat.S_IMODE((job.path / "seed").stat().st_mode) == 0o600
+
+
+def test_shards_of_teachers_add_up(job):
+    whole = job.task(0)()
+    parts = [job.task(0, teachers)() for teachers in (range(0, 2), range(2, 5), range(5, 6))]
+    task = job.task(0)
+    assert task.release(task.merge(task.merge(parts[0], parts[1]), parts[2])) == whole
+    with pytest.raises(RuntimeError, match="neighbours"):
+        task.merge(parts[0], parts[2])
+    with pytest.raises(RuntimeError, match="add the others"):
+        task.release(parts[0])
+
+
+def test_batches_are_checked_and_idempotent(job):
+    release = job.task(0)()
+    job.put(0, release)
+    with pytest.raises(sp.DamagedError):
+        job.put(0, release[:-1])
+    with pytest.raises(sp.ShieldError, match="no batch"):
+        job.put(9, release)
+
+
+def test_any_executor_will_do(make_election, program):
+    made = make_election(4, 3)
+    job = made.freeze()
+    told = []
+    with ProcessPoolExecutor(1) as pool:
+        job.run(pool, shards_of_teachers=2, progress=lambda *now: told.append(now))
+    job.finish(made.folder / "results.bin")
+    assert told == [(0, 1), (1, 1)] and job.missing == ()
+    assert (made.folder / "results.bin").read_bytes() == made.expected(job, program)

@@ -1,0 +1,123 @@
+"""Figures are the program's, and results read well."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import shield_pate as sp
+from conftest import SMALL
+
+SETTING = ("--polynomial", SMALL.polynomial, "--offset", SMALL.offset)
+
+
+def test_bound(shield):
+    theirs = shield("bound", "--teachers", 40, "--classes", 3, "--queries", 20, *SETTING)
+    ours = sp.bound(SMALL, teachers=40, classes=3, queries=20)
+    assert ours.by_moments == theirs["epsilon"]
+    assert ours.exact == theirs["exact"]["epsilon"]
+    assert ours.worst_found == theirs["exact"]["worst_found"]
+    assert ours.epsilon == min(ours.by_moments, ours.exact)
+    infinite = sp.bound(sp.Setting("X", 0), teachers=5, classes=2)
+    assert infinite.epsilon == float("inf")
+
+
+def test_queries_within(shield):
+    theirs = shield("bound", "--teachers", 40, "--classes", 3, *SETTING, "--budget", 9)
+    ours = sp.queries_within(9, SMALL, teachers=40, classes=3)
+    assert ours == theirs["queries_within_budget"] > 0
+
+
+@pytest.fixture
+def files(tmp_path, votes, truth):
+    np.save(tmp_path / "votes.npy", votes)
+    np.save(tmp_path / "truth.npy", truth)
+    return ("--votes", tmp_path / "votes.npy", "--labels", tmp_path / "truth.npy", "--classes", 3)
+
+
+def test_analyze(shield, files, votes, truth):
+    theirs = shield("analyze", *files, *SETTING)
+    ours = sp.analyze(votes, SMALL, classes=3, truth=truth)
+    assert ours.argmax == theirs["accuracy"]["argmax"]
+    assert ours.ground_truth_accuracy == theirs["accuracy"]["ground_truth"]
+    assert ours.correct == theirs["accuracy"]["correct_labels"] / 12
+    for name in ("published", "renyi", "teacher_wise"):
+        assert ours.private[name] == theirs["epsilon"][name]
+    assert ours.epsilon <= theirs["epsilon"]["data_independent"]
+    assert "DO NOT PUBLISH" in repr(ours) and "DO NOT PUBLISH" in ours._repr_html_()
+    frame = ours.to_frame()
+    assert list(frame[frame.may_be_published].figure) == ["epsilon"]
+    gaussian = sp.analyze(votes, classes=3, mechanism="gnmax", noise=8)
+    theirs = shield("analyze", *files, "--mechanism", "gnmax", "--noise", 8)
+    assert gaussian.private["renyi"] == theirs["epsilon"]["renyi"]
+
+
+def test_tune(shield, files, votes, truth):
+    options = ("--max-degree", 2, "--max-terms", 3, "--offsets", "2,5")
+    theirs = shield("tune", *files, *options)
+    ours = sp.tune(votes, classes=3, truth=truth, max_degree=2, max_terms=3, offsets=[5, 2])
+    assert [p.epsilon for p in ours] == [p["epsilon"] for p in theirs["front"]]
+    assert [p.accuracy for p in ours] == [p["right"] for p in theirs["front"]]
+    assert ours.exhaustive and ours.best(epsilon=1e9) == ours[-1].setting
+    with pytest.raises(sp.ShieldError, match="cheapest"):
+        ours.best(epsilon=1e-9)
+    assert len(ours.to_frame()) == len(ours)
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    assert ours.plot().get_ylabel() == "right labels"
+    assert "polynomial" in repr(ours) and "<table>" in ours._repr_html_()
+
+
+def test_compare(shield, files, votes, truth):
+    theirs = shield("compare", *files, "--epsilon", "8", "--queries", 2)
+    ours = sp.compare(votes, classes=3, truth=truth, epsilons=[8], queries=2)
+    assert [row.mechanism for row in ours] == [row["mechanism"] for row in theirs["rows"]]
+    assert [row.right for row in ours] == [row["right"] for row in theirs["rows"]]
+    assert len(ours.to_frame()) == len(ours) and "shield" in repr(ours)
+
+
+def test_recommend(shield):
+    options = {"teachers": 20, "classes": 3, "queries": 3, "epsilon": 9}
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    theirs = shield("recommend", *flags)
+    ours = sp.recommend(**options)
+    assert (ours.setting.polynomial, ours.setting.offset) == (
+        theirs["polynomial"],
+        theirs["offset"],
+    )
+    assert (ours.epsilon, ours.seconds) == (theirs["epsilon"], theirs["seconds"])
+    assert "made-up" in ours._repr_html_()
+    with pytest.raises(sp.ShieldError, match="fewer samples"):
+        sp.recommend(teachers=3, classes=3, queries=100000, epsilon=0.001)
+
+
+def test_settings_are_values():
+    setting = sp.Setting("X + 2X^2", 3)
+    assert setting == sp.Setting("2X^2+X", 3) and hash(setting) == hash(sp.Setting("2X^2+X", 3))
+    assert eval(repr(setting), vars(sp)) == setting
+    assert pickle.loads(pickle.dumps(setting)) == setting
+    assert (setting.rounds, setting.degree) == (3, 2)
+
+
+def test_votes_of_estimators():
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 2))
+    y = np.where(X[:, 0] > 0, "right", "left")
+    teachers = [
+        sklearn.LogisticRegression().fit(X[i::40], y[i::40]) for i in range(30)
+    ]
+    votes = sp.collect(teachers, X[:20])
+    assert votes.classes == ("left", "right") and votes.array.shape == (20, 30)
+    labels = sp.label(votes, SMALL)
+    student = sklearn.LogisticRegression().fit(*labels.training_set(X[:20]))
+    assert student.score(X, y) > 0.8
+    assert set(labels.to_frame().label) == {"left", "right"}
+    functions = [lambda X: (X[:, 0] > 0).astype(int)] * 3
+    assert sp.collect(functions, X[:5], classes=[0, 1]).teachers == 3
+    with pytest.raises(sp.ShieldError, match="none of the classes"):
+        sp.collect(teachers, X[:5], classes=["left", "up"])
+    with pytest.raises(sp.ShieldError, match="no teachers"):
+        sp.collect([], X)

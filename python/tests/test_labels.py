@@ -1,0 +1,198 @@
+"""Labels and epsilons are the program's, whatever holds the votes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import shield_pate as sp
+from conftest import SMALL
+
+
+def label(votes, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sp.InsecureSeedWarning)
+        return sp.label(votes, **{"setting": SMALL, "insecure_seed": 5, **options})
+
+
+@pytest.mark.parametrize("engine", ["clear", "bfv"])
+def test_labels_and_epsilon_are_the_programs(tmp_path, shield, votes, engine):
+    np.save(tmp_path / "votes.npy", votes)
+    theirs = shield(
+        "label", "--votes", tmp_path / "votes.npy", "--classes", 3, "--backend", engine,
+        "--polynomial", SMALL.polynomial, "--offset", SMALL.offset, "--seed", 5,
+    )
+    ours = label(votes, classes=3, engine=engine)
+    assert [None if k < 0 else k for k in ours] == theirs["labels"]
+    assert ours.epsilon == theirs["epsilon"]
+    assert (ours.queries, ours.delta) == (theirs["queries"], theirs["delta"])
+
+
+def test_any_integer_type_and_strides(votes):
+    expected = label(votes, classes=3).labels
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
+        assert np.array_equal(label(votes.astype(dtype), classes=3).labels, expected)
+    everybody = np.where(votes < 0, 0, votes)
+    expected_all = label(everybody, classes=3).labels
+    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64, ">i4", "<i2", float):
+        assert np.array_equal(label(everybody.astype(dtype), classes=3).labels, expected_all)
+    wide = np.zeros((24, 60), np.int64)
+    wide[::2, ::-2] = votes
+    for view in (np.asfortranarray(votes), wide[::2, ::-2], votes.tolist()):
+        assert np.array_equal(label(view, classes=3).labels, expected)
+
+
+def test_frames_and_missing_values_abstain(votes):
+    expected = label(votes, classes=3).labels
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(votes).replace(-1, np.nan)
+    names = [f"t{i}" for i in range(votes.shape[1])]
+    rows = [[None if vote < 0 else int(vote) for vote in row] for row in votes.tolist()]
+    frames = [
+        frame,
+        pandas.DataFrame(rows, columns=names).convert_dtypes(),
+        polars.DataFrame(rows, schema=names, orient="row"),
+        arrow.table({name: [row[i] for row in rows] for i, name in enumerate(names)}),
+    ]
+    for one in frames:
+        assert np.array_equal(label(one, classes=3).labels, expected), type(one)
+
+
+@pytest.mark.parametrize(
+    ("bad", "word"),
+    [
+        (np.zeros((2, 2, 2), int), "samples x teachers"),
+        (np.array([0, 1]), "samples x teachers"),
+        (np.array([[0, 9]]), "not a class"),
+        (np.array([[0, -2]]), "not a class"),
+        (np.array([[0.5, 1]]), "whole numbers"),
+        (np.array([["cat", "dog"]]), "collect"),
+        (np.zeros((0, 3), int), "no votes"),
+    ],
+)
+def test_what_is_refused_says_why(bad, word):
+    with pytest.raises(sp.ShieldError, match=word):
+        sp.label(bad, classes=3)
+
+
+def test_other_refusals():
+    good = np.zeros((2, 3), int)
+    for options, word in [
+        ({"engine": "paper"}, "clear or bfv"),
+        ({"threads": 0}, "threads"),
+        ({"delta": 2.0}, "delta"),
+        ({"epsilon": 1, "setting": SMALL}, "not both"),
+        ({"epsilon": 1, "classes": None}, "classes"),
+    ]:
+        with pytest.raises(sp.ShieldError, match=word):
+            sp.label(good, **{"classes": 3, **options})
+    with pytest.raises(sp.ShieldError):
+        sp.Setting("X^")
+    with pytest.warns(sp.InsecureSeedWarning):
+        sp.label(good, classes=3, insecure_seed=1)
+
+
+def test_a_seed_is_drawn_where_none_is_given(votes):
+    runs = {tuple(sp.label(np.repeat(votes, 4, axis=0), SMALL, classes=3)) for _ in range(3)}
+    assert len(runs) > 1
+
+
+def test_epsilon_chooses_the_setting_without_looking_at_votes(votes):
+    found = sp.label(votes[:3], epsilon=9, classes=3)
+    assert found.epsilon <= 9
+    assert found.setting == sp.recommend(teachers=30, classes=3, queries=3, epsilon=9).setting
+
+
+def test_a_labelling_is_frozen_and_readable(votes):
+    found = label(votes, classes=3)
+    assert np.array_equal(np.asarray(found), found.labels)
+    assert len(found) == 12
+    with pytest.raises(ValueError):
+        found.labels[0] = 1
+    with pytest.raises(AttributeError):
+        found.epsilon = 0
+    assert "epsilon=" in repr(found) and "<table>" in found._repr_html_()
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.labels, found.labels) and again.epsilon == found.epsilon
+    assert found.to_frame().shape == (12, 1)
+    assert set(found.seconds) >= {"keygen", "encrypt", "aggregate", "decrypt"}
+
+
+def test_progress_is_told_by_the_calling_thread(votes):
+    told = []
+    label(votes, classes=3, progress=lambda *now: told.append((*now, threading.current_thread())))
+    assert told[-1][:2] == (12, 12)
+    assert {entry[2] for entry in told} == {threading.main_thread()}
+    label(votes, classes=3, progress=True)
+
+
+def test_a_progress_that_fails_ends_the_call(votes):
+    def fail(done, of):
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        sp.tune(votes, classes=3, max_degree=5, max_terms=40, progress=fail)
+
+
+@pytest.mark.parametrize("what", ["label", "tune", "bound"])
+def test_ctrl_c_is_heard_within_0_2_seconds(what):
+    calls = {
+        "label": lambda: sp.label(big, sp.Setting("30X^4+X"), classes=10, engine="bfv"),
+        "tune": lambda: sp.tune(big, classes=10, max_degree=8, max_terms=200),
+        "bound": lambda: sp.bound(
+            sp.Setting("40X^9+30X^7+X"), teachers=2000, classes=60, queries=900
+        ),
+    }
+    big = sp.synthesize(teachers=120, classes=10, samples=400)[0]
+    struck = []
+
+    def strike():
+        struck.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.5, strike)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        calls[what]()
+        pytest.fail("the call was over before it was interrupted")
+    assert time.monotonic() - struck[0] < float(os.environ.get("SHIELD_CTRL_C_SECONDS", "0.2"))
+    timer.join()
+
+
+def test_a_forked_child_can_label(votes):
+    expected = label(votes, classes=3, engine="bfv").labels.tobytes()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, label(votes, classes=3, engine="bfv").labels.tobytes())
+        os._exit(0)
+    os.close(writer)
+    assert os.read(reader, 4096) == expected
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_other_threads_run_while_a_call_does(votes):
+    counted = [0]
+    stop = threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted[0]
+    sp.bound(sp.Setting("4X^3+X"), teachers=60, classes=4, queries=10)
+    after = counted[0]
+    stop.set()
+    thread.join()
+    assert after > before
