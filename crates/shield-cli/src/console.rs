@@ -9,8 +9,16 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::commands::Output;
 use crate::failure::Failure;
+
+/// How a command shows its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// Tables for people.
+    Tables,
+    /// One JSON document for machines.
+    Json,
+}
 
 /// Writes text to stdout. A reader that has gone away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

@@ -11,7 +11,6 @@ use shield::files;
 use shield::tune::front::Point;
 
 use crate::failure::Failure;
-use crate::plot_page;
 
 /// What a figure shows.
 #[derive(Debug)]
@@ -40,6 +39,11 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     Err(Failure::bad_input(format!("{}: a plot ends in .html, .svg or .png", path.display())))
 }
 
+/// Whether a figure goes into a page, by the name of the file.
+pub(crate) fn is_page(path: &Path) -> bool {
+    extension(path) == "html"
+}
+
 fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
@@ -53,11 +57,8 @@ pub(crate) fn register_letters() {
     });
 }
 
-/// Draws a figure.
+/// Draws a figure as a picture.
 pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
-    if extension(path) == "html" {
-        return plot_page::write(path, figure);
-    }
     register_letters();
     let drawn = files::write_atomically_by_name(path, |path| {
         let drawn = if extension(path) == "svg" {

@@ -7,9 +7,8 @@ use axum::http::header;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
-use shield_protocol::credentials::{Role, Token};
+use shield_protocol::credentials::{Role, Token, TokenHash};
 
-use crate::page::{self, Page};
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -92,14 +91,22 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
-/// An operator who is signed in at the page, whose script calls. What changes anything must come
-/// from the page itself: the cookie alone would not tell it from another site's.
+/// Whoever is signed in at the page, whose script calls with a cookie instead of a token.
+pub(crate) trait SignedIn: Send + Sync {
+    /// The hash of the token that the caller has signed in with. Refuses what would change
+    /// anything and does not come from the page itself: the cookie alone would not tell it from
+    /// another site's.
+    fn token(&self, parts: &Parts) -> Result<Option<TokenHash>, Problem>;
+}
+
+/// The page, as far as callers need it: an extension of every request.
+#[derive(Clone)]
+pub(crate) struct Door(pub(crate) Arc<dyn SignedIn>);
+
+/// An operator who is signed in at the page.
 async fn at_the_page(parts: &Parts, service: &Arc<Service>) -> Result<Caller, Problem> {
-    let page = parts.extensions.get::<Arc<Page>>().ok_or_else(Problem::unauthorised)?;
-    let token = page.token(&parts.headers).ok_or_else(Problem::unauthorised)?;
-    if !parts.method.is_safe() {
-        page::from_this_page(&parts.headers)?;
-    }
+    let door = parts.extensions.get::<Door>().ok_or_else(Problem::unauthorised)?;
+    let token = door.0.token(parts)?.ok_or_else(Problem::unauthorised)?;
     match service.store.role(&token).await? {
         Some(Role::Operator) => Ok(Caller(Role::Operator)),
         _ => Err(Problem::unauthorised()),

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{RawQuery, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form, Json};
@@ -27,7 +28,7 @@ use shield_protocol::hex::hex;
 use tokio::sync::Semaphore;
 
 use crate::calculator::{Answer, Calculator, Question};
-use crate::caller::Operator;
+use crate::caller::{Operator, SignedIn};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::sessions::Sessions;
@@ -159,7 +160,7 @@ impl Page {
     }
 
     /// The hash of the token that somebody has signed in with.
-    pub(crate) fn token(&self, headers: &HeaderMap) -> Option<TokenHash> {
+    fn token(&self, headers: &HeaderMap) -> Option<TokenHash> {
         self.session(headers).and_then(|name| self.sessions.token(name, Instant::now()))
     }
 
@@ -218,6 +219,16 @@ pub(crate) async fn show(
     Ok(document(StatusCode::OK, "SHIELD server", body, Script::Live(SCRIPT)))
 }
 
+impl SignedIn for Page {
+    fn token(&self, parts: &Parts) -> Result<Option<TokenHash>, Problem> {
+        let token = Self::token(self, &parts.headers);
+        if token.is_some() && !parts.method.is_safe() {
+            from_this_page(&parts.headers)?;
+        }
+        Ok(token)
+    }
+}
+
 /// The calculator's answers, for the operator.
 pub(crate) async fn calculate(
     Extension(page): Extension<Arc<Page>>,
@@ -271,7 +282,7 @@ pub(crate) async fn sign_out(
 
 /// Refuses forms that another site sends. The cookie is not sent along from there either; this is
 /// the second lock.
-pub(crate) fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
+fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let origin = text(header::ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
     let same_host = match (origin, text(header::HOST.as_str())) {

@@ -18,7 +18,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
-use crate::caller::{self, Caller};
+use crate::caller::{self, Caller, Door};
 use crate::error::ServeError;
 use crate::page::{Page, Speaks};
 use crate::problem::{self, Problem};
@@ -36,6 +36,7 @@ pub(crate) const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The API.
 pub(crate) fn router(service: Arc<Service>, page: Page) -> Router {
+    let page = Arc::new(page);
     let request_id = HeaderName::from_static("x-request-id");
     let no_store = SetResponseHeaderLayer::if_not_present(
         header::CACHE_CONTROL,
@@ -57,7 +58,8 @@ pub(crate) fn router(service: Arc<Service>, page: Page) -> Router {
     // one that counts.
     let open = routes::open().router.layer(DefaultBodyLimit::max(OPEN_BODY));
     open.merge(guarded)
-        .layer(Extension(Arc::new(page)))
+        .layer(Extension(Door(Arc::<Page>::clone(&page))))
+        .layer(Extension(page))
         .method_not_allowed_fallback(not_allowed)
         .layer(DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))

@@ -47,6 +47,7 @@ mod without_learn;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use crate::console::Output;
 use crate::failure::Failure;
 
 /// The program's arguments.
@@ -111,15 +112,6 @@ enum Command {
     Preflight(preflight::PreflightArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
-}
-
-/// How a command shows its results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    /// Tables for people.
-    Tables,
-    /// One JSON document for machines.
-    Json,
 }
 
 impl Cli {

@@ -17,6 +17,7 @@ use crate::console::{self, DO_NOT_PUBLISH, percent};
 use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, VotesArgs};
 use crate::plot::{self, Figure};
+use crate::plot_page;
 
 /// The Pareto front of privacy and accuracy over polynomials and offsets
 #[derive(Args, Debug)]
@@ -219,7 +220,12 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     // After the answer, so that minutes of search are not lost to a full disk; and before its
     // failure, since a reader that goes away wants the plot all the same.
     if let Some(path) = &args.plot {
-        plot::draw(path, &figure(args, &search, &outcome, chosen))?;
+        let figure = figure(args, &search, &outcome, chosen);
+        if plot::is_page(path) {
+            plot_page::write(path, &figure)?;
+        } else {
+            plot::draw(path, &figure)?;
+        }
     }
     printed?;
     let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
