@@ -145,7 +145,7 @@ class Client:
         """The election, from the server."""
     def submit_key(self, path: _Path) -> str:
         """Student: uploads a key; says which one it was. A secret key is refused."""
-    def submit_ballot(self, path: _Path, progress: _Progress = None) -> None:
+    def submit_ballot(self, path: _Path, progress: _Progress = None) -> str:
         """Teacher: uploads a ballot."""
     def fetch_public_key(self, out: _Path) -> None:
         """Teacher: fetches the public key into a file."""

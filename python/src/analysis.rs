@@ -3,17 +3,18 @@
 use pyo3::prelude::*;
 use serde_json::json;
 use shield::mechanism::{Analysis, Observed};
-use shield::polya::SharedNoise;
 use shield::privacy::bound::Bound as ProvenBound;
 use shield::privacy::data_independent::DataIndependent;
 use shield::privacy::noisy_argmax::Noise;
 use shield::privacy::{Usage, calibrate};
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Search, Space};
 use shield::{
-    Classes, Delta, Epsilon, Histogram, Mechanism, Offset, Queries, Sampling, Setting, Voters,
+    Classes, Delta, Epsilon, Histogram, Histograms, Mechanism, Offset, Queries, Sampling, Setting,
+    Voters,
 };
-use shield_bfv::advice::{self, Comparison, Planned};
+use shield_bfv::advice::{self, ANSWERED, Aims, Comparison, Planned};
 
 use crate::errors::refuse;
 use crate::{arrays, calls};
@@ -207,11 +208,12 @@ pub(crate) fn compare(
     let budgets = epsilons.into_iter().map(Epsilon::new).collect::<Result<Vec<_>, _>>();
     let budgets = budgets.map_err(refuse)?;
     let comparison = calls::run(py, threads, progress, move |watch| {
-        watch.set_length(2 * budgets.len() as u64);
+        watch.set_length(3 * budgets.len() as u64);
         let done = || {
             let _ = watch.advance(1);
         };
-        Comparison::new(&votes, truth.as_ref(), &budgets, usage, &done)
+        let aims = Aims { budgets: &budgets, answered: ANSWERED };
+        Comparison::new(&Histograms::from(&votes), truth.as_ref(), aims, usage, &done)
     })?;
     json(&comparison.map_err(refuse)?)
 }

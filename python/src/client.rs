@@ -128,18 +128,19 @@ impl Client {
         Ok(kind.name())
     }
 
-    /// Teacher: uploads a ballot.
+    /// Teacher: uploads a ballot; gives the digest that the server knows it by.
     #[pyo3(signature = (path, progress=None))]
     fn submit_ballot(
         &self,
         py: Python<'_>,
         path: PathBuf,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        self.call(py, progress, move |connection, watch| {
+    ) -> PyResult<String> {
+        let receipt = self.call(py, progress, move |connection, watch| {
             let (client, own) = (&connection.client, &connection.invitation);
             client::submit_ballot(client, own, &path, telling(watch))
-        })
+        })?;
+        Ok(receipt.ballot)
     }
 
     /// Operator: closes the election; gives where it is, as a document.

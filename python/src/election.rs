@@ -1,23 +1,25 @@
 //! One election between parties: its file, and one method per role.
 
 use std::borrow::Cow;
+use std::ffi::CString;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use numpy::PyArray1;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyType};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use shield::Label;
-use shield::framing::Kind;
 use shield::votes::Vote;
-use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
+use shield_protocol::bundle::{BundleWriter, Content};
 use shield_protocol::engine::{Engine, Mechanism};
 use shield_protocol::hex::hex;
 use shield_protocol::new_file::{Readers, write_new};
+use shield_protocol::results::ResultsReader;
+use shield_protocol::reveal::{Inspected, inspect_from};
 use shield_protocol::{ElectionFile, Problem, ProtocolError};
 
 use crate::errors::{damaged, protocol, refuse};
@@ -282,12 +284,13 @@ impl Election {
         results: Source,
     ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         secret.check(&self.file.digest())?;
-        let (engine, file, parts) = (self.engine(), self.file.clone(), self.parts()?);
-        let bytes = secret.shared();
-        let labels = calls::run(py, None, None, move |_| {
-            open(&engine, &file, &bytes, parts, &results.read()?)
-        })??;
-        Ok(arrays::to_numpy(py, &labels))
+        let (engine, file, bytes) = (self.engine(), self.file.clone(), secret.shared());
+        let found =
+            calls::run(py, None, None, move |_| open(&engine, &file, &bytes, &results.read()?))??;
+        if let Some(warning) = found.warning().and_then(|warning| CString::new(warning).ok()) {
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 1)?;
+        }
+        Ok(arrays::to_numpy(py, found.labels.as_slice()))
     }
 
     /// What the labels cost, if that many teachers vote on every sample.
@@ -327,16 +330,9 @@ fn open(
     engine: &Arc<dyn Engine>,
     file: &ElectionFile,
     secret: &[u8],
-    parts: u32,
     results: &[u8],
-) -> PyResult<Vec<Label>> {
+) -> PyResult<Inspected> {
     let revealing = Arc::clone(engine).revealing(secret).map_err(damaged)?;
-    let mut reader = BundleReader::results(results, &file.digest(), parts).map_err(damaged)?;
-    let mut labels = Vec::with_capacity(file.election().samples());
-    for batch in 0.. {
-        let part = reader.part(engine.max_bytes(Kind::Release)).map_err(damaged)?;
-        let Some(part) = part else { break };
-        labels.extend(revealing.reveal(batch, &part).map_err(damaged)?);
-    }
-    Ok(labels)
+    let reader = ResultsReader::new(results, file, &**engine).map_err(damaged)?;
+    inspect_from(file, &*revealing, reader, Path::new("results")).map_err(protocol)
 }

@@ -8,6 +8,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
+use shield_protocol::job::Places;
 use shield_protocol::{Job as Frozen, Name, Progress, ProtocolError};
 
 use crate::calls;
@@ -58,8 +59,13 @@ impl Job {
                 }
             };
             let mut rng = OsRng.unwrap_err();
-            let (key, folder) = (&evaluation_key, &ballots);
-            Frozen::freeze_in(&storage, &file, key, folder, &out, &mut rng, &told)
+            let places = Places {
+                evaluation_key: &evaluation_key,
+                ballots: &ballots,
+                out: &out,
+                committed: None,
+            };
+            Frozen::freeze_in(&storage, &file, places, &mut rng, &told)
         })?;
         Ok(Self { job: Arc::new(job.map_err(protocol)?) })
     }

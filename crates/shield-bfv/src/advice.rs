@@ -2,13 +2,13 @@
 //! epsilon on given votes, and which setting to take before there are any.
 
 use serde::Serialize;
-use shield::mechanism::best;
-use shield::polya::SharedNoise;
+use shield::mechanism::best::{self, Aim};
 use shield::privacy::Usage;
 use shield::privacy::skellam::Sensitivity;
+use shield::shared_noise::SharedNoise;
 use shield::{
-    Classes, Election, Epsilon, Histogram, Labels, Mechanism, Offset, ParameterError, Polynomial,
-    Setting, Voters, Votes, synthetic,
+    Classes, Election, Epsilon, Histogram, Histograms, Labels, Mechanism, Offset, ParameterError,
+    Polynomial, Setting, Voters, synthetic,
 };
 use thiserror::Error;
 
@@ -35,18 +35,47 @@ pub fn seconds(plan: &Plan) -> f64 {
 pub struct Row {
     /// The mechanism's name.
     pub mechanism: &'static str,
+    /// Whether it labels every sample, or only where it is sure.
+    pub answers: Answers,
     /// Its setting.
     pub setting: String,
     /// What it may cost.
     pub budget: f64,
     /// What it costs, proven for all votes there could be.
     pub epsilon: Epsilon,
-    /// The share of right labels; of those that equal the majority's without the truth.
+    /// The share of right labels among all samples; of those that equal the majority's without the
+    /// truth.
     pub right: f64,
+    /// The share of samples that get a label.
+    pub answered: f64,
+    /// The share of right labels among those that are given.
+    pub precision: f64,
     /// Whether the cost holds against the server that aggregates.
     pub holds_against_server: bool,
     /// Of the encrypted engine, estimated for one core; none where nothing runs encrypted.
     pub seconds_per_sample: Option<f64>,
+}
+
+/// Which samples a mechanism labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answers {
+    /// Every one.
+    All,
+    /// Those it is sure of.
+    WhereSure,
+}
+
+/// The share that they label unless another is asked for.
+pub const ANSWERED: f64 = 0.8;
+
+/// What mechanisms are compared at.
+#[derive(Clone, Copy, Debug)]
+pub struct Aims<'a> {
+    /// What all labels together may cost.
+    pub budgets: &'a [Epsilon],
+    /// The share of samples that mechanisms which answer only where they are sure must label.
+    pub answered: f64,
 }
 
 /// Every mechanism at its best setting for each budget.
@@ -61,44 +90,71 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares on given votes. `done` is told twice per budget that work is finished.
+    /// Compares on given votes. `done` is told three times per budget that work is finished.
     pub fn new(
-        votes: &Votes,
+        votes: &Histograms,
         labels: Option<&Labels>,
-        budgets: &[Epsilon],
+        aims: Aims<'_>,
         usage: Usage,
         done: &dyn Fn(),
     ) -> Result<Self, ParameterError> {
         let teachers = Voters::new(u32::try_from(votes.teachers()).unwrap_or(u32::MAX))?.count();
-        let histograms: Vec<Histogram> = votes.histograms().collect();
+        let histograms = votes.as_slice();
         let mut rows = Vec::new();
-        for &budget in budgets {
-            let shield = best::shield_within(budget, &histograms, labels, usage);
+        for &budget in aims.budgets {
+            let proven = |mechanism: Mechanism| {
+                let epsilon = mechanism.proven_for(histograms, usage).epsilon();
+                (mechanism, epsilon)
+            };
+            let mut all = best_shield(Aim::Right, budget, histograms, labels, usage);
             done();
-            let shield = shield.into_iter().next();
-            let shield = shield.map(|candidate| Mechanism::Shield(candidate.setting));
-            let others = best::others_within(budget, &histograms, teachers, usage);
-            for mechanism in shield.into_iter().chain(others) {
+            let others = best::others_within(budget, histograms, teachers, usage);
+            all.extend(others.into_iter().map(proven));
+            done();
+            let share = aims.answered;
+            let mut sure = best_shield(Aim::Precision(share), budget, histograms, labels, usage);
+            let gnmax = best::confident_gnmax_for(share, budget, histograms, labels, usage);
+            sure.extend(gnmax.map(proven));
+            done();
+            let all = all.into_iter().map(|found| (found, Answers::All));
+            let sure = sure.into_iter().map(|found| (found, Answers::WhereSure));
+            for ((mechanism, epsilon), answers) in all.chain(sure) {
+                let (right, answered) = best::right_and_answered(&mechanism, histograms, labels);
                 rows.push(Row {
                     mechanism: mechanism.name(),
+                    answers,
                     setting: mechanism.setting(),
                     budget: budget.get(),
-                    epsilon: mechanism.proven_for(&histograms, usage).epsilon(),
-                    right: best::right(&mechanism, &histograms, labels),
+                    epsilon,
+                    right,
+                    answered,
+                    precision: if answered > 0.0 { (right / answered).min(1.0) } else { 0.0 },
                     holds_against_server: mechanism.against_server().holds(),
                     seconds_per_sample: seconds_per_sample(&mechanism, votes),
                 });
             }
-            done();
         }
         Ok(Self { queries: usage.queries.count(), delta: usage.delta.get(), rows })
     }
 }
 
-fn seconds_per_sample(mechanism: &Mechanism, votes: &Votes) -> Option<f64> {
+/// SHIELD's best setting for an aim and its proven cost, if one is within the budget.
+fn best_shield(
+    aim: Aim,
+    budget: Epsilon,
+    histograms: &[Histogram],
+    truth: Option<&Labels>,
+    usage: Usage,
+) -> Vec<(Mechanism, Epsilon)> {
+    let found = best::shield_for(aim, budget, histograms, truth, usage).into_iter().next();
+    let found = found.map(|best| (Mechanism::Shield(best.setting), best.epsilon));
+    found.into_iter().collect()
+}
+
+fn seconds_per_sample(mechanism: &Mechanism, votes: &Histograms) -> Option<f64> {
     match mechanism {
         Mechanism::Shield(setting) => {
-            let (teachers, samples) = (votes.teachers(), votes.samples());
+            let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
             let election =
                 Election::new(teachers, votes.classes(), samples, setting.clone()).ok()?;
             let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
@@ -113,8 +169,8 @@ fn seconds_per_sample(mechanism: &Mechanism, votes: &Votes) -> Option<f64> {
 }
 
 /// Seconds of one core per sample for the batched noisy argmax; `None` where there is no plan.
-fn noisy_argmax_seconds(noise: &SharedNoise, votes: &Votes) -> Option<f64> {
-    let (teachers, samples) = (votes.teachers(), votes.samples());
+fn noisy_argmax_seconds(noise: &SharedNoise, votes: &Histograms) -> Option<f64> {
+    let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
     let election = Election::new(teachers, votes.classes(), samples, Setting::default()).ok()?;
     let plan = ArgmaxPlan::new(&election, noise, Sensitivity::Vote).ok()?;
     Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)

@@ -1,11 +1,15 @@
 //! The server's work on one batch, stage by stage: draws, tally, unanimity, sums, reveal, flooding.
 
+mod examination;
+
 use std::borrow::Cow;
 
 use rayon::prelude::*;
 use shield::backend::{BallotBox, Presence, open_ballot, urns};
 use shield::framing::MadeFor;
 use shield::{Drawn, Draws, Election, Seed, Urn};
+
+pub(crate) use examination::{Examination, challenge, voters};
 
 use crate::ballot::BfvBallot;
 use crate::composable;
@@ -20,9 +24,9 @@ use crate::ring::Context;
 use crate::scheme::{Ciphertext, Digits, multiply, plaintext_slots};
 use crate::tally::{self, Selection};
 use crate::unanimity;
-use crate::validity::{self, BallotCheck, Examination, Validity};
+use crate::validity::{self, BallotCheck, Validity};
 
-/// Purpose of the random streams of re-randomisation and flooding: one a ciphertext.
+/// Purpose of the random streams of re-randomisation and flooding: one per ciphertext.
 const FLOOD: &str = "shield 2026 bfv flooding of one ciphertext";
 
 /// Purpose of the random streams that hide samples nobody asked for: one per ciphertext.

@@ -117,12 +117,6 @@ impl fmt::Display for Alarms {
     }
 }
 
-/// Whether every sample of an honest run has a label.
-fn cannot_fail(election: &Election) -> bool {
-    let setting = election.setting();
-    setting.offset.dummies() > 0 && setting.polynomial.terms().iter().any(|term| term.degree == 1)
-}
-
 /// Reads the first `samples` samples of a release's slots.
 pub(crate) fn inspect(
     election: &Election,
@@ -142,7 +136,7 @@ pub(crate) fn inspect(
         if found.contains(&Alarm::SeveralLabels) {
             *label = None;
         }
-        let missing = label.is_none() && found.is_empty() && cannot_fail(election);
+        let missing = label.is_none() && found.is_empty() && election.always_labels();
         let missing = missing.then_some(Alarm::NoLabel);
         raised.extend(found.into_iter().chain(missing).map(|alarm| (sample, alarm)));
     }

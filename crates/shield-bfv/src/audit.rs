@@ -32,58 +32,22 @@ use shield::framing::{Kind, MadeFor};
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::aggregation::Asked;
+use crate::aggregation::{Asked, challenge, voters};
 use crate::backend::BfvBackend;
 use crate::ballot::BfvBallot;
 use crate::error::BfvError;
 use crate::flooding;
 use crate::keys::{EvaluationKey, KeyId, SecretKey};
-use crate::layout::Layout;
-use crate::noise::Ring;
 use crate::release::Release;
 use crate::ring::Poly;
 use crate::scheme::{Ciphertext, plaintext_slots};
-use crate::validity::{self, challenge, times, voters};
+use crate::validity::times;
 
 /// Purposes of the seeds and random streams of an audit.
 const COEFFICIENTS: &str = "shield 2026 bfv audit seed of the coefficients";
 const FRESH: &str = "shield 2026 bfv audit seed of masks and flooding";
 const MASK: &str = "shield 2026 bfv audit masks of one teacher";
 const FLOOD: &str = "shield 2026 bfv audit flooding of one ciphertext";
-
-/// Most teachers in a ciphertext: their noise adds up.
-const MOST: usize = 64;
-
-/// How the checks of single teachers are packed: part of the plan, with a proven noise bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packing {
-    /// Teachers in a ciphertext: one slot of a sample's runs each.
-    pub(crate) teachers: usize,
-    /// Ciphertexts of an audit.
-    pub(crate) ciphertexts: usize,
-    limbs: usize,
-    flooding: u32,
-}
-
-impl Packing {
-    /// As many teachers in a ciphertext as the noise leaves room for; `None` if not even one.
-    pub(crate) fn new(ring: Ring, layout: &Layout, teachers: usize) -> Option<Self> {
-        let slots = layout.run() * layout.groups();
-        let v = validity::noise(ring, layout, 1);
-        let limbs = ring.lowest_level(v);
-        let one = ring.selected(ring.drop_to(v, limbs));
-        let fitting = |packed: usize| {
-            let sum = ring.combine(one, one, packed as f64 - 1.0);
-            let released = ring.combine(sum, ring.fresh(), 1.0);
-            let ciphertexts = teachers.div_ceil(packed);
-            let flooding = flooding::bits(released.bound(), ciphertexts);
-            let total = (2_f64.powf(flooding::magnitude(flooding)) + released.bound()).log2();
-            let packing = Self { teachers: packed, ciphertexts, limbs, flooding };
-            (total <= ring.limit(limbs)).then_some(packing)
-        };
-        (0..=slots.min(MOST).ilog2()).rev().map(|bits| 1 << bits).find_map(fitting)
-    }
-}
 
 /// The checks of every teacher on some samples of a batch, encrypted, for the student.
 #[derive(Clone, PartialEq, Eq)]
@@ -276,15 +240,30 @@ impl BfvBackend {
         seed: &Seed,
     ) -> Result<Release, BfvError> {
         let batch = verdict.batch;
-        self.check_aggregation(key, batch)?;
-        let samples = self.batch(batch).len();
-        let fits = verdict.spoiled.len() == samples
-            && verdict.accused.len() == self.election().teachers() as usize;
+        let fits = verdict.accused.len() == self.election().teachers() as usize;
         let made_for = MadeFor { batch, key: verdict.key };
         made_for.check(Kind::Verdict, MadeFor { batch, key: key.id }, fits)?;
-        let accused = verdict.accused();
-        let ballots = Excluding::new(ballots, samples, &accused);
-        let asked = Asked::Only(&verdict.spoiled);
+        self.aggregate_only(key, batch, ballots, seed, &verdict.accused(), &verdict.spoiled)
+    }
+
+    /// For the server: only the samples that are `asked` for, without the ballots of some teachers.
+    /// Every other sample of the batch comes out as junk. A sample whose label is out is not asked
+    /// for again: see [`Self::aggregate_again`].
+    pub fn aggregate_only<B: BallotBox<BfvBallot>>(
+        &self,
+        key: &EvaluationKey,
+        batch: usize,
+        ballots: &B,
+        seed: &Seed,
+        excluded: &[u32],
+        asked: &Presence,
+    ) -> Result<Release, BfvError> {
+        self.check_aggregation(key, batch)?;
+        let samples = self.batch(batch).len();
+        let made_for = MadeFor { batch, key: key.id };
+        made_for.check(Kind::Verdict, made_for, asked.len() == samples)?;
+        let ballots = Excluding::new(ballots, samples, excluded);
+        let asked = Asked::Only(asked);
         crate::aggregation::Aggregation { asked, ..self.aggregation(key, batch, seed) }
             .run(&ballots)
     }

@@ -11,7 +11,7 @@ use shield::{Election, Label, Seed};
 use crate::aggregation::{Aggregation, Asked};
 use crate::alarms::{self, Inspection};
 use crate::ballot::{self, BfvBallot};
-use crate::codec;
+use crate::bytes;
 use crate::error::BfvError;
 use crate::keys::{self, EvaluationKey, PublicKey, SecretKey};
 use crate::layout::{Design, Places};
@@ -154,7 +154,7 @@ fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
     };
     let mut hasher = blake3::Hasher::new_derive_key(version);
     hasher.update(&election.fingerprint());
-    hasher.update(&[keys::mode_byte(plan.release())]);
+    hasher.update(&[plan.release().byte()]);
     hasher.update(&(plan.ring_degree() as u64).to_le_bytes());
     for bits in plan.moduli_bits() {
         hasher.update(&bits.to_le_bytes());
@@ -189,8 +189,9 @@ impl Backend for BfvBackend {
     }
 
     fn generate_keys<R: RngCore + CryptoRng>(&self, rng: &mut R) -> Result<KeysOf<Self>, BfvError> {
-        let name = |key: &_| codec::key_id(&self.context, key);
-        let (secret, public, evaluation) = keys::generate(&self.context, &self.plan, name, rng);
+        let name = |key: &_| bytes::key_id(keys::NAME, &self.context, key);
+        let (secret, public, evaluation) =
+            keys::generate(&self.context, self.plan.layout(), name, rng);
         Ok(Keys { secret, public, evaluation })
     }
 

@@ -3,7 +3,7 @@
 //!
 //! The vote on a sample is the code of its class ([`crate::layout`]) in the sample's run; an
 //! abstention is all zero, and the sample's urn does not hold the teacher. With several groups the
-//! votes are repeated in each. (The paper sends a ciphertext a teacher and sample.)
+//! votes are repeated in each. (The paper sends a ciphertext per teacher and sample.)
 
 use std::fmt;
 

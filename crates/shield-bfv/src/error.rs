@@ -1,9 +1,9 @@
 //! What can go wrong in the engine.
 
 use shield::backend::{BallotBoxError, BallotError};
+use shield::framing::DecodeError;
 use thiserror::Error;
 
-use crate::codec::DecodeError;
 use crate::plan::PlanError;
 
 /// What can go wrong in the engine.

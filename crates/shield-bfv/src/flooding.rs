@@ -42,6 +42,7 @@
 
 use rand::{CryptoRng, RngCore};
 
+use crate::ring::combine::combine;
 use crate::ring::{Buffer, Coefficients, Context, Poly, Values};
 use crate::scheme::{Ciphertext, EncryptionKey};
 
@@ -99,27 +100,27 @@ fn flood<R: RngCore + CryptoRng>(
     let n = context.degree();
     let digits = bits.div_ceil(DIGIT) as usize;
     let top = (1_u64 << (bits - DIGIT * (digits as u32 - 1))) - 1;
-    // Digit by digit, the sum of three: below 2^42 each.
+    // Digit by digit, the sum of three: below 2^42 each. All lowest digits first.
     let mut sums = Buffer::zeroed(n * digits);
-    for sum in sums.chunks_exact_mut(digits) {
+    for coefficient in 0..n {
         for _ in 0..3 {
-            for (i, digit) in sum.iter_mut().enumerate() {
+            for i in 0..digits {
                 let mask = if i + 1 == digits { top } else { (1 << DIGIT) - 1 };
-                *digit += rng.next_u64() & mask;
+                sums[i * n + coefficient] += rng.next_u64() & mask;
             }
         }
     }
+    let digits: Vec<&[u64]> = sums.chunks_exact(n).collect();
     let mut poly = Poly::<Coefficients>::unset(n, limbs);
     for (limb, ntt) in poly.iter_mut().zip(context.q()) {
         let q = ntt.modulus();
         let weights: Vec<u64> =
-            (0..digits as u64).map(|i| q.pow(2, u64::from(DIGIT) * i)).collect();
+            (0..digits.len() as u64).map(|i| q.pow(2, u64::from(DIGIT) * i)).collect();
+        combine(q, &digits, &[weights], vec![&mut *limb]);
         // The mean of the sum, (3/2)(2^bits - 1), but for the half.
         let mean = q.sub(q.mul(3, q.pow(2, u64::from(bits) - 1)), 1);
-        for (x, sum) in limb.iter_mut().zip(sums.chunks_exact(digits)) {
-            let terms = sum.iter().zip(&weights);
-            let wide: u128 = terms.map(|(&d, &w)| u128::from(d) * u128::from(w)).sum();
-            *x = q.sub((wide % u128::from(q.value())) as u64, mean);
+        for x in limb {
+            *x = q.sub(*x, mean);
         }
     }
     context.forward(poly)

@@ -15,9 +15,11 @@ use rand::{CryptoRng, RngCore};
 pub use shield::framing::KeyId;
 
 use crate::layout::{Coding, Layout};
-use crate::plan::{Plan, ReleaseMode};
 use crate::ring::Context;
 use crate::scheme::{Automorphism, Ciphertext, Digits, EncryptionKey, Secret, SwitchKey};
+
+/// Purpose of the digest that names a set of keys.
+pub(crate) const NAME: &str = "shield 2026 bfv key name v1";
 
 /// The student's key: it opens every ballot. Wiped from memory when it goes.
 #[derive(Clone)]
@@ -152,16 +154,16 @@ impl EvaluationKey {
     }
 }
 
-/// How many switching keys the evaluation key of a plan has: relinearisation, runs, fills, moves.
-pub(crate) fn switch_keys(plan: &Plan) -> usize {
-    let Automorphisms { turns, fills, moves } = automorphisms(plan.layout());
+/// How many switching keys the evaluation key of a layout has: relinearisation, runs, fills, moves.
+pub(crate) fn switch_keys(layout: &Layout) -> usize {
+    let Automorphisms { turns, fills, moves } = automorphisms(layout);
     1 + turns.len() + fills.len() + moves.len()
 }
 
-/// Fresh keys for a plan.
+/// Fresh keys for a layout.
 pub(crate) fn generate<R: RngCore + CryptoRng>(
     context: &Context,
-    plan: &Plan,
+    layout: &Layout,
     name: impl Fn(&EncryptionKey) -> KeyId,
     rng: &mut R,
 ) -> (SecretKey, PublicKey, EvaluationKey) {
@@ -179,7 +181,7 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
             })
             .collect::<Vec<_>>()
     };
-    let Automorphisms { turns, fills, moves } = automorphisms(plan.layout());
+    let Automorphisms { turns, fills, moves } = automorphisms(layout);
     let evaluation = EvaluationKey {
         public: public.clone(),
         relinearisation,
@@ -189,14 +191,6 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
         id,
     };
     (SecretKey { secret, id }, PublicKey { key: public, id }, evaluation)
-}
-
-/// A release mode as one byte.
-pub(crate) fn mode_byte(mode: ReleaseMode) -> u8 {
-    match mode {
-        ReleaseMode::Reveal => 0,
-        ReleaseMode::Composable => 1,
-    }
 }
 
 /// A coding as one byte.

@@ -31,10 +31,10 @@ const MIN_RUN: usize = 8;
 /// Fewest positions of a ciphertext: the tally's transforms of masks are not made for less.
 const MIN_POSITIONS: usize = 8;
 
-/// Most ciphertexts of cells that one aggregation holds in memory, with several slots a sample.
+/// Most ciphertexts of cells that one aggregation holds in memory, with several slots per sample.
 const MAX_CIPHERTEXTS: usize = 128;
 
-/// Most slots of cells that one aggregation holds in memory, with one slot a sample.
+/// Most slots of cells that one aggregation holds in memory, with one slot per sample.
 const MAX_SLOTS: usize = 1 << 23;
 
 /// Bits by which the chance that junk of any sample looks like a label stays below one.

@@ -1,5 +1,31 @@
 //! The BFV engine of SHIELD: votes stay encrypted, many samples share a ciphertext.
 //!
+//! Who does what, role by role; in real life each line runs on another machine:
+//!
+//! ```
+//! use rand::{SeedableRng, rngs::StdRng};
+//! use shield::backend::Backend;
+//! use shield::{Class, Classes, Election, Seed, Setting};
+//! use shield_bfv::{BfvBackend, ReleaseMode};
+//!
+//! let mut rng = StdRng::from_os_rng();
+//! // Everybody: three teachers, two classes, one sample.
+//! let election = Election::new(3, Classes::new(2)?, 1, Setting::default())?;
+//! let engine = BfvBackend::new(election, ReleaseMode::Reveal)?;
+//! // The student makes keys; each teacher encrypts its vote.
+//! let keys = engine.generate_keys(&mut rng)?;
+//! let mut ballots = Vec::new();
+//! for vote in [Class(1), Class(1), Class(0)] {
+//!     ballots.push(Some(engine.encrypt(&keys.public, 0, &[Some(vote)], &mut rng)?));
+//! }
+//! // The server draws and aggregates without reading a vote; the student reads the label.
+//! let seed = Seed::random(&mut rng);
+//! let release = engine.aggregate(&keys.evaluation, 0, &ballots, &seed)?;
+//! let labels = engine.decrypt(&keys.secret, 0, &release)?;
+//! # assert!(labels[0].is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Data flows one way, and the modules follow it:
 //!
 //! | module | subject |
@@ -12,14 +38,16 @@
 //! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
 //! | [`alarms`], [`audit`] | what shows that a ballot was no vote, and whose it was |
 //! | [`release`], [`codec`] | what the student reads, and everything as bytes |
+//! | `bytes` | polynomials, ciphertexts and keys as bytes, for all engines of this crate |
 //! | [`backend`] | all of it behind the trait that the engines share |
 //! | [`shard`] | the same release when teachers' ballots are read by several machines |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
+//! | `forgery` | ballots that are no votes, for tests (feature `forgery`) |
 //! | `baseline` | the paper's circuit, for benchmarks (feature `published`) |
 //! | `scheme`, `ring` | the encryption scheme, and the arithmetic it stands on |
 //!
-//! The paper's circuit (section "FHE implementation") multiplies a ciphertext a teacher and needs
+//! The paper's circuit (section "FHE implementation") multiplies a ciphertext per teacher and needs
 //! depth 13; this one has depth log2 of the largest degree. Where and why it departs is said in
 //! each module.
 
@@ -32,10 +60,13 @@ pub mod backend;
 pub mod ballot;
 #[cfg(feature = "published")]
 pub mod baseline;
+mod bytes;
 pub mod codec;
 mod composable;
 pub mod error;
 pub mod flooding;
+#[cfg(any(test, feature = "forgery"))]
+pub mod forgery;
 pub mod keys;
 pub mod layout;
 pub mod noise;

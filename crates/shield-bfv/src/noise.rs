@@ -163,7 +163,7 @@ impl Ring {
         Noise { bound: masks * fresh.bound + wrapped + self.wrap(), limbs: self.limbs }
     }
 
-    /// What one reduction modulo t leaves: less than one a coefficient.
+    /// What one reduction modulo t leaves: less than one per coefficient.
     pub(crate) fn wrap(self) -> f64 {
         2.0 * self.u()
     }

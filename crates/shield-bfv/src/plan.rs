@@ -5,19 +5,21 @@
 //! all that can, the one with the least work for the whole election is taken, the opening of the
 //! ballots included: see [`Plan::work`].
 
+mod audit_packing;
 mod cost;
 mod figures;
 mod refusal;
 mod release_mode;
+pub(crate) mod sizes;
 
 use shield::Election;
 
+pub(crate) use audit_packing::Packing;
 pub use cost::{Calibration, Work};
 pub use refusal::PlanError;
 use refusal::{lowered, nearest};
 pub use release_mode::ReleaseMode;
 
-use crate::audit::Packing;
 use crate::composable;
 use crate::flooding;
 use crate::layout::{Coding, Design, Layout};

@@ -23,15 +23,16 @@ use shield::Seed;
 use shield::backend::{BallotBox, ShardError, urns};
 use shield::framing::Reader;
 
-use crate::aggregation::Aggregation;
+use crate::aggregation::{Aggregation, Examination, challenge, voters};
 use crate::backend::BfvBackend;
 use crate::ballot::BfvBallot;
-use crate::codec::{ReadPoly, poly_bytes, write_poly};
+use crate::bytes::{read_poly, write_poly};
 use crate::error::BfvError;
 use crate::keys::{EvaluationKey, KeyId};
+use crate::plan::sizes::poly_bytes;
 use crate::release::Release;
 use crate::scheme::Ciphertext;
-use crate::validity::{self, Examination, ReducedSums};
+use crate::validity::ReducedSums;
 
 const MAGIC: [u8; 4] = *b"SHPT";
 const VERSION: u16 = 1;
@@ -89,8 +90,8 @@ impl Aggregation<'_> {
         let shifts = self.shifts();
         let selected = self.select(&urns, &shifts);
         self.add_plaintexts(&mut tallies, selected.plaintexts);
-        let voters = validity::voters(self.election.teachers(), ballots)?;
-        let validity = self.validity(validity::challenge(self, &voters, ballots)?);
+        let voters = voters(self.election.teachers(), ballots)?;
+        let validity = self.validity(challenge(self, &voters, ballots)?);
         let checks = self.lowered(validity.of_sums(sums, &voters));
         Ok(self.release(tallies, &checks, &shifts))
     }
@@ -213,12 +214,13 @@ impl BfvBackend {
         let limbs = context.limbs();
         let mut tallies = Vec::with_capacity(self.shard_ciphertexts());
         for _ in 0..self.shard_ciphertexts() {
-            let parts = [reader.poly(context, limbs)?, reader.poly(context, limbs)?];
+            let parts =
+                [read_poly(&mut reader, context, limbs)?, read_poly(&mut reader, context, limbs)?];
             tallies.push(Ciphertext { parts });
         }
         let mut sums = Vec::new();
         for _ in 0..self.plan().layout().planes() {
-            let polys = (0..POLYS_OF_CHECK).map(|_| reader.poly(context, limbs));
+            let polys = (0..POLYS_OF_CHECK).map(|_| read_poly(&mut reader, context, limbs));
             sums.push(ReducedSums::from_polys(polys.collect::<Option<Vec<_>>>()?)?);
         }
         Some(Shard { teachers, batch, key, tallies, sums })

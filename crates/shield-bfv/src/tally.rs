@@ -2,7 +2,7 @@
 //!
 //! `C = sum over teachers of m_t Z_t`, where Z_t is the teacher's ballot and m_t the plaintext that
 //! holds, at each sample, how often the cell's round drew the teacher. The paper multiplies one
-//! masked ciphertext a teacher instead; here no ciphertexts are multiplied at all.
+//! masked ciphertext per teacher instead; here no ciphertexts are multiplied at all.
 //!
 //! Masks are constant on runs, so a mask is a polynomial in X^K' with N/K' coefficients. Eight are
 //! transformed at once, one a lane. A mask's value then meets a run of the ballot's values: scalar
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use crate::ring::{
-    Arithmetic, Block, Buffer, Context, Kernel, LANES, Lanes, Modulus, Poly, dispatch,
+    Arithmetic, Block, Buffer, Context, Kernel, LANES, Lanes, Modulus, Poly, dispatch, limb,
 };
 use crate::scheme::Ciphertext;
 
@@ -150,7 +150,7 @@ fn encode(
         .collect()
 }
 
-/// The masks' values modulo prime `i`, in Montgomery's form.
+/// The masks' values modulo prime `i`, in Montgomery's form, as operands.
 fn transform(context: &Context, i: usize, encoded: &[Buffer]) -> Vec<Buffer> {
     encoded
         .par_iter()
@@ -158,6 +158,7 @@ fn transform(context: &Context, i: usize, encoded: &[Buffer]) -> Vec<Buffer> {
             let mut values = Buffer::stale(coefficients.len());
             context.lift_multiplier(i, coefficients, &mut values);
             context.q()[i].forward_batch(values.as_chunks_mut().0);
+            limb::operands(context.q()[i].modulus(), &mut values);
             values
         })
         .collect()
@@ -188,7 +189,8 @@ fn accumulate(
     sums.halves_mut().par_chunks_mut(steps_a_task * ciphertexts).enumerate().for_each(
         |(task, sums)| {
             let first_step = task * steps_a_task;
-            let ballots = gather(&limbs, first_step * STEP, sums.len() / ciphertexts * STEP);
+            let mut ballots = gather(&limbs, first_step * STEP, sums.len() / ciphertexts * STEP);
+            limb::operands(context.q()[i].modulus(), &mut ballots);
             dispatch(Accumulate {
                 modulus: context.q()[i].modulus(),
                 first_step,
@@ -241,46 +243,77 @@ impl Kernel for Accumulate<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
-        let zero = l.splat(0);
+        let a = L::Arithmetic::new(l, self.modulus);
         let steps =
             self.sums.chunks_exact_mut(self.full.len()).zip(self.ballots.chunks_exact(self.open));
         for (index, (sums, ballots)) in steps.enumerate() {
             let block = (self.first_step + index) * STEP;
             let positions = [block / self.blocks_a_run, (block + 1) / self.blocks_a_run];
             for (sum, _) in sums.iter_mut().zip(self.full).filter(|(_, full)| **full) {
-                // The halves stand for v * 2^52: as a high half, v counts the same.
                 for pair in sum.as_chunks_mut::<2>().0 {
-                    let value = a.fold(l.load(&pair[0]), l.load(&pair[1]));
-                    l.store(zero, &mut pair[0]);
-                    l.store(value, &mut pair[1]);
+                    let value = a.fold((l.load(&pair[0]), l.load(&pair[1])));
+                    let (low, high) = a.unfold(value);
+                    l.store(low, &mut pair[0]);
+                    l.store(high, &mut pair[1]);
                 }
             }
-            let mut octets = self.octets.iter().zip(self.masks).peekable();
-            while let Some((octet, mask)) = octets.next() {
-                let ciphertext = octet.ciphertext;
-                let mut s = sums[ciphertext].each_ref().map(|x| l.load(x));
-                let mut next = Some((octet, mask));
-                while let Some((octet, mask)) = next {
-                    let (m0, m1) = (&mask[positions[0]], &mask[positions[1]]);
-                    for (k, &ballot) in octet.ballots.iter().enumerate() {
-                        let (m0, m1) = (l.splat(m0[k]), l.splat(m1[k]));
-                        let x = ballots[ballot].each_ref().map(|x| l.load(x));
-                        s[0] = l.mul_low(s[0], x[0], m0);
-                        s[1] = l.mul_high(s[1], x[0], m0);
-                        s[2] = l.mul_low(s[2], x[1], m1);
-                        s[3] = l.mul_high(s[3], x[1], m1);
-                        s[4] = l.mul_low(s[4], x[2], m0);
-                        s[5] = l.mul_high(s[5], x[2], m0);
-                        s[6] = l.mul_low(s[6], x[3], m1);
-                        s[7] = l.mul_high(s[7], x[3], m1);
-                    }
-                    next = octets.next_if(|(octet, _)| octet.ciphertext == ciphertext);
-                }
-                for (x, s) in sums[ciphertext].iter_mut().zip(s) {
-                    l.store(s, x);
+            let mut masks = self.masks;
+            for own in self.octets.chunk_by(|a, b| a.ciphertext == b.ciphertext) {
+                let (first, rest) = masks.split_at(own.len());
+                masks = rest;
+                let add = Add { octets: own, masks: first, positions, ballots };
+                let sum = &mut sums[own[0].ciphertext];
+                if L::REGISTERS > 8 {
+                    add.run(l, a, sum, [0, 1, 2, 3]);
+                } else {
+                    add.run(l, a, sum, [0, 2]);
+                    add.run(l, a, sum, [1, 3]);
                 }
             }
+        }
+    }
+}
+
+/// Adds masked blocks of ballots to the sums of one step of one ciphertext.
+struct Add<'a> {
+    octets: &'a [Octet],
+    masks: &'a [&'a [Block]],
+    /// The run of each block.
+    positions: [usize; STEP],
+    ballots: &'a [[Block; 2 * STEP]],
+}
+
+impl Add<'_> {
+    /// For the blocks `which`: as many as there are registers for.
+    #[inline(always)]
+    fn run<L: Lanes, const N: usize>(
+        &self,
+        l: L,
+        a: L::Arithmetic,
+        sums: &mut Halves,
+        which: [usize; N],
+    ) {
+        let zero = l.splat(0);
+        let mut closed = [(zero, zero); N];
+        for (closed, i) in closed.iter_mut().zip(which) {
+            *closed = (l.load(&sums[2 * i]), l.load(&sums[2 * i + 1]));
+        }
+        for (octet, mask) in self.octets.iter().zip(self.masks) {
+            let masks: [&Block; STEP] = [&mask[self.positions[0]], &mask[self.positions[1]]];
+            let mut open = [(zero, zero); N];
+            for (k, &ballot) in octet.ballots.iter().enumerate() {
+                let ballot = &self.ballots[ballot];
+                for (open, i) in open.iter_mut().zip(which) {
+                    *open = a.multiply_add(*open, l.load(&ballot[i]), l.splat(masks[i % STEP][k]));
+                }
+            }
+            for (closed, open) in closed.iter_mut().zip(open) {
+                *closed = a.close(*closed, open, octet.ballots.len());
+            }
+        }
+        for ((low, high), i) in closed.into_iter().zip(which) {
+            l.store(low, &mut sums[2 * i]);
+            l.store(high, &mut sums[2 * i + 1]);
         }
     }
 }
@@ -315,14 +348,14 @@ impl<'a, I: Iterator<Item = &'a Halves>> Kernel for Finish<'_, I> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
         let [c0, c1] = self.out;
         let (c0, c1) = (c0.as_chunks_mut::<8>().0, c1.as_chunks_mut::<8>().0);
         let steps = c0.chunks_exact_mut(STEP).zip(c1.chunks_exact_mut(STEP));
         for (sum, (c0, c1)) in self.sums.zip(steps) {
             let out = c0.iter_mut().chain(c1);
             for (pair, block) in sum.as_chunks::<2>().0.iter().zip(out) {
-                l.store(a.fold(l.load(&pair[0]), l.load(&pair[1])), block);
+                l.store(a.fold((l.load(&pair[0]), l.load(&pair[1]))), block);
             }
         }
     }

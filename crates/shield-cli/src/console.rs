@@ -11,6 +11,15 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+/// How a command shows its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// Tables for people.
+    Tables,
+    /// One JSON document for machines.
+    Json,
+}
+
 /// Writes text to stdout. A reader that has gone away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
@@ -35,6 +44,13 @@ pub(crate) fn warn(text: &str) {
 /// Writes a remark to stderr.
 pub(crate) fn note(text: &str) {
     eprintln!("{text}");
+}
+
+/// Says what to do next, on stderr, where a person reads along.
+pub(crate) fn next(output: Output, text: &str) {
+    if output == Output::Tables {
+        eprintln!("next: {text}");
+    }
 }
 
 /// Lines above, below and under the header, none between rows.

@@ -72,6 +72,13 @@ impl From<ProtocolError> for Failure {
     }
 }
 
+#[cfg(feature = "learn")]
+impl From<shield_learn::experiment::ExperimentError> for Failure {
+    fn from(error: shield_learn::experiment::ExperimentError) -> Self {
+        if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
+    }
+}
+
 impl From<InvitationError> for Failure {
     fn from(error: InvitationError) -> Self {
         Self::bad_input(error)

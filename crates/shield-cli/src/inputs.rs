@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 use rand::rngs::{OsRng, StdRng};
 use rand::{SeedableRng, TryRngCore};
 use shield::files::{IgnoredColumns, ReadOptions, Severity, Warning};
-use shield::polya::SharedNoise;
+use shield::parameters::Noise;
 use shield::privacy::Usage;
-use shield::privacy::noisy_argmax::Noise;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::{
     ClassNames, Classes, Delta, Histograms, Labels, Offset, Polynomial, Queries, Sampling, Setting,
     Votes, files,
@@ -106,6 +106,19 @@ impl VotesArgs {
         Ok((histograms, Some(labels)))
     }
 
+    /// Reads the votes, or their counts where those are given, and the histograms of either.
+    pub(crate) fn load_either(
+        &self,
+    ) -> Result<(Option<Votes>, Histograms, Option<Labels>), Failure> {
+        if self.counts {
+            let (histograms, labels) = self.load_histograms()?;
+            return Ok((None, histograms, labels));
+        }
+        let (votes, labels) = self.load()?;
+        let histograms = Histograms::from(&votes);
+        Ok((Some(votes), histograms, labels))
+    }
+
     fn options(&self) -> Result<ReadOptions, Failure> {
         if self.votes == Path::new("-") && self.labels.as_deref() == Some(Path::new("-")) {
             return Err(Failure::bad_input(
@@ -198,6 +211,22 @@ impl VotesArgs {
             ));
         }
     }
+}
+
+/// Reads the histograms of votes, and labels that fit them.
+pub(crate) fn read_histograms(
+    votes: &Path,
+    labels: Option<&Path>,
+) -> Result<(Histograms, Option<Labels>), Failure> {
+    let args = VotesArgs {
+        votes: votes.to_owned(),
+        labels: labels.map(Path::to_owned),
+        classes: None,
+        class_names: None,
+        ignore_columns: None,
+        counts: false,
+    };
+    args.load_histograms()
 }
 
 /// What the votes' classes must become for the labels to be among them.
@@ -391,6 +420,11 @@ impl InvitationArgs {
     pub(crate) fn client(&self) -> Result<(Client, Invitation), Failure> {
         let invitation = Invitation::read(&self.invitation)?;
         Ok((Client::new(&invitation)?, invitation))
+    }
+
+    /// Whether an election is named beside the invitation.
+    pub(crate) fn names_one(&self) -> bool {
+        self.election.is_some()
     }
 
     /// The election that is meant.

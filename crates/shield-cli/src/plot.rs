@@ -1,4 +1,6 @@
-//! Figures: privacy against accuracy, as SVG or PNG.
+//! Figures: privacy against accuracy, as SVG or PNG, or as a page.
+
+mod page;
 
 use std::io;
 use std::path::Path;
@@ -16,8 +18,10 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct Figure<'a> {
     pub(crate) title: String,
-    /// What stands at the axis of the cost.
+    /// What the axis of the cost says.
     pub(crate) cost: String,
+    /// What the axis of the accuracy says.
+    pub(crate) accuracy: String,
     /// Every setting: (epsilon, accuracy).
     pub(crate) cloud: &'a [(f64, f64)],
     pub(crate) front: &'a [Point],
@@ -26,12 +30,15 @@ pub(crate) struct Figure<'a> {
 
 const SIZE: (u32, u32) = (1200, 800);
 
+/// Width of the strip with the legend.
+const LEGEND: u32 = 190;
+
 /// Whether a figure can be written to such a file.
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
-    if matches!(extension(path).as_str(), "svg" | "png") {
+    if matches!(extension(path).as_str(), "svg" | "png" | "html") {
         return Ok(files::check_folder(path)?);
     }
-    Err(Failure::bad_input(format!("{}: a plot ends in .svg or .png", path.display())))
+    Err(Failure::bad_input(format!("{}: a plot ends in .html, .svg or .png", path.display())))
 }
 
 fn extension(path: &Path) -> String {
@@ -49,6 +56,9 @@ pub(crate) fn register_letters() {
 
 /// Draws a figure.
 pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
+    if extension(path) == "html" {
+        return page::write(path, figure);
+    }
     register_letters();
     let drawn = files::write_atomically_by_name(path, |path| {
         let drawn = if extension(path) == "svg" {
@@ -81,8 +91,11 @@ fn paint<B: DrawingBackend>(
     figure: &Figure,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     area.fill(&WHITE)?;
-    let ((left, right), (bottom, top)) = limits(figure);
-    let mut chart = ChartBuilder::on(area)
+    let (x, y) = limits(figure);
+    let (left, right, bottom, top) = (x.start, x.end, y.start, y.end);
+    // The legend has a strip of its own, so that it covers nothing.
+    let (plot, legend) = area.split_horizontally(SIZE.0 - LEGEND);
+    let mut chart = ChartBuilder::on(&plot)
         .caption(&figure.title, ("sans-serif", 26))
         .margin(20)
         .x_label_area_size(60)
@@ -92,10 +105,13 @@ fn paint<B: DrawingBackend>(
         .configure_mesh()
         .light_line_style(WHITE)
         .x_desc(&figure.cost)
-        .y_desc("ground-truth accuracy (%)")
+        .y_desc(&figure.accuracy)
+        .x_labels(x.ticks)
+        .y_labels(y.ticks)
         .label_style(("sans-serif", 20))
         .axis_desc_style(("sans-serif", 24))
-        .y_label_formatter(&|value| format!("{value:.1}"))
+        .x_label_formatter(&|value| x.label(*value))
+        .y_label_formatter(&|value| y.label(*value))
         .draw()?;
 
     let inside = |&&(epsilon, gta): &&(f64, f64)| {
@@ -107,7 +123,7 @@ fn paint<B: DrawingBackend>(
     }))?;
     let place = |point: &Point| (point.epsilon.get(), 100.0 * point.accuracy());
     chart.draw_series(LineSeries::new(
-        figure.front.iter().map(place),
+        staircase(figure.front.iter().map(place)),
         RGBColor(120, 120, 120).stroke_width(2),
     ))?;
     let mut offsets: Vec<_> = figure.front.iter().map(|point| point.offset).collect();
@@ -116,10 +132,11 @@ fn paint<B: DrawingBackend>(
     for (i, &offset) in offsets.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
         let points = figure.front.iter().filter(|point| point.offset == offset);
-        chart
-            .draw_series(points.map(|point| Circle::new(place(point), 5, colour.filled())))?
-            .label(format!("front, offset {offset}"))
-            .legend(move |(x, y)| Circle::new((x + 10, y), 5, colour.filled()));
+        chart.draw_series(points.map(|point| Circle::new(place(point), 5, colour.filled())))?;
+        let row = 90 + 30 * i32::try_from(i).unwrap_or(0);
+        legend.draw(&Circle::new((10, row), 5, colour.filled()))?;
+        let style = ("sans-serif", 20).into_font();
+        legend.draw(&Text::new(format!("front, offset {offset}"), (24, row - 5), style))?;
     }
     for point in labelled(figure) {
         let (epsilon, gta) = place(point);
@@ -127,22 +144,61 @@ fn paint<B: DrawingBackend>(
         let ring = if chosen { RED } else { BLACK };
         chart.draw_series([Circle::new((epsilon, gta), 9, ring.stroke_width(2))])?;
         let text = format!("{} (w = {})", point.polynomial, point.offset);
-        // Below the front and to its right nothing stands.
+        // Below the front and to its right there is nothing.
         let style = ("sans-serif", 18).into_font().color(&ring);
         chart.draw_series([EmptyElement::at((epsilon, gta)) + Text::new(text, (12, 8), style)])?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.9))
-        .border_style(RGBColor(180, 180, 180))
-        .label_font(("sans-serif", 20))
-        .draw()?;
     area.present()
 }
 
-/// The front with some room around it; of the cloud, what lies in that window.
-fn limits(figure: &Figure) -> ((f64, f64), (f64, f64)) {
+/// An axis that starts and ends on a tick.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Axis {
+    pub(crate) start: f64,
+    pub(crate) end: f64,
+    /// How many ticks there are, both ends included.
+    pub(crate) ticks: usize,
+    step: f64,
+}
+
+impl Axis {
+    /// An axis that holds a range, with about that many ticks: steps are 1, 2 or 5 times a power
+    /// of ten.
+    pub(crate) fn around(low: f64, high: f64, ticks: f64) -> Self {
+        let rough = (high - low).max(1e-9) / ticks;
+        let power = 10f64.powf(rough.log10().floor());
+        let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+        let step = steps.into_iter().find(|&step| step >= rough * (1.0 - 1e-9));
+        let step = step.unwrap_or(10.0 * power);
+        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+        let last = if last > first { last } else { first + 1.0 };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few ticks")]
+        let count = (last - first).round() as usize + 1;
+        Self { start: first * step, end: last * step, ticks: count, step }
+    }
+
+    /// A tick with the digits that tell it from the next.
+    pub(crate) fn label(&self, value: f64) -> String {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few digits")]
+        let digits = (-self.step.log10()).ceil().max(0.0) as usize;
+        format!("{value:.digits$}")
+    }
+}
+
+/// A front as the staircase that it is: between two settings, the left one is the best there is.
+pub(crate) fn staircase(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut stairs: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        if let Some(&(_, before)) = stairs.last() {
+            stairs.push((x, before));
+        }
+        stairs.push((x, y));
+    }
+    stairs
+}
+
+/// Axes around the front, with room for labels to its right; no accuracy is above 100%.
+fn limits(figure: &Figure) -> (Axis, Axis) {
     let span = |values: Vec<f64>, low_room: f64, high_room: f64| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -154,8 +210,9 @@ fn limits(figure: &Figure) -> ((f64, f64), (f64, f64)) {
     };
     let epsilons = figure.front.iter().map(|point| point.epsilon.get()).collect();
     let accuracies = figure.front.iter().map(|point| 100.0 * point.accuracy()).collect();
-    // Labels stand to the right of their points.
-    (span(epsilons, 0.05, 0.35), span(accuracies, 0.10, 0.06))
+    let (left, right) = span(epsilons, 0.0, 0.25);
+    let (bottom, top) = span(accuracies, 0.05, 0.0);
+    (Axis::around(left.max(0.0), right, 7.0), Axis::around(bottom, top.min(100.0), 7.0))
 }
 
 /// A handful of points along the front, and the chosen one.
@@ -182,4 +239,33 @@ fn labelled<'a>(figure: &Figure<'a>) -> Vec<&'a Point> {
         points.push(chosen);
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_start_and_end_on_ticks() {
+        for (low, high) in [(0.3, 6.48), (88.1, 93.9), (0.0, 1.0), (4.999, 5.001), (99.2, 100.0)] {
+            let axis = Axis::around(low, high, 7.0);
+            assert!(axis.start <= low && axis.end >= high, "{axis:?}");
+            assert!((2..=12).contains(&axis.ticks), "{axis:?}");
+            for end in [axis.start, axis.end] {
+                let steps = end / axis.step;
+                assert!((steps - steps.round()).abs() < 1e-6, "{axis:?}");
+            }
+            let last = axis.start + axis.step * (axis.ticks - 1) as f64;
+            assert!((last - axis.end).abs() < 1e-6, "{axis:?}");
+        }
+        let axis = Axis::around(91.0, 100.0, 7.0);
+        assert!((axis.end - 100.0).abs() < 1e-9, "no axis of shares goes beyond 100: {axis:?}");
+        assert_eq!(Axis::around(0.0, 0.5, 5.0).label(0.25), "0.2");
+    }
+
+    #[test]
+    fn a_front_is_a_staircase() {
+        let stairs = staircase([(1.0, 5.0), (2.0, 7.0), (4.0, 8.0)].into_iter());
+        assert_eq!(stairs, [(1.0, 5.0), (2.0, 5.0), (2.0, 7.0), (4.0, 7.0), (4.0, 8.0)]);
+    }
 }

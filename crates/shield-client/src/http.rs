@@ -63,6 +63,9 @@ pub enum ClientError {
     /// Something on this side was not what is needed.
     #[error("{0}")]
     Local(String),
+    /// Something on this side went wrong that is nobody's input.
+    #[error("{0}")]
+    Failed(String),
     /// The system would not write.
     #[error("{}: cannot be written: {source}", path.display())]
     Write {

@@ -126,8 +126,12 @@ impl Invitation {
         };
         let mut text = format!(
             "# For {whose} alone: whoever has this file can act in that place. Send it over a \
-             safe channel.\n"
+             safe channel.\n#\n"
         );
+        for line in self.what_to_do(path) {
+            text.push_str(format!("# {line}").trim_end());
+            text.push('\n');
+        }
         let quoted = |value: &str| toml::Value::String(value.to_owned()).to_string();
         let _ = writeln!(text, "server = {}", quoted(&self.server));
         let _ = writeln!(text, "role = {}", quoted(&self.role));
@@ -141,6 +145,53 @@ impl Invitation {
             let _ = writeln!(text, "certificate = '''\n{certificate}'''");
         }
         private::write(path, text.as_bytes())
+    }
+}
+
+impl Invitation {
+    /// What the bearer does with it, line by line.
+    fn what_to_do(&self, path: &Path) -> Vec<String> {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let lines = match (self.role.as_str(), &self.election) {
+            ("teacher", Some(election)) => vec![
+                format!("What it is: you are asked to vote in the election {election}. Your votes"),
+                "are encrypted on your machine; the server cannot read them.".to_owned(),
+                "What to do: write your votes to a file, one per sample in the order of the"
+                    .to_owned(),
+                "samples (see docs/data.md), and run".to_owned(),
+                format!("    shield vote --invitation {file} --votes my-votes.csv"),
+                "Whether your ballot is in:".to_owned(),
+                format!("    shield status --invitation {file}"),
+            ],
+            ("student", Some(election)) => vec![
+                format!("What it is: you get the labels of the election {election}."),
+                "What to do first, so that teachers can vote:".to_owned(),
+                format!("    shield fetch election --invitation {file} --out election.toml"),
+                "    shield keygen --election election.toml --out keys".to_owned(),
+                format!(
+                    "    shield submit --invitation {file} keys/public.key keys/evaluation.key"
+                ),
+                "When enough have voted:".to_owned(),
+                format!("    shield close --invitation {file}"),
+                format!("    shield status --invitation {file} --watch"),
+                format!("    shield fetch results --invitation {file} --out results.bin"),
+                "    shield reveal --election election.toml --secret-key keys/secret.key \\"
+                    .to_owned(),
+                "        --results results.bin --out labels.csv".to_owned(),
+            ],
+            ("operator", _) => vec![
+                "What to do: create elections, and see how they go:".to_owned(),
+                format!("    shield submit --invitation {file} election.toml"),
+                format!("    shield status --invitation {file}"),
+                "or sign in at the server's address in a browser with the token below.".to_owned(),
+            ],
+            ("monitor", _) => {
+                vec!["What to do: give the token below to whatever reads /metrics.".to_owned()]
+            }
+            _ => vec![],
+        };
+        let check = format!("    shield preflight --invitation {file}");
+        lines.into_iter().chain(["Whether all is in order:".to_owned(), check]).collect()
     }
 }
 
@@ -180,6 +231,8 @@ mod tests {
         assert!(written.write(&path).is_err(), "never over another");
         let read = Invitation::read(&path).unwrap();
         assert_eq!(read.server, "https://a:1");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("#     shield vote --invitation amber.toml --votes"), "{text}");
         assert_eq!(read.token, token);
         assert_eq!(read.certificate.as_deref(), Some(pem));
         assert_eq!((read.election, read.teacher), (written.election, written.teacher));

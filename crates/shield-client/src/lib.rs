@@ -5,8 +5,25 @@
 //! | `invitation` | everything that one party needs to talk to the server, in one secret file |
 //! | `http` | requests that are tried again |
 //! | `requests` | what each party asks of the server |
+//! | `trust` | rehearsals, audits, and what an auditor needs |
 //! | [`submission`] | what a file is that somebody wants to send, and what must never be sent |
 //! | [`preflight`](mod@preflight) | everything that could go wrong later, looked at now |
+//!
+//! A teacher's part, from its invitation to the ballot on the server:
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use shield_client::{Client, Invitation, election_file, election_of, submit_ballot};
+//!
+//! let invitation = Invitation::read(Path::new("anna.invitation"))?;
+//! let election = election_of(&invitation, None)?;
+//! let client = Client::new(&invitation)?;
+//! let file = election_file(&client, &election)?;
+//! println!("{} asks for {} votes", file.name(), file.election().samples());
+//! submit_ballot(&client, &invitation, Path::new("anna.ballot"), |_, _| ())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! Everything here blocks: a teacher's program needs no runtime.
 
@@ -15,11 +32,14 @@ mod invitation;
 pub mod preflight;
 mod requests;
 pub mod submission;
+mod trust;
 
 pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};
 pub use requests::{
-    close, create_election, election_file, election_of, fetch_election, fetch_public_key,
-    fetch_results, status, submit_ballot, submit_key, withdraw,
+    Account, close, create_election, election_file, election_of, fetch_election, fetch_public_key,
+    fetch_results, fetch_transcript, ledger, receipt_path, replace_token, status, statuses,
+    submit_ballot, submit_key, transcript, withdraw,
 };
 pub use submission::{KeyKind, Submission};
+pub use trust::{Audited, audit, change_budget, fetch_evidence, rehearse};

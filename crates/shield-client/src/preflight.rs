@@ -11,7 +11,7 @@ use shield::framing::{Header, Kind};
 
 use shield_protocol::hex::hex;
 use shield_protocol::messages::Status;
-use shield_protocol::{ElectionFile, private};
+use shield_protocol::private;
 
 use crate::http::{Client, ClientError};
 use crate::invitation::Invitation;
@@ -207,15 +207,13 @@ fn check_election(report: &mut Report, status: &Status, own: Own) {
         stage => report.add(subject, Verdict::Warning, format!("{} is {stage}", status.name)),
     }
     if let Some(path) = own.election {
-        let read = fs::read_to_string(path).map_err(|error| error.to_string());
-        let file = read.and_then(|text| ElectionFile::parse(&text).map_err(|e| e.to_string()));
-        match file {
+        match shield_protocol::read_election(path) {
             Ok(file) if hex(&file.digest()) == status.digest => {
                 report.fine("election file", "the same as the server's");
             }
             Ok(_) => report
                 .wrong("election file", "not the server's; get that with `shield fetch election`"),
-            Err(error) => report.wrong("election file", format!("{}: {error}", path.display())),
+            Err(error) => report.wrong("election file", error.to_string()),
         }
     }
     if let Some(path) = own.key {

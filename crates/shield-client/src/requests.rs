@@ -6,15 +6,19 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use rand::{CryptoRng, RngCore};
+use serde::Deserialize;
 use serde_json::json;
+use shield::Epsilon;
 use shield::framing::Kind;
 use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::election_file::MAX_BYTES;
 use shield_protocol::hex::hex;
-use shield_protocol::messages::{NewElection, Status};
+use shield_protocol::messages::{NewElection, NewToken, Status};
 use shield_protocol::new_file::{Readers, Unnamed};
-use shield_protocol::{ElectionFile, Name};
+use shield_protocol::results::{Place, places};
+use shield_protocol::transcript::{Transcript, ballot_digest};
+use shield_protocol::{ElectionFile, Name, Receipt};
 use zeroize::Zeroizing;
 
 use crate::http::{Client, ClientError};
@@ -22,7 +26,7 @@ use crate::invitation::Invitation;
 use crate::submission::{KeyKind, Submission};
 
 /// A file on this side that cannot be used.
-fn local(path: &Path, error: impl std::fmt::Display) -> ClientError {
+pub(crate) fn local(path: &Path, error: impl std::fmt::Display) -> ClientError {
     ClientError::Local(format!("{}: {error}", path.display()))
 }
 
@@ -111,6 +115,32 @@ pub fn status(client: &Client, election: &Name) -> Result<Status, ClientError> {
     client.get(&format!("/v1/elections/{election}"))
 }
 
+/// Where all elections stand, the newest first: for the operator.
+pub fn statuses(client: &Client) -> Result<Vec<Status>, ClientError> {
+    client.get("/v1/elections")
+}
+
+/// What a group of teachers has spent and set aside.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Account {
+    /// The group.
+    pub group: String,
+    /// What its releases cost together.
+    pub spent: Epsilon,
+    /// What releases and reservations cost together.
+    pub reserved: Epsilon,
+    /// The most that it may be.
+    pub budget: f64,
+    /// How many more labels like those of its newest election the budget pays for.
+    #[serde(default)]
+    pub labels_left: Option<u64>,
+}
+
+/// The accounts of all groups: for the operator.
+pub fn ledger(client: &Client) -> Result<Vec<Account>, ClientError> {
+    client.get("/v1/ledger")
+}
+
 /// Uploads one of the student's keys, and gives which one it was. A secret key is refused, whatever
 /// its file is called.
 pub fn submit_key(client: &Client, election: &Name, path: &Path) -> Result<KeyKind, ClientError> {
@@ -124,13 +154,21 @@ pub fn submit_key(client: &Client, election: &Name, path: &Path) -> Result<KeyKi
     }
 }
 
-/// Uploads a teacher's ballot, batch by batch; what has arrived before is not sent again.
+/// Where the receipt for a ballot is written.
+pub fn receipt_path(ballot: &Path) -> PathBuf {
+    let mut path = ballot.as_os_str().to_owned();
+    path.push(".receipt");
+    path.into()
+}
+
+/// Uploads a teacher's ballot, batch by batch; what has arrived before is not sent again. Writes
+/// the receipt beside it: what the server has must be this very ballot.
 pub fn submit_ballot(
     client: &Client,
     invitation: &Invitation,
     path: &Path,
     mut progress: impl FnMut(u32, u32),
-) -> Result<(), ClientError> {
+) -> Result<Receipt, ClientError> {
     let election = election_of(invitation, None)?;
     let teacher = invitation.teacher.as_ref().ok_or_else(|| {
         ClientError::Local("only a teacher's invitation can submit a ballot".to_owned())
@@ -146,9 +184,11 @@ pub fn submit_ballot(
     }
     let arrived = status(client, &election)?.submitted.unwrap_or_default();
     let limit = file.engine().max_bytes(Kind::Ballot);
-    let mut batch = 0;
+    let (mut batch, mut hashes) = (0, Vec::new());
     while let Some(part) = bundle.part(limit).map_err(|error| local(path, error))? {
-        let hash = hex(blake3::hash(&part).as_bytes());
+        let hash = *blake3::hash(&part).as_bytes();
+        hashes.push(hash);
+        let hash = hex(&hash);
         let there = arrived.iter().any(|known| known.batch == batch && known.hash == hash);
         if !there {
             client.put(&format!("/v1/elections/{election}/ballots/{teacher}/{batch}"), &part)?;
@@ -156,7 +196,20 @@ pub fn submit_ballot(
         batch += 1;
         progress(batch, batches);
     }
-    Ok(())
+    let acknowledged = status(client, &election)?;
+    let ballot = hex(&ballot_digest(hashes.iter()));
+    // A server that does not know of receipts has none to give.
+    if acknowledged.receipt.as_ref().is_some_and(|known| *known != ballot) {
+        return Err(ClientError::Strange {
+            server: client.server().to_owned(),
+            reason: "it acknowledges another ballot than the one that was sent".to_owned(),
+        });
+    }
+    let commitment = acknowledged.commitment;
+    let election = hex(&file.digest());
+    let receipt = Receipt { election, teacher: teacher.clone(), ballot, commitment };
+    receipt.write(&receipt_path(path))?;
+    Ok(receipt)
 }
 
 /// Closes an election: its ballots are frozen and the aggregation starts.
@@ -167,6 +220,21 @@ pub fn close(client: &Client, election: &Name) -> Result<Status, ClientError> {
 /// Calls an election off.
 pub fn withdraw(client: &Client, election: &Name) -> Result<(), ClientError> {
     client.delete(&format!("/v1/elections/{election}"))
+}
+
+/// Gives a party of an election a new token; its old one stops working at once. Without a teacher,
+/// the student.
+pub fn replace_token(
+    client: &Client,
+    election: &Name,
+    teacher: Option<&Name>,
+    token: &Token,
+) -> Result<(), ClientError> {
+    let new = NewToken { teacher: teacher.map(Name::to_string), token: token.hash() };
+    let document = serde_json::to_value(&new).map_err(|e| ClientError::Local(e.to_string()))?;
+    let answer: Result<serde_json::Value, _> =
+        client.post(&format!("/v1/elections/{election}/tokens"), &document);
+    answer.map(drop)
 }
 
 /// Fetches the public key into a file.
@@ -187,6 +255,23 @@ pub fn fetch_election(client: &Client, election: &Name, out: &Path) -> Result<()
     write(out, election_file(client, election)?.canonical().as_bytes())
 }
 
+/// What the server published with an election's results.
+pub fn transcript(client: &Client, file: &ElectionFile) -> Result<Transcript, ClientError> {
+    let most = Transcript::max_bytes(file.teachers().len(), file.election().samples());
+    let address = format!("/v1/elections/{}/transcript", file.name());
+    let bytes = client.get_bytes(&address, most as u64)?;
+    Transcript::decode(&bytes, &*file.engine()).ok_or_else(|| ClientError::Strange {
+        server: client.server().to_owned(),
+        reason: "the transcript is damaged".to_owned(),
+    })
+}
+
+/// Fetches what the server published with the results into a file.
+pub fn fetch_transcript(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
+    let file = election_file(client, election)?;
+    write(out, &transcript(client, &file)?.encode())
+}
+
 /// Fetches the results into a file. Batches that were fetched before it was interrupted are kept
 /// beside it.
 pub fn fetch_results(
@@ -196,38 +281,48 @@ pub fn fetch_results(
     mut progress: impl FnMut(u32, u32),
 ) -> Result<(), ClientError> {
     let file = election_file(client, election)?;
-    let batches = u32::try_from(file.batches()).unwrap_or(u32::MAX);
     let limit = file.engine().max_bytes(Kind::Release);
     // Before hours of fetching: what stands there can only be these results.
     if out.symlink_metadata().is_ok() {
         let found = if out.is_file() { File::open(out).ok() } else { None };
-        let found = found.map(|found| BundleReader::results(found, &file.digest(), batches));
+        let found = found.map(|found| BundleReader::results(found, &file.digest()));
         found.and_then(Result::ok).ok_or_else(|| taken(out))?;
     }
     let mut parts = out.as_os_str().to_owned();
     parts.push(".parts");
     let parts = PathBuf::from(parts);
     fs::create_dir_all(&parts).map_err(|error| unwritten(&parts, error))?;
-    let part = |batch: u32| parts.join(format!("{}-{batch}", &hex(&file.digest())[..16]));
-    for batch in 0..batches {
-        let path = part(batch);
+    let transcript = transcript(client, &file)?;
+    let all = places(&transcript, file.batches());
+    let count = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let part = |Place { round, batch }: Place| {
+        parts.join(format!("{}-{round}-{batch}", &hex(&file.digest())[..16]))
+    };
+    for (done, &place) in (1..).zip(&all) {
+        let path = part(place);
         if !path.exists() {
-            let address = format!("/v1/elections/{election}/results/{batch}");
+            let (base, batch) = (format!("/v1/elections/{election}"), place.batch);
+            let address = match place.round {
+                0 => format!("{base}/results/{batch}"),
+                round => format!("{base}/audits/{round}/results/{batch}"),
+            };
             write(&path, &client.get_bytes(&address, limit as u64)?)?;
         }
-        progress(batch + 1, batches);
+        progress(done, count);
     }
     let whole = Unnamed::fill(out, Readers::Everyone, |results| {
         let other = io::Error::other;
         let mut to = BufWriter::new(results);
+        let digest = file.digest();
         let mut bundle =
-            BundleWriter::new(&mut to, Content::Results, &file.digest(), batches).map_err(other)?;
-        (0..batches).try_for_each(|batch| bundle.part(&fs::read(part(batch))?).map_err(other))?;
+            BundleWriter::new(&mut to, Content::Results, &digest, count + 1).map_err(other)?;
+        bundle.part(&transcript.encode()).map_err(other)?;
+        all.iter().try_for_each(|&place| bundle.part(&fs::read(part(place))?).map_err(other))?;
         to.flush()
     });
     name(whole, out)?;
-    for batch in 0..batches {
-        let path = part(batch);
+    for &place in &all {
+        let path = part(place);
         fs::remove_file(&path).map_err(|error| unwritten(&path, error))?;
     }
     // Whatever else is in there is not ours, and keeps the folder.
@@ -237,11 +332,11 @@ pub fn fetch_results(
 
 /// Writes a file whole or not at all, and never over another: what stands there may be somebody's
 /// only secret key.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
     name(Unnamed::write(path, Readers::Everyone, bytes), path)
 }
 
-fn name(written: io::Result<Unnamed>, path: &Path) -> Result<(), ClientError> {
+pub(crate) fn name(written: io::Result<Unnamed>, path: &Path) -> Result<(), ClientError> {
     match written.and_then(|file| file.name_or_find(path)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(path)),
         named => named.map_err(|error| unwritten(path, error)),

@@ -30,9 +30,9 @@ use rayon::prelude::*;
 use shield::{Class, Classes, Label};
 use shield_learn::data::{Labelled, Mnist};
 use shield_learn::experiment::Split;
+use shield_learn::neighbours::{Neighbours, Points};
 use shield_learn::student::Variant;
 use shield_learn::student::gradients::gradients;
-use shield_learn::student::neighbours::{Neighbours, Points};
 use shield_learn::student::propagation::Propagation;
 use shield_learn::training::{Augmentation, Averaging, Targets, Training};
 

@@ -1,19 +1,31 @@
 //! The learning around SHIELD: teachers who vote, and a student who learns from private labels.
 //!
+//! ```no_run
+//! use shield_learn::data::drawn_digits;
+//! use shield_learn::teachers::{Profile, teach};
+//!
+//! let (private, public) = (drawn_digits(600, 1), drawn_digits(100, 2));
+//! // Forty teachers, each trained on its own 15 images, vote on images that anyone may see.
+//! let votes = teach(&Profile::pate(), &private, &public.images, 40, 1, || ())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | subject |
 //! |---|---|
 //! | [`data`] | images: MNIST from its four files, and digits drawn by ourselves for tests |
 //! | [`transform`] | deskewing, blurring, cropping, affine augmentation |
-//! | [`shards`] | disjoint parts of the training set, one a teacher |
+//! | [`shards`] | disjoint parts of the training set, one per teacher |
 //! | [`network`], [`training`] | one small convolutional network for everybody, and how it is trained |
 //! | [`teachers`] | n models on n shards, and their votes |
+//! | [`neighbours`] | which images are alike |
 //! | [`student`] | from few labels and many images to a model |
-//! | [`experiment`] | what the students of the paper's experiment share |
+//! | [`experiment`] | the paper's experiment, from teachers to students |
 //! | [`model_file`] | a trained model in a file |
 
 pub mod data;
 pub mod experiment;
 pub mod model_file;
+pub mod neighbours;
 pub mod network;
 pub mod shards;
 pub mod student;

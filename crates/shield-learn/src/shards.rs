@@ -1,4 +1,4 @@
-//! Disjoint parts of the training set, one a teacher.
+//! Disjoint parts of the training set, one per teacher.
 //!
 //! The privacy analysis changes one teacher's votes at a time. If two teachers shared an image, one
 //! image could change the votes of both: shards never overlap.

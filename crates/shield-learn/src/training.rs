@@ -9,8 +9,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha20Rng;
 
 use crate::data::Images;
+use crate::neighbours::Points;
 use crate::network::{Network, Shape};
-use crate::student::neighbours::Points;
 use crate::transform::jitter;
 
 /// The settings of one training.
@@ -121,7 +121,7 @@ fn largest(scores: &[f32]) -> u8 {
     u8::try_from(best).unwrap_or(u8::MAX)
 }
 
-/// One row a sample: how likely each class is taken to be.
+/// One row per sample: how likely each class is taken to be.
 #[derive(Clone, Debug)]
 pub struct Targets {
     classes: usize,

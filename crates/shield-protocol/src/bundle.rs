@@ -7,14 +7,15 @@
 //! Integers are little-endian. The check is over everything before it: a ballot must not become
 //! another teacher's by one wrong bit. A part is what an engine's codec wrote for one batch, with
 //! its own checksum, keys and batch number. A bundle is written and read part by part: a ballot on
-//! millions of samples never stands in memory.
+//! millions of samples never stands in memory. The first part of results is their transcript, the
+//! first of an audit what was asked: see [`crate::results`] and [`crate::job::audit`].
 
 use std::io::{self, Read, Write};
 
 use thiserror::Error;
 
 const MAGIC: [u8; 4] = *b"SHLB";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 const HEAD: usize = 4 + 2 + 1 + 1 + 32 + 4 + 4;
 
@@ -31,8 +32,10 @@ pub enum Content {
         /// The teacher's number in the election file.
         teacher: u32,
     },
-    /// What the student gets, a batch each.
+    /// What the student gets: a transcript, and a release for each batch.
     Results,
+    /// The checks of every teacher, for the student.
+    Audit,
 }
 
 impl Content {
@@ -40,6 +43,7 @@ impl Content {
         match self {
             Self::Ballot { .. } => 1,
             Self::Results => 2,
+            Self::Audit => 3,
         }
     }
 }
@@ -101,7 +105,7 @@ impl<W: Write> BundleWriter<W> {
     ) -> Result<Self, BundleError> {
         let teacher = match content {
             Content::Ballot { teacher } => teacher,
-            Content::Results => 0,
+            Content::Results | Content::Audit => 0,
         };
         let mut head = Vec::with_capacity(HEAD);
         head.extend(MAGIC);
@@ -134,14 +138,23 @@ impl<R: Read> BundleReader<R> {
     /// Reads the start, and checks that it is a bundle of this election with this many parts.
     pub fn ballot(from: R, election: &[u8; 32], parts: u32) -> Result<Self, BundleError> {
         let not_ours = BundleError::NotOurs { expected: "a ballot", command: "`shield vote`" };
-        Self::open(from, 1, not_ours, election, parts)
+        let reader = Self::open(from, 1, not_ours, election)?;
+        let (found, expected) = (reader.left, parts);
+        if found == expected { Ok(reader) } else { Err(BundleError::Parts { found, expected }) }
     }
 
-    /// As [`Self::ballot`], for results.
-    pub fn results(from: R, election: &[u8; 32], parts: u32) -> Result<Self, BundleError> {
+    /// As [`Self::ballot`], for results. How many parts they have, their transcript says.
+    pub fn results(from: R, election: &[u8; 32]) -> Result<Self, BundleError> {
         let command = "`shield aggregate` or `shield fetch`";
         let not_ours = BundleError::NotOurs { expected: "a file of results", command };
-        Self::open(from, 2, not_ours, election, parts)
+        Self::open(from, 2, not_ours, election)
+    }
+
+    /// As [`Self::results`], for an audit.
+    pub fn audit(from: R, election: &[u8; 32]) -> Result<Self, BundleError> {
+        let command = "`shield audit check`";
+        let not_ours = BundleError::NotOurs { expected: "an audit", command };
+        Self::open(from, 3, not_ours, election)
     }
 
     fn open(
@@ -149,7 +162,6 @@ impl<R: Read> BundleReader<R> {
         content: u8,
         not_ours: BundleError,
         election: &[u8; 32],
-        expected: u32,
     ) -> Result<Self, BundleError> {
         let mut start = [0; 8];
         match from.read_exact(&mut start) {
@@ -176,12 +188,10 @@ impl<R: Read> BundleReader<R> {
             return Err(BundleError::Election);
         }
         let [teacher, found] = numbers.map(u32::from_le_bytes);
-        if found != expected {
-            return Err(BundleError::Parts { found, expected });
-        }
         let content = match content {
             1 => Content::Ballot { teacher },
-            _ => Content::Results,
+            2 => Content::Results,
+            _ => Content::Audit,
         };
         Ok(Self { from, content, left: found })
     }
@@ -189,6 +199,11 @@ impl<R: Read> BundleReader<R> {
     /// What it holds.
     pub fn content(&self) -> Content {
         self.content
+    }
+
+    /// How many parts are left.
+    pub fn left(&self) -> u32 {
+        self.left
     }
 
     /// The next part, of at most `limit` bytes; `None` after the last, if nothing follows it.
@@ -272,7 +287,7 @@ mod tests {
         }
         let mut reader = BundleReader::ballot(&good[..], &ELECTION, 2).unwrap();
         assert!(matches!(reader.part(4), Err(BundleError::Length)));
-        assert!(BundleReader::results(&good[..], &ELECTION, 2).is_err());
+        assert!(BundleReader::results(&good[..], &ELECTION).is_err());
         assert!(matches!(BundleReader::ballot(&good[..], &[8; 32], 2), Err(BundleError::Election)));
     }
 }

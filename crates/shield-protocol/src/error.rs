@@ -114,6 +114,48 @@ pub enum Problem {
         /// How many samples the election has.
         samples: usize,
     },
+    /// Votes by names in an election that counts its classes.
+    #[error(
+        "the votes are class names (`{first}`, ...), and the election counts its classes from 0 to \
+         {last}; write numbers, or ask the operator to name the classes in the election file"
+    )]
+    Named {
+        /// The first of the names.
+        first: String,
+        /// The largest class.
+        last: usize,
+    },
+    /// Votes without ids, where the samples are listed.
+    #[error(
+        "the votes have no sample ids, and the election binds a list of samples so that nobody \
+         votes on other rows; add the ids as a first column, or give the list that you labelled \
+         with --samples"
+    )]
+    NoIds,
+    /// Another list of samples.
+    #[error(
+        "these are not the election's samples, or not in its order (the list's digest is {found}, \
+         the election's {bound}); get the operator's list, and label its rows as they come"
+    )]
+    OtherSamples {
+        /// The digest of what was given.
+        found: crate::samples::SamplesDigest,
+        /// The digest in the election file.
+        bound: crate::samples::SamplesDigest,
+    },
+    /// A row that is another sample.
+    #[error(
+        "sample {row} is `{found}` here and `{expected}` in the list of samples; put the rows into \
+         the list's order"
+    )]
+    OtherRow {
+        /// The sample's place, counted from 1.
+        row: usize,
+        /// Its id in the votes.
+        found: String,
+        /// Its id in the list.
+        expected: String,
+    },
     /// A ballot stands there already.
     #[error(
         "there is a file already, and no ballot is written over another: a teacher who hands in \
@@ -136,6 +178,12 @@ pub enum Problem {
         /// The batch, counted from 0.
         batch: usize,
     },
+    /// Another question or answer in this place.
+    #[error(
+        "another audit was asked or answered in its place, and each is held once; go on with that \
+         one"
+    )]
+    OtherRound,
     /// A job that holds something else.
     #[error("this belongs to another job; give an empty folder")]
     OtherJob,
@@ -233,6 +281,20 @@ pub enum ProtocolError {
         /// How many there are.
         batches: usize,
     },
+    /// What was published does not follow from what was given.
+    #[error("{}: {reason}", path.display())]
+    Disagrees {
+        /// What was published.
+        path: PathBuf,
+        /// What differs.
+        reason: String,
+    },
+    /// There is nothing that an audit could ask about.
+    #[error("{0}")]
+    NoAudit(String),
+    /// The keys do not work.
+    #[error("{0}")]
+    Rehearsal(String),
     /// The system would not write.
     #[error("{}: cannot be written: {source}", path.display())]
     Write {
@@ -253,7 +315,10 @@ const NEVER_TWICE: &str = "A sample must never be answered from two draws: the t
 impl ProtocolError {
     /// Whether what was given is at fault, not the system.
     pub fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Write { .. } | Self::Engine(_))
+        !matches!(
+            self,
+            Self::Write { .. } | Self::Engine(_) | Self::Disagrees { .. } | Self::Rehearsal(_)
+        )
     }
 }
 

@@ -9,12 +9,12 @@ use crate::election_file::{self, ElectionFile};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::new_file::{Readers, Unnamed, folder_of};
 
-/// Reads an election file.
+/// Reads an election file, and the list of samples beside it if it names one.
 pub fn read_election(path: &Path) -> Result<ElectionFile, ProtocolError> {
     let refuse = |problem| Refused { path: path.to_owned(), problem };
     let bytes = read_bounded(path, election_file::MAX_BYTES).map_err(refuse)?;
     let text = String::from_utf8(bytes).map_err(|_| refuse(Problem::NotText))?;
-    Ok(ElectionFile::parse(&text).map_err(|error| refuse(error.into()))?)
+    Ok(ElectionFile::parse_in(&text, folder_of(path)).map_err(|error| refuse(error.into()))?)
 }
 
 /// A file's bytes, and at most one more than `limit`: enough for a decoder to see that there are
@@ -43,7 +43,7 @@ pub(crate) fn check_folder_of(path: &Path) -> Result<(), ProtocolError> {
     Err(Refused { path: path.to_owned(), problem }.into())
 }
 
-/// How many batches an election has, as bundles count them.
+/// How many parts there are, as bundles count them.
 pub(crate) fn parts(batches: usize) -> u32 {
     u32::try_from(batches).expect("an election has at most 100,000,000 samples")
 }
@@ -65,19 +65,19 @@ pub(crate) fn write_bundle(
     content: Content,
     existing: Existing,
     file: &ElectionFile,
+    count: usize,
     mut part: impl FnMut(usize) -> Result<Vec<u8>, ProtocolError>,
 ) -> Result<(), ProtocolError> {
     let system = |error| match error {
         BundleError::Io(error) => error,
         other => io::Error::other(other),
     };
-    let batches = file.batches();
     let mut failure = None;
     let mut fill = |to: &mut dyn Write| {
         let mut writer =
-            BundleWriter::new(to, content, &file.digest(), parts(batches)).map_err(system)?;
-        for batch in 0..batches {
-            match part(batch) {
+            BundleWriter::new(to, content, &file.digest(), parts(count)).map_err(system)?;
+        for place in 0..count {
+            match part(place) {
                 Ok(bytes) => writer.part(&bytes).map_err(system)?,
                 Err(error) => {
                     failure = Some(error);
@@ -105,7 +105,7 @@ pub(crate) fn write_bundle(
         (None, Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
             let problem = match content {
                 Content::Ballot { .. } => Problem::BallotExists,
-                Content::Results => Problem::OtherResults,
+                Content::Results | Content::Audit => Problem::OtherResults,
             };
             Err(Refused { path: path.to_owned(), problem }.into())
         }

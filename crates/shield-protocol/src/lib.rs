@@ -4,8 +4,43 @@
 //! |---|---|---|---|
 //! | [`make_keys`] | student | the election file | `secret.key`, `public.key`, `evaluation.key` |
 //! | [`cast`] | teacher | the public key, its own votes | a ballot |
+//! | [`freeze::commit`](job::freeze::commit) | server | the election file | its part of the seed, and a commitment |
 //! | [`aggregate()`] | server | the evaluation key, a folder of ballots | results, and their seed |
-//! | [`reveal()`] | student | the secret key, the results | labels |
+//! | [`reveal()`] | student | the secret key, the results | labels, and alarms |
+//! | [`audit`] | student and server | results with spoiled samples | whose ballot it was; results without it |
+//! | [`verify()`] | auditor | all of it but the secret key | whether the results follow from it |
+//!
+//! An election of three teachers, from the agreement to the labels:
+//!
+//! ```
+//! use rand::{SeedableRng, rngs::StdRng};
+//! use shield::Class;
+//! use shield_protocol::{ElectionFile, aggregate, cast, make_keys, reveal};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let mut rng = StdRng::from_os_rng();
+//! let election = ElectionFile::parse(
+//!     r#"name = "birds"
+//!     samples = 2
+//!     classes = 2
+//!     polynomial = "X^2+X"
+//!     teachers = ["anna", "bela", "cora"]"#,
+//! )?;
+//! let keys = make_keys(&election, &folder.join("keys"), &mut rng)?.files; // the student
+//! let ballots = folder.join("ballots");
+//! std::fs::create_dir(&ballots)?;
+//! for teacher in ["anna", "bela", "cora"] {
+//!     let votes = [Some(Class(1)), None]; // no vote on the second sample
+//!     let out = ballots.join(teacher).with_extension("ballot");
+//!     cast(&election, &keys.public, teacher, &votes, &out, &mut rng)?;
+//! }
+//! let results = folder.join("results.bin");
+//! aggregate(&election, &keys.evaluation, &ballots, &results, &mut rng, &|_| ())?; // the server
+//! let labels = reveal(&election, &keys.secret, &results)?; // the student
+//! # assert_eq!(labels.as_slice().len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! Every file carries the digest of the election file, so that a file of another election is
 //! recognised and refused. The server's work is frozen before it starts: see [`job`].
@@ -13,9 +48,13 @@
 //! | module | subject |
 //! |---|---|
 //! | [`election_file`], [`name`] | what all parties agree on before anyone makes a key |
+//! | [`samples`] | the list of samples that an election binds |
 //! | [`engine`] | the one place that turns an election into its engine |
 //! | [`keys`], [`ballot`], [`reveal`](mod@reveal) | what student and teachers do |
 //! | [`job`] | what the server does |
+//! | [`rehearsal`] | whether the keys work, before anyone votes |
+//! | [`seed`], [`transcript`], [`receipt`] | draws that can be checked |
+//! | [`results`] | what the student gets, as a file |
 //! | [`bundle`] | the format of ballot and result files |
 //! | [`files`], [`new_file`], [`private`] | files that are bounded, written once, or private |
 //! | [`turnout`] | how many voters each sample has, and whether that is a quorum |
@@ -38,15 +77,25 @@ pub mod messages;
 pub mod name;
 pub mod new_file;
 pub mod private;
+pub mod receipt;
+pub mod rehearsal;
+pub mod results;
 pub mod reveal;
+pub mod samples;
+pub mod seed;
 pub mod this_machine;
+pub mod transcript;
 pub mod turnout;
 
-pub use ballot::{Cast, cast, read_votes};
+pub use ballot::{Cast, cast, read_votes, understand_votes};
 pub use election_file::ElectionFile;
 pub use error::{Problem, ProtocolError, Refused};
 pub use files::read_election;
-pub use job::{Aggregated, Job, Progress, aggregate};
+pub use job::verify::verify;
+pub use job::{Aggregated, Job, Progress, aggregate, aggregate_committed, audit};
 pub use keys::{KeyFiles, MadeKeys, make_keys};
 pub use name::Name;
-pub use reveal::reveal;
+pub use receipt::Receipt;
+pub use reveal::{Inspected, inspect, reveal};
+pub use samples::{SampleList, SamplesDigest};
+pub use transcript::Transcript;

@@ -6,6 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::credentials::TokenHash;
+use crate::hex::{hex, unhex};
+use crate::name::Name;
+use crate::transcript::ballot_digest;
 
 /// What the operator sends: the file, and the hashes of the tokens in the invitations.
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,6 +20,16 @@ pub struct NewElection {
     pub student: TokenHash,
     /// The hash of each teacher's token, by name.
     pub teachers: BTreeMap<String, TokenHash>,
+}
+
+/// A new token in the place of an old one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// The teacher whose token it is; the student's without one.
+    pub teacher: Option<String>,
+    /// The hash of the new token.
+    pub token: TokenHash,
 }
 
 /// What a party learns about an election.
@@ -44,6 +57,9 @@ pub struct Status {
     pub voted: usize,
     /// Who has; not for teachers.
     pub voters: Option<Vec<String>>,
+    /// Who has not; not for teachers.
+    #[serde(default)]
+    pub missing: Option<Vec<String>>,
     /// How many voters every sample must have.
     pub quorum: u32,
     /// When the last ballot is taken.
@@ -60,6 +76,51 @@ pub struct Status {
     pub delta: f64,
     /// The batches of the calling teacher that have arrived.
     pub submitted: Option<Vec<Submitted>>,
+    /// What the server committed to before anyone voted: a digest of its part of the seed.
+    #[serde(default)]
+    pub commitment: Option<String>,
+    /// The digest of the calling teacher's ballot, once all of it has arrived.
+    #[serde(default)]
+    pub receipt: Option<String>,
+    /// Whether the student has confirmed that the keys work.
+    #[serde(default)]
+    pub rehearsed: bool,
+    /// Audits after a spoiled release, in order.
+    #[serde(default)]
+    pub audits: Vec<AuditStatus>,
+}
+
+/// How far an audit is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditStatus {
+    /// Its number, from 1.
+    pub round: u32,
+    /// `auditing`, `audited`, `aggregating`, `released` or `failed`.
+    pub stage: String,
+    /// How many samples it is about.
+    pub samples: usize,
+    /// The teachers who were left out, once the student has answered.
+    pub accused: Option<Vec<Name>>,
+    /// What it stumbled over.
+    pub problem: Option<String>,
+}
+
+impl Status {
+    /// The digest of the calling teacher's ballot, once all of it has arrived: what its receipt and
+    /// the transcript call it.
+    pub fn ballot_digest(&self) -> Option<String> {
+        let mut parts: Vec<&Submitted> = self.submitted.iter().flatten().collect();
+        if parts.is_empty() || parts.len() < self.batches {
+            return None;
+        }
+        if self.receipt.is_some() {
+            return self.receipt.clone();
+        }
+        // A server that does not know of receipts has the hashes that make it up.
+        parts.sort_by_key(|part| part.batch);
+        let hashes: Option<Vec<[u8; 32]>> = parts.iter().map(|part| unhex(&part.hash)).collect();
+        Some(hex(&ballot_digest(hashes?.iter())))
+    }
 }
 
 /// A batch of the calling teacher's ballot that has arrived.

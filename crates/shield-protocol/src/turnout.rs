@@ -42,6 +42,17 @@ impl Turnout {
         }
     }
 
+    /// The voters of each sample.
+    pub fn voters(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// The turnout of some samples, counted from 0.
+    #[must_use]
+    pub fn only(&self, samples: impl Iterator<Item = usize>) -> Self {
+        Self(samples.filter_map(|sample| self.0.get(sample).copied()).collect())
+    }
+
     /// How many samples have how many voters, if all of them have a quorum.
     pub fn with_quorum(&self, quorum: u32) -> Result<VoterCounts, Shortage> {
         let mut short = self.0.iter().enumerate().filter(|&(_, &voters)| voters < quorum);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use shield_protocol::credentials::{Role, Token};
+use shield_protocol::credentials::{Role, Token, TokenHash};
 
 use crate::problem::Problem;
 use crate::service::Service;
@@ -77,15 +77,53 @@ impl FromRequestParts<Arc<Service>> for Caller {
         if let Some(known) = parts.extensions.get::<Self>() {
             return Ok(known.clone());
         }
-        let token = parts
-            .headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
+        let Some(authorization) = parts.headers.get(header::AUTHORIZATION) else {
+            return at_the_page(parts, service).await;
+        };
+        let token = authorization
+            .to_str()
+            .ok()
             .and_then(|value| value.strip_prefix("Bearer "))
             .and_then(|token| token.trim().parse::<Token>().ok())
             .ok_or_else(Problem::unauthorised)?;
         let role = service.store.role(&token.hash()).await?;
         role.map(Self).ok_or_else(Problem::unauthorised)
+    }
+}
+
+/// Knows who has signed in at the page.
+pub(crate) trait SignIns: Send + Sync {
+    /// The hash of the token that somebody has signed in with.
+    fn token(&self, headers: &HeaderMap) -> Option<TokenHash>;
+}
+
+/// Refuses forms that another site sends. The cookie is not sent along from there either; this is
+/// the second lock.
+pub(crate) fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let origin = text(header::ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
+    let same_host = match (origin, text(header::HOST.as_str())) {
+        (Some(("http" | "https", origin)), Some(host)) => origin.eq_ignore_ascii_case(host),
+        _ => false,
+    };
+    if same_host && text("sec-fetch-site").is_none_or(|site| site == "same-origin") {
+        Ok(())
+    } else {
+        Err(Problem::forbidden("this form was not sent from this server's own page"))
+    }
+}
+
+/// An operator who is signed in at the page, whose script calls. What changes anything must come
+/// from the page itself: the cookie alone would not tell it from another site's.
+async fn at_the_page(parts: &Parts, service: &Arc<Service>) -> Result<Caller, Problem> {
+    let page = parts.extensions.get::<Arc<dyn SignIns>>().ok_or_else(Problem::unauthorised)?;
+    let token = page.token(&parts.headers).ok_or_else(Problem::unauthorised)?;
+    if !parts.method.is_safe() {
+        from_this_page(&parts.headers)?;
+    }
+    match service.store.role(&token).await? {
+        Some(Role::Operator) => Ok(Caller(Role::Operator)),
+        _ => Err(Problem::unauthorised()),
     }
 }
 

@@ -9,29 +9,27 @@ use jiff::Timestamp;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::{Value, json};
-use shield::Seed;
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 use shield_protocol::credentials::Role;
 use shield_protocol::hex::hex;
-use shield_protocol::messages::{NewElection, Status, Submitted};
-use shield_protocol::turnout::{Turnout, VoterCounts};
+use shield_protocol::messages::{NewElection, NewToken, Status, Submitted};
+use shield_protocol::seed::{Purpose, SeedPart};
 
 use crate::caller::{Caller, Operator};
+use crate::evidence;
 use crate::ledger::Cost;
 use crate::problem::Problem;
-use crate::service::{Service, Setup};
-use crate::store::{Stage, StoreError, Stored, StoredBallot, StoredElection, presence_from_text};
+use crate::service::Service;
+use crate::store::{Stage, StoreError, Stored, StoredBallot, StoredElection};
+use crate::turnout::{complete, turnout, with_quorum};
 
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     _: Operator,
     Json(new): Json<NewElection>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let file = ElectionFile::parse(&new.file).map_err(|error| {
-        let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
-        Problem::unusable(&error).with("mistakes", mistakes)
-    })?;
+    let file = read(&new.file)?;
     let name = file.name().clone();
     let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
     for (number, teacher) in (0..).zip(file.teachers()) {
@@ -54,16 +52,28 @@ pub(crate) async fn create(
         Err(error) => return Err(error.into()),
     };
     if !known {
-        let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         let others = service.costs(&file).await?;
-        service.afford(&file, others, agreed).await?;
+        let budget = service.afford(&file, others, Cost::reserved(&file)).await?;
+        service.store.set_first_budget(file.group(), budget).await?;
     }
     let stored = service.store.create_election(&file, &tokens).await?;
     let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
     if stored == Stored::New {
         tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
     }
-    Ok((status, Json(json!({ "name": name, "digest": hex(&file.digest()) }))))
+    let digest = file.digest();
+    let part = service.store.seed_part(&name).await?;
+    let commitment = part.map(|part| hex(&part.commitment(&digest)));
+    let created = json!({ "name": name, "digest": hex(&digest), "commitment": commitment });
+    Ok((status, Json(created)))
+}
+
+/// Reads an election file, or says everything that is wrong with it.
+pub(crate) fn read(text: &str) -> Result<ElectionFile, Problem> {
+    ElectionFile::parse(text).map_err(|error| {
+        let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
+        Problem::unusable(&error).with("mistakes", mistakes)
+    })
 }
 
 pub(crate) async fn list(
@@ -121,30 +131,49 @@ pub(crate) async fn withdraw(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The teachers with a ballot for every batch, by number.
-pub(crate) fn complete(ballots: &[StoredBallot], batches: usize) -> Vec<u32> {
-    ballots
-        .chunk_by(|a, b| a.teacher == b.teacher)
-        .filter(|own| own.len() == batches)
-        .map(|own| own[0].teacher)
-        .collect()
+pub(crate) async fn reissue(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    Path(name): Path<Name>,
+    Json(new): Json<NewToken>,
+) -> Result<Json<Value>, Problem> {
+    caller.operator()?;
+    let election = service.store.election(&name).await?;
+    let role = match &new.teacher {
+        None => Role::Student { election: name.clone() },
+        Some(teacher) => {
+            let number = election.file.teacher(teacher).ok_or_else(|| {
+                Problem::not_found(format!("{name} has no teacher of the name {teacher}"))
+            })?;
+            Role::Teacher { election: name.clone(), teacher: number }
+        }
+    };
+    service.store.replace_token(&new.token, &role).await?;
+    tracing::info!(election = %name, role = role.name(), "token replaced");
+    Ok(Json(json!({ "election": name, "role": role.name(), "teacher": new.teacher })))
 }
 
 impl Service {
     /// Freezes the ballots, books the cost, and wakes the aggregation.
     pub(crate) async fn close(&self, name: &Name) -> Result<Stored, Problem> {
         let setup = self.setup(name).await?;
-        let seed = Seed::random(&mut OsRng.unwrap_err());
+        // An election that is older than commitments has none; then its part is drawn now.
+        let fresh = SeedPart::random(&mut OsRng.unwrap_err());
+        let part = self.store.set_seed_part(name, &fresh).await?;
+        let key = self.store.key(name, "evaluation").await?;
         let _one_at_a_time = self.booking.lock().await;
         // Read before the transaction: inside it, a second connection might never come, with all of
         // them waiting in line behind the row that the transaction holds.
         let others = self.costs(&setup.file).await?;
         let stored = self
             .store
-            .close(name, &seed, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
-                let voters = voters(&setup, ballots)?;
-                self.afford(&setup.file, others, voters.clone()).await?;
-                Ok(voters)
+            .freeze(name, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
+                let voters = turnout(&setup, ballots, &[])?;
+                let voters = with_quorum(&setup, &voters, ballots)?;
+                let cost = Cost::new(&setup.file, voters.clone());
+                self.afford(&setup.file, others, cost).await?;
+                let frozen = evidence::frozen(&setup, key.as_ref(), ballots)?;
+                Ok((voters, part.seed(Purpose::Draws, &frozen.digest())))
             })
             .await?;
         tracing::info!(election = %name, again = stored == Stored::Again, "election closed");
@@ -171,10 +200,20 @@ impl Service {
         };
         let booking = self.store.bookings(file.group()).await?;
         let booking = booking.into_iter().find(|booking| booking.election == *name);
+        let budget = self.group_budget(file).await?;
         let epsilon = match booking {
-            Some(booking) => Some(self.total(vec![Cost::new(file, booking.voters)]).await?.get()),
+            Some(booking) => {
+                Some(self.sum(vec![Cost::booked(file, &booking)], budget).await?.epsilon.get())
+            }
             None => None,
         };
+        let commitment = self.store.seed_part(name).await?;
+        let commitment = commitment.map(|part| hex(&part.commitment(&file.digest())));
+        let receipt = match role {
+            Role::Teacher { teacher, .. } => evidence::receipt(&ballots, *teacher, batches),
+            _ => None,
+        };
+        let audits = self.audits(name).await?;
         let submitted = match role {
             Role::Teacher { teacher, .. } => {
                 let own = ballots.iter().filter(|ballot| ballot.teacher == *teacher);
@@ -198,14 +237,23 @@ impl Service {
             teachers: file.teachers().len(),
             voted: voted.len(),
             voters: (!matches!(role, Role::Teacher { .. })).then(|| names().collect()),
+            missing: (!matches!(role, Role::Teacher { .. })).then(|| {
+                let numbered = (0..).zip(file.teachers());
+                let late = numbered.filter(|(number, _)| voted.binary_search(number).is_err());
+                late.map(|(_, name)| name.to_string()).collect()
+            }),
             quorum: file.quorum(),
             deadline: file.deadline(),
             created: election.created,
             closed: election.closed,
             problem: election.problem.clone(),
             epsilon: epsilon.filter(|epsilon| epsilon.is_finite()),
-            delta: self.budget.delta.get(),
+            delta: budget.delta.get(),
             submitted,
+            commitment,
+            receipt,
+            rehearsed: self.store.is_rehearsed(name).await?,
+            audits,
         })
     }
 
@@ -222,29 +270,4 @@ impl Service {
         }
         Ok(())
     }
-}
-
-/// How many samples have how many voters, if all of them have a quorum.
-fn voters(setup: &Setup, ballots: &[StoredBallot]) -> Result<VoterCounts, Problem> {
-    let file = &setup.file;
-    let complete = complete(ballots, setup.engine.batches());
-    let mut turnout = Turnout::nobody(file.election().samples());
-    for ballot in ballots.iter().filter(|ballot| complete.binary_search(&ballot.teacher).is_ok()) {
-        let samples = setup.engine.batch(ballot.batch as usize);
-        let presence = presence_from_text(samples.len(), &ballot.presence)
-            .ok_or_else(|| Problem::internal("a stored presence is damaged"))?;
-        turnout.add(samples, &presence);
-    }
-    let quorum = file.quorum();
-    turnout.with_quorum(quorum).map_err(|short| {
-        let detail = format!(
-            "{} of {} teachers have voted, and {} of {} samples have fewer voters than the quorum \
-             of {quorum}; wait for more ballots",
-            complete.len(),
-            file.teachers().len(),
-            short.samples,
-            file.election().samples(),
-        );
-        Problem::conflict("quorum", detail).with("voted", complete.len()).with("quorum", quorum)
-    })
 }

@@ -1,23 +1,38 @@
 //! What a group of teachers has spent, and what it can still afford.
 //!
 //! Every election costs its group the moments of the data-independent accountant, one set for each
-//! number of voters that its samples had. Moments of independent releases add up, order by order,
-//! so the total is the best epsilon over the *sums*: never more than the sum of the elections' own
-//! figures, and usually much less.
+//! number of voters that its samples had. Moments add up, order by order. A group's *order* is
+//! fixed with its first election and never changes: whoever chooses the next election by what the
+//! earlier labels said could outrun a ledger that takes the best order afterwards, and does not
+//! outrun this one. [`shield::privacy::filter`] has the proof, and the asker that breaks the other
+//! rule.
+//!
+//! - **Set aside** is the largest cost over every turnout from the quorum to all teachers, because
+//!   fewer voters do not always cost more: closing never costs more than was set aside.
+//! - **Half of delta** is for the releases' distances from what the labels alone would give, each
+//!   priced with 1 + e^epsilon, at the budget's epsilon. A budget above [`MOST_PRICED`] could not
+//!   cover even one distance of 2^-40: there the distances are stated and not held against it.
+//! - **Samples that are aggregated again** after an audit are paid for again, like new ones: the
+//!   server has only the student's word that they had no label.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
 use serde::Serialize;
-use shield::polya::SharedNoise;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::DataIndependent;
+use shield::privacy::filter::{Price, RenyiFilter, with_simulations};
 use shield::privacy::shared_argmax::SharedArgmax;
+use shield::shared_noise::SharedNoise;
 use shield::{Classes, Delta, Epsilon, Setting, Voters};
-use shield_protocol::engine::Mechanism;
+use shield_protocol::engine::{Choice, Mechanism};
 
 use shield_protocol::ElectionFile;
 use shield_protocol::turnout::VoterCounts;
+
+pub use crate::budget::{BudgetChange, GroupBudget};
+use crate::store::Booking;
 
 /// What a group may spend in all.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,12 +49,30 @@ impl Default for Budget {
     }
 }
 
+/// The largest budget that the releases' distances are held against.
+pub const MOST_PRICED: f64 = 15.0;
+
+/// What some releases cost a group together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sum {
+    /// The epsilon, at the group's order.
+    pub epsilon: Epsilon,
+    /// What their distances take of delta.
+    pub simulated: f64,
+    /// Whether the budget covers both.
+    pub covered: bool,
+}
+
 /// One release, as the accountant sees it.
 #[derive(Clone, Debug)]
 pub struct Cost {
     mechanism: Priced,
     classes: Classes,
     voters: VoterCounts,
+    /// Where it is not known yet how many will vote: the most that it can be. The counts above
+    /// then have the fewest.
+    most: Option<u32>,
+    distance: f64,
 }
 
 /// A mechanism that has a price.
@@ -59,8 +92,50 @@ impl Cost {
             Mechanism::Shield => Priced::Shield(election.setting().clone()),
             Mechanism::NoisyArgmax(noise) => Priced::NoisyArgmax(noise),
         };
-        Self { mechanism, classes: election.classes(), voters }
+        let distance = distance(file);
+        Self { mechanism, classes: election.classes(), voters, most: None, distance }
     }
+
+    /// What to set aside for an election before anyone votes.
+    pub fn reserved(file: &ElectionFile) -> Self {
+        let voters = vec![(file.quorum(), file.election().samples() as u64)];
+        let most = u32::try_from(file.teachers().len()).ok();
+        Self { most, ..Self::new(file, voters) }
+    }
+
+    /// The same for another number of labels, each with the fewest voters.
+    pub(crate) fn with_labels(&self, labels: u64) -> Self {
+        let fewest = self.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0);
+        Self { voters: vec![(fewest, labels)], ..self.clone() }
+    }
+
+    /// What a line of the ledger costs: what it was, or the most that it can be.
+    pub fn booked(file: &ElectionFile, booking: &Booking) -> Self {
+        if booking.spent { Self::new(file, booking.voters.clone()) } else { Self::reserved(file) }
+    }
+
+    /// How many labels.
+    fn queries(&self) -> u64 {
+        self.voters.iter().map(|&(_, count)| count).sum()
+    }
+}
+
+/// What flooding leaves of an election's releases.
+fn distance(file: &ElectionFile) -> f64 {
+    match file.choice() {
+        // Depends on its plan.
+        Choice::TfheLeveled { .. } => file.engine().distance(),
+        _ => file.batches() as f64 * 2_f64.powi(-40),
+    }
+}
+
+/// Turnouts whose moments are remembered; should somebody try many more, start afresh.
+const MOST_KNOWN: usize = 4096;
+
+/// The nearest order on the accountant's grid, whose powers the proofs are for.
+fn on_grid(order: f64) -> f64 {
+    const GRID: f64 = 1.02;
+    GRID.powf((order.ln() / GRID.ln()).round())
 }
 
 /// A setting of SHIELD's, with the number of classes and of voters.
@@ -73,11 +148,90 @@ pub struct Accountant {
 }
 
 impl Accountant {
-    /// The epsilon of some releases together: proven, whatever the votes were.
+    /// The moment of one query at an order, with so many voters.
+    fn moment(&self, setting: &Setting, classes: Classes, voters: u32, order: f64) -> f64 {
+        // Nobody voted: the urn holds dummies alone, and neighbours do not exist.
+        let Ok(counted) = Voters::new(voters) else { return 0.0 };
+        let rounds = (setting.clone(), classes.count(), voters);
+        let take = || {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() > MOST_KNOWN {
+                known.clear();
+            }
+            known.remove(&rounds)
+        };
+        // Taken out while it works: others may prove other turnouts meanwhile.
+        let mut moments = take().unwrap_or_else(|| DataIndependent::new(setting, classes, counted));
+        let (_, moment) = moments.log_moment(order);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(rounds, moments);
+        moment
+    }
+
+    /// What a release costs at an order.
+    fn price(&self, cost: &Cost, order: f64) -> Price {
+        let mut distance = cost.distance;
+        let log_moment = match &cost.mechanism {
+            Priced::NoisyArgmax(noise) => {
+                let argmax = SharedArgmax::new(noise, cost.classes.count());
+                // What drawing noise with finite precision takes of delta, as a distance.
+                distance += cost.queries() as f64 * argmax.lost_delta();
+                cost.queries() as f64 * argmax.log_moment(order)
+            }
+            Priced::Shield(setting) => {
+                let largest = |fewest: u32| {
+                    let turnouts = fewest..=cost.most.unwrap_or(fewest).max(fewest);
+                    let moments: Vec<f64> = turnouts
+                        .into_par_iter()
+                        .map(|voters| self.moment(setting, cost.classes, voters, order))
+                        .collect();
+                    moments.into_iter().fold(0.0, f64::max)
+                };
+                cost.voters.iter().map(|&(voters, count)| count as f64 * largest(voters)).sum()
+            }
+        };
+        Price { log_moment, distance }
+    }
+
+    /// What some releases cost a group together, at its order.
+    pub fn sum(&self, costs: &[Cost], budget: &GroupBudget) -> Sum {
+        let prices: Vec<Price> = costs.iter().map(|cost| self.price(cost, budget.order)).collect();
+        let log_moment: f64 = prices.iter().map(|price| price.log_moment).sum();
+        let distance: f64 = prices.iter().map(|price| price.distance).sum();
+        if log_moment == 0.0 && distance == 0.0 {
+            return Sum { epsilon: Epsilon::ZERO, simulated: 0.0, covered: true };
+        }
+        let limit = Epsilon::new(budget.epsilon).unwrap_or(Epsilon::ZERO);
+        let filter = RenyiFilter::new(budget.order, limit, budget.half(), 0.0);
+        let covered =
+            filter.is_ok_and(|filter| filter.covers(Price { log_moment, distance: 0.0 }).is_ok());
+        let epsilon = Conversion::Renyi.epsilon(budget.order, log_moment, budget.half());
+        let epsilon = Epsilon::new(epsilon * (1.0 + 1e-12)).unwrap_or(Epsilon::INFINITE);
+        let simulated = with_simulations(0.0, budget.epsilon, distance);
+        let hidden = budget.epsilon > MOST_PRICED || simulated <= budget.delta.get() / 2.0;
+        Sum { epsilon, simulated, covered: covered && hidden }
+    }
+
+    /// The order for a group whose first election this is: the one at which most elections like it
+    /// fit into the budget.
+    pub fn order(&self, file: &ElectionFile, budget: &Budget) -> f64 {
+        let first = Cost { most: None, ..Cost::reserved(file) };
+        let all = u32::try_from(file.teachers().len()).unwrap_or(u32::MAX);
+        let first = Cost { voters: vec![(all, 1)], ..first };
+        let limit = Epsilon::new(budget.epsilon).unwrap_or(Epsilon::ZERO);
+        let half = Delta::new(budget.delta.get() / 2.0).unwrap_or(budget.delta);
+        let order = RenyiFilter::best_order(limit, half, |order| {
+            let order = on_grid(order);
+            (order, self.price(&first, order).log_moment)
+        });
+        on_grid(order)
+    }
+
+    /// The epsilon of some releases together: proven, whatever the votes were, for releases that
+    /// were chosen before the first of them.
     pub fn total(&self, costs: &[Cost], delta: Delta) -> Epsilon {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Few settings are ever in use; should somebody try thousands, start afresh.
-        if known.len() > 256 {
+        if known.len() > MOST_KNOWN {
             known.clear();
         }
         let mut queries: HashMap<Rounds, u64> = HashMap::new();
@@ -157,6 +311,23 @@ pub struct Account {
     pub budget: f64,
     /// The failure probability for which all of it is stated.
     pub delta: Delta,
+    /// The order at which its moments add up: fixed with its first election.
+    pub order: f64,
+    /// How the budget came to be what it is.
+    pub changes: Vec<BudgetChange>,
+    /// How many more labels like those of the group's newest election the budget pays for.
+    pub labels_left: Option<u64>,
+    /// What was spent or set aside after each election, the oldest first.
+    pub history: Vec<Moment>,
+}
+
+/// What a group had spent or set aside at some time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moment {
+    /// When an election was closed, or created if it is not closed.
+    pub moment: jiff::Timestamp,
+    /// The cost of all elections up to it together.
+    pub epsilon: Epsilon,
 }
 
 /// One election in an account.
@@ -175,80 +346,4 @@ pub struct Entry {
 }
 
 #[cfg(test)]
-mod tests {
-    use shield::privacy::Usage;
-    use shield::privacy::distributed_argmax::DistributedArgmax;
-    use shield::privacy::noisy_argmax::Noise;
-    use shield::privacy::skellam::{Sensitivity, SkellamArgmax};
-    use shield::shares::NoiseFamily;
-    use shield::{Offset, Queries};
-
-    use super::*;
-
-    fn setting(offset: &str) -> Setting {
-        Setting { offset: offset.parse::<Offset>().unwrap(), ..Setting::default() }
-    }
-
-    fn cost(offset: &str, voters: VoterCounts) -> Cost {
-        let mechanism = Priced::Shield(setting(offset));
-        Cost { mechanism, classes: Classes::new(3).unwrap(), voters }
-    }
-
-    #[test]
-    fn a_noisy_argmax_costs_what_analyze_says_and_adds_up() {
-        let accountant = Accountant::default();
-        let amount = Noise::new(30.0).unwrap();
-        let classes = Classes::new(3).unwrap();
-        let usage = Usage { queries: Queries::new(40).unwrap(), delta: Delta::default() };
-        let rounds = cost("2", vec![(20, 40)]);
-        let other = accountant.total(std::slice::from_ref(&rounds), usage.delta).get();
-        for family in [NoiseFamily::Laplace, NoiseFamily::Skellam] {
-            let noise = SharedNoise::of(family, amount, 20, 2).unwrap();
-            let argmax = |voters| Cost { mechanism: Priced::NoisyArgmax(noise), classes, voters };
-            let direct = match family {
-                NoiseFamily::Laplace => {
-                    DistributedArgmax::new(&noise, 3).data_independent(usage, Conversion::Renyi)
-                }
-                NoiseFamily::Skellam => SkellamArgmax::new(&noise, 3, Sensitivity::Vote)
-                    .unwrap()
-                    .by_moments(usage, Conversion::Renyi),
-            };
-            let alone = accountant.total(&[argmax(vec![(18, 30), (20, 10)])], usage.delta).get();
-            assert!((alone / direct.get() - 1.0).abs() < 0.01, "{alone} is not {}", direct.get());
-            let both =
-                accountant.total(&[rounds.clone(), argmax(vec![(20, 40)])], usage.delta).get();
-            assert!(both > other.max(alone) && both < other + alone, "{both}: {other}, {alone}");
-        }
-    }
-
-    #[test]
-    fn one_release_costs_what_bound_says() {
-        let accountant = Accountant::default();
-        let usage = Usage { queries: Queries::new(40).unwrap(), delta: Delta::default() };
-        let alone = cost("2", vec![(20, 40)]);
-        let direct = DataIndependent::new(&setting("2"), alone.classes, Voters::new(20).unwrap())
-            .epsilon(usage);
-        let total = accountant.total(&[alone], usage.delta).get();
-        // Both are proven; they may settle on neighbouring orders.
-        assert!((total / direct.get() - 1.0).abs() < 0.01, "{total} is not {}", direct.get());
-    }
-
-    #[test]
-    fn together_costs_more_than_each_and_less_than_the_sum() {
-        let accountant = Accountant::default();
-        let delta = Delta::default();
-        let (a, b) = (cost("2", vec![(20, 40)]), cost("5", vec![(18, 10), (20, 60)]));
-        let each: Vec<f64> =
-            [&a, &b].map(|cost| accountant.total(std::slice::from_ref(cost), delta).get()).to_vec();
-        let both = accountant.total(&[a, b], delta).get();
-        assert!(both > each[0] && both > each[1] && both < each[0] + each[1], "{both} {each:?}");
-    }
-
-    #[test]
-    fn nothing_costs_nothing_and_no_offset_costs_everything() {
-        let accountant = Accountant::default();
-        assert_eq!(accountant.total(&[], Delta::default()), Epsilon::ZERO);
-        let bare = cost("0", vec![(20, 1)]);
-        assert_eq!(accountant.total(&[bare], Delta::default()), Epsilon::INFINITE);
-    }
-}
+mod tests;

@@ -117,6 +117,13 @@ pub(crate) async fn put_ballot(
             Problem::conflict("stage", "the student has not uploaded the keys yet")
         })?;
     let key = key_id(&key.key_id)?;
+    if !service.store.is_rehearsed(&name).await? {
+        return Err(Problem::conflict(
+            "rehearsal",
+            "the student has not confirmed yet that the keys work (`shield rehearse`); try again \
+             later",
+        ));
+    }
     let limit = setup.engine.max_bytes(Kind::Ballot);
     let Upload { incoming, room } = receive(&service, &headers, body, limit).await?;
     see_through(async move {
@@ -162,7 +169,7 @@ pub(crate) async fn get_result(
     caller: Caller,
     Path((name, batch)): Path<(Name, u32)>,
 ) -> Result<Bytes, Problem> {
-    caller.student(&name)?;
+    caller.student_or_operator(&name)?;
     let releases = service.store.releases(&name).await?;
     let release = releases.into_iter().find(|release| release.batch == batch);
     let release = release.ok_or_else(|| {
@@ -195,7 +202,12 @@ impl Service {
         tokio::task::spawn_blocking(work).await.map_err(Problem::internal)?
     }
 
-    async fn file(&self, name: Name, object: Object, hash: String) -> Result<Bytes, Problem> {
+    pub(crate) async fn file(
+        &self,
+        name: Name,
+        object: Object,
+        hash: String,
+    ) -> Result<Bytes, Problem> {
         let store = self.store.clone();
         let read = tokio::task::spawn_blocking(move || store.read(&name, object, &hash));
         Ok(Bytes::from(read.await.map_err(Problem::internal)??))

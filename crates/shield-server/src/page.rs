@@ -4,6 +4,8 @@
 //! gives a cookie that no script can read and no other site can use. The page comes whole from the
 //! server and loads nothing; its script only fetches it again.
 
+mod actions;
+mod history;
 mod markup;
 mod view;
 
@@ -15,26 +17,39 @@ use axum::extract::rejection::FormRejection;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Form};
+use axum::{Extension, Form, Json};
 use jiff::Timestamp;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::Deserialize;
-use shield_protocol::credentials::{Role, Token};
+use shield_protocol::credentials::{Role, Token, TokenHash};
 use shield_protocol::hex::hex;
 use tokio::sync::Semaphore;
 
+use crate::calculator::{Answer, Calculator, Question};
+use crate::caller::{Operator, SignIns, from_this_page};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::sessions::Sessions;
 use crate::store::StoreError;
-use markup::{Markup, Template};
+pub(crate) use markup::{Markup, Template};
 use view::View;
 
 const LAYOUT: &str = include_str!("page/layout.html");
-const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str =
+    concat!(include_str!("page/style.css"), include_str!("calculator/calculator.css"));
+const CALCULATOR: &str = include_str!("calculator/calculator.html");
+
+/// What makes the calculator move.
+pub(crate) const CALCULATE: &str =
+    concat!(include_str!("calculator/chart.js"), include_str!("calculator/calculator.js"));
 const SIGN_IN: &str = include_str!("page/sign-in.html");
-const SCRIPT: &str = include_str!("page/refresh.js");
+const SCRIPT: &str = concat!(
+    include_str!("page/refresh.js"),
+    include_str!("page/actions.js"),
+    include_str!("calculator/chart.js"),
+    include_str!("calculator/calculator.js"),
+);
 
 /// How long a wrong token takes to be refused.
 const DELAY: Duration = Duration::from_millis(500);
@@ -51,6 +66,48 @@ pub(crate) enum Speaks {
     Plain,
 }
 
+/// What a page runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Script {
+    /// Nothing.
+    None,
+    /// Something that fetches the page again; without scripts the browser does so itself.
+    Live(&'static str),
+    /// Something that stays.
+    Still(&'static str),
+}
+
+/// What the calculator starts with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) teachers: u32,
+    pub(crate) classes: usize,
+    pub(crate) queries: usize,
+}
+
+/// The calculator, which asks at that address.
+pub(crate) fn calculator(address: &str, shape: Shape) -> Markup {
+    Template::new(CALCULATOR)
+        .text("address", address)
+        .text("polynomial", shield::Polynomial::default())
+        .text("teachers", shape.teachers)
+        .text("classes", shape.classes)
+        .text("queries", shape.queries)
+        .fill()
+}
+
+/// Answers the calculator, away from the threads that answer others.
+pub(crate) async fn answer(
+    calculator: Arc<Calculator>,
+    question: Question,
+) -> Result<Json<Answer>, Problem> {
+    tokio::task::spawn_blocking(move || calculator.answer(&question))
+        .await
+        .map_err(Problem::internal)?
+        .map(Json)
+        .map_err(Problem::unusable)
+}
+
 /// What the page needs to remember.
 pub(crate) struct Page {
     sessions: Sessions,
@@ -59,17 +116,28 @@ pub(crate) struct Page {
     started: Instant,
     speaks: Speaks,
     latest: tokio::sync::Mutex<Option<(Instant, Arc<View>)>>,
+    /// The server's own certificate, as PEM, if invitations must carry it.
+    certificate: Option<String>,
+    calculator: Arc<Calculator>,
+}
+
+impl SignIns for Page {
+    fn token(&self, headers: &HeaderMap) -> Option<TokenHash> {
+        self.session(headers).and_then(|name| self.sessions.token(name, Instant::now()))
+    }
 }
 
 impl Page {
     /// A page that nobody has looked at.
-    pub(crate) fn new(speaks: Speaks) -> Self {
+    pub(crate) fn new(speaks: Speaks, certificate: Option<String>) -> Self {
         Self {
             sessions: Sessions::default(),
             refusals: Semaphore::new(8),
             started: Instant::now(),
             speaks,
             latest: tokio::sync::Mutex::default(),
+            certificate,
+            calculator: Arc::default(),
         }
     }
 
@@ -97,10 +165,7 @@ impl Page {
     }
 
     async fn is_signed_in(&self, service: &Service, headers: &HeaderMap) -> Result<bool, Problem> {
-        let session = self.session(headers);
-        let Some(token) = session.and_then(|name| self.sessions.token(name, Instant::now())) else {
-            return Ok(false);
-        };
+        let Some(token) = self.token(headers) else { return Ok(false) };
         match service.store.role(&token).await {
             Ok(role) => Ok(role == Some(Role::Operator)),
             // The page is where to see that the database does not answer.
@@ -146,11 +211,21 @@ pub(crate) async fn show(
         return Ok(form(StatusCode::UNAUTHORIZED, None));
     }
     let view = page.view(&service).await;
-    let body = view.body(page.started.elapsed(), Timestamp::now());
+    let certificate = page.certificate.as_deref().unwrap_or_default();
+    let body = view.body(page.started.elapsed(), Timestamp::now(), certificate);
     if query.as_deref() == Some("fragment") {
         return Ok(send(StatusCode::OK, &nonce(), body));
     }
-    Ok(document(StatusCode::OK, "SHIELD server", body, Some(SCRIPT)))
+    Ok(document(StatusCode::OK, "SHIELD server", body, Script::Live(SCRIPT)))
+}
+
+/// The calculator's answers, for the operator.
+pub(crate) async fn calculate(
+    Extension(page): Extension<Arc<Page>>,
+    _: Operator,
+    Json(question): Json<Question>,
+) -> Result<Json<Answer>, Problem> {
+    answer(Arc::clone(&page.calculator), question).await
 }
 
 #[derive(Deserialize)]
@@ -194,23 +269,6 @@ pub(crate) async fn sign_out(
     }
     Ok(page.go_home(&headers, "", Some(0)))
 }
-
-/// Refuses forms that another site sends. The cookie is not sent along from there either; this is
-/// the second lock.
-fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let origin = text(header::ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
-    let same_host = match (origin, text(header::HOST.as_str())) {
-        (Some(("http" | "https", origin)), Some(host)) => origin.eq_ignore_ascii_case(host),
-        _ => false,
-    };
-    if same_host && text("sec-fetch-site").is_none_or(|site| site == "same-origin") {
-        Ok(())
-    } else {
-        Err(Problem::forbidden("this form was not sent from this server's own page"))
-    }
-}
-
 fn form(status: StatusCode, message: Option<&'static str>) -> Response {
     let message = message.map_or_else(Markup::default, |message| {
         Template::new("<p class=\"notice bad\" role=\"alert\">{{message}}</p>\n    ")
@@ -218,7 +276,7 @@ fn form(status: StatusCode, message: Option<&'static str>) -> Response {
             .fill()
     });
     let body = Template::new(SIGN_IN).markup("message", message).fill();
-    let mut response = document(status, "Sign in", body, None);
+    let mut response = document(status, "Sign in", body, Script::None);
     if status == StatusCode::UNAUTHORIZED {
         let headers = response.headers_mut();
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -227,32 +285,35 @@ fn form(status: StatusCode, message: Option<&'static str>) -> Response {
 }
 
 /// A whole page.
-fn document(
+pub(crate) fn document(
     status: StatusCode,
     title: &'static str,
     body: Markup,
-    script: Option<&'static str>,
+    script: Script,
 ) -> Response {
     let nonce = nonce();
-    let (head, script) = match script {
-        Some(script) => {
-            let text = "\n<script nonce=\"{{nonce}}\">{{script}}</script>";
-            let script = Template::new(text)
+    let run = match script {
+        Script::None => Markup::default(),
+        Script::Live(script) | Script::Still(script) => {
+            Template::new("\n<script nonce=\"{{nonce}}\">{{script}}</script>")
                 .text("nonce", &nonce)
                 .markup("script", Markup::fixed(script))
-                .fill();
-            // Without scripts the browser itself loads the page again.
-            let again = "<noscript><meta http-equiv=\"refresh\" content=\"15\"></noscript>\n";
-            (Markup::fixed(again), script)
+                .fill()
         }
-        None => Default::default(),
+    };
+    let head = match script {
+        // Without scripts the browser itself loads the page again.
+        Script::Live(_) => {
+            Markup::fixed("<noscript><meta http-equiv=\"refresh\" content=\"15\"></noscript>\n")
+        }
+        _ => Markup::default(),
     };
     let page = Template::new(LAYOUT)
         .text("title", title)
         .text("nonce", &nonce)
         .markup("style", Markup::fixed(STYLE))
         .markup("head", head)
-        .markup("body", Markup::join([body, script]))
+        .markup("body", Markup::join([body, run]))
         .fill();
     send(status, &nonce, page)
 }

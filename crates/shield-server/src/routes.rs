@@ -7,7 +7,7 @@ use axum::handler::Handler;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 use crate::service::Service;
-use crate::{about, accounts, elections, objects, page};
+use crate::{about, accounts, audits, elections, evidence, objects, page, rehearsals};
 
 /// Routes, and what they are.
 #[derive(Default)]
@@ -66,14 +66,27 @@ pub(crate) fn guarded() -> Routes {
         .get("/v1/whoami", about::whoami)
         .get("/v1/ledger", accounts::ledger)
         .get("/v1/incidents", about::incidents)
+        .post("/v1/price", accounts::price)
+        .post("/v1/calculator", page::calculate)
         .post("/v1/elections", elections::create)
         .get("/v1/elections", elections::list)
         .get("/v1/elections/{election}", elections::status)
         .delete("/v1/elections/{election}", elections::withdraw)
         .get("/v1/elections/{election}/file", elections::file)
         .post("/v1/elections/{election}/close", elections::close)
+        .post("/v1/elections/{election}/tokens", elections::reissue)
         .put("/v1/elections/{election}/keys/{kind}", objects::put_key)
         .get("/v1/elections/{election}/keys/{kind}", objects::get_key)
         .put("/v1/elections/{election}/ballots/{teacher}/{batch}", objects::put_ballot)
         .get("/v1/elections/{election}/results/{batch}", objects::get_result)
+        .get("/v1/elections/{election}/ballots/{teacher}/{batch}", evidence::ballot)
+        .get("/v1/elections/{election}/seed", evidence::seed)
+        .get("/v1/elections/{election}/transcript", evidence::transcript)
+        .get("/v1/elections/{election}/rehearsal", rehearsals::hold)
+        .post("/v1/elections/{election}/rehearsal", rehearsals::confirm)
+        .post("/v1/elections/{election}/audits", audits::ask)
+        .post("/v1/elections/{election}/audits/{round}/answer", audits::answer)
+        .get("/v1/elections/{election}/audits/{round}/checks/{batch}", audits::checks)
+        .get("/v1/elections/{election}/audits/{round}/results/{batch}", audits::results)
+        .post("/v1/groups/{group}/budget", accounts::change_budget)
 }

@@ -18,7 +18,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
-use crate::caller::{self, Caller};
+use crate::caller::{self, Caller, SignIns};
 use crate::error::ServeError;
 use crate::page::{Page, Speaks};
 use crate::problem::{self, Problem};
@@ -56,8 +56,10 @@ pub(crate) fn router(service: Arc<Service>, page: Page) -> Router {
     // What anybody may send is not worth more memory than a token takes; the narrower limit is the
     // one that counts.
     let open = routes::open().router.layer(DefaultBodyLimit::max(OPEN_BODY));
-    let open = open.layer(Extension(Arc::new(page)));
+    let page = Arc::new(page);
     open.merge(guarded)
+        .layer(Extension(Arc::clone(&page) as Arc<dyn SignIns>))
+        .layer(Extension(page))
         .method_not_allowed_fallback(not_allowed)
         .layer(DefaultBodyLimit::max(SMALL_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&service), observe))
@@ -110,7 +112,8 @@ pub async fn serve(
     listener.set_nonblocking(true)?;
     let tls = certificate.as_ref().map(tls::Certificate::config).transpose()?;
     let handle: Handle<SocketAddr> = Handle::new();
-    let page = Page::new(if tls.is_some() { Speaks::Tls } else { Speaks::Plain });
+    let speaks = if tls.is_some() { Speaks::Tls } else { Speaks::Plain };
+    let page = Page::new(speaks, certificate.as_ref().and_then(tls::Certificate::own));
     let worker = tokio::spawn(worker::run(Arc::clone(&service)));
     let application = router(Arc::clone(&service), page).into_make_service();
     let answer = async {

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shield_protocol::credentials::{Role, TokenHash};
 use shield_protocol::engine::Engine;
+use shield_protocol::rehearsal::Rehearsal;
 use shield_protocol::{ElectionFile, Name, private};
 use tokio::sync::{Notify, Semaphore};
 
@@ -66,6 +67,8 @@ pub struct Service {
     pub(crate) booking: tokio::sync::Mutex<()>,
     /// Wakes the worker.
     pub(crate) work: Notify,
+    /// What the student is to read out of a rehearsal that is being held.
+    pub(crate) rehearsals: Mutex<HashMap<Name, Rehearsal>>,
     setups: Mutex<HashMap<Name, Arc<Setup>>>,
     incidents: Mutex<VecDeque<Incident>>,
     stopping: AtomicBool,
@@ -100,6 +103,7 @@ impl Service {
             checks: Arc::new(Semaphore::new(cores)),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
+            rehearsals: Mutex::default(),
             setups: Mutex::default(),
             incidents: Mutex::default(),
             stopping: AtomicBool::new(false),

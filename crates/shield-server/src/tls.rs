@@ -30,7 +30,17 @@ pub struct CertificateError {
     problem: String,
 }
 
+/// What the certificate for trying things out is called.
+const OWN: &str = "dev-certificate.pem";
+
 impl Certificate {
+    /// The certificate for trying things out, as PEM, if it is that: no authority has signed it, so
+    /// invitations carry it.
+    pub(crate) fn own(&self) -> Option<String> {
+        let is_own = self.chain.file_name().is_some_and(|name| name == OWN);
+        if is_own { fs::read_to_string(&self.chain).ok() } else { None }
+    }
+
     /// Reads both files: what TLS needs to speak HTTP/1.1 in their name.
     ///
     /// Not HTTP/2: its requests carry no `Host`, by which the page tells its own forms from another
@@ -71,8 +81,7 @@ impl Certificate {
 /// For trying things out: it proves nothing to anybody who did not get the certificate from the
 /// operator.
 pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
-    let certificate =
-        Certificate { chain: folder.join("dev-certificate.pem"), key: folder.join("dev-key.pem") };
+    let certificate = Certificate { chain: folder.join(OWN), key: folder.join("dev-key.pem") };
     if certificate.chain.exists() && certificate.key.exists() {
         return Ok(certificate);
     }

@@ -3,53 +3,16 @@
 //! Whenever it is stopped it goes on where it was: batches that have a release are done, and the
 //! others come out the same from the stored seed.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use shield::backend::{BallotBoxError, Presence};
 use shield_protocol::Name;
-use shield_protocol::engine::{Aggregating, BallotBytes};
 
-use crate::elections::complete;
-use crate::service::{Service, Setup};
-use crate::store::{Object, Store, StoreError, StoredBallot, presence_from_text};
-
-/// The ballots of one batch, in the data folder.
-struct StoredBox<'a> {
-    store: &'a Store,
-    setup: &'a Setup,
-    batch: u32,
-    ballots: HashMap<u32, &'a StoredBallot>,
-}
-
-impl StoredBox<'_> {
-    fn samples(&self) -> usize {
-        self.setup.engine.batch(self.batch as usize).len()
-    }
-}
-
-impl BallotBytes for StoredBox<'_> {
-    fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
-        match self.ballots.get(&teacher) {
-            None => Ok(Presence::none(self.samples())),
-            Some(ballot) => presence_from_text(self.samples(), &ballot.presence).ok_or_else(|| {
-                BallotBoxError { teacher, source: StoreError::Damaged("presence").into() }
-            }),
-        }
-    }
-
-    fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError> {
-        let refuse = |source| BallotBoxError { teacher, source };
-        let ballot = self.ballots.get(&teacher).ok_or_else(|| refuse("it is not stored".into()))?;
-        let object = Object::Ballot { teacher, batch: self.batch };
-        let bytes = self.store.read(self.setup.file.name(), object, &ballot.hash);
-        bytes.map_err(|error| refuse(error.into()))
-    }
-}
-
-/// Why an aggregation could not go on.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+use crate::audits;
+use crate::ballot_box::{Failure, StoredBox, open_key};
+use crate::service::Service;
+use crate::store::StoreError;
+use crate::turnout::complete;
 
 /// Works off every closing election, then waits to be woken. Ends when the service is stopping.
 pub(crate) async fn run(service: Arc<Service>) {
@@ -84,25 +47,22 @@ async fn work_off(service: &Arc<Service>) -> Result<(), StoreError> {
             }
         }
     }
+    for name in service.store.rounds_to_do().await? {
+        if let Err(error) = audits::work_off(service, &name).await {
+            tracing::error!(election = %name, %error, "audit failed");
+            service.incident(Some(&name), &format!("audit failed: {error}"));
+        }
+    }
     Ok(())
 }
 
 /// Aggregates what is missing. Gives whether all of it is done: not if the service is stopping.
 async fn aggregate(service: &Arc<Service>, name: &Name) -> Result<bool, Failure> {
     let setup = service.setup(name).await.map_err(|problem| problem.detail().to_owned())?;
-    let stored =
-        service.store.key(name, "evaluation").await?.ok_or("there is no evaluation key")?;
     let (seed, ballots) = service.store.frozen(name).await?;
     let voters = complete(&ballots, setup.engine.batches());
     let done = service.store.releases(name).await?;
-    let evaluation = {
-        let (store, setup, name) = (service.store.clone(), Arc::clone(&setup), name.clone());
-        let read = move || -> Result<Box<dyn Aggregating>, Failure> {
-            let bytes = store.read(&name, Object::EvaluationKey, &stored.hash)?;
-            Ok(Arc::clone(&setup.engine).aggregating(&bytes)?)
-        };
-        Arc::new(tokio::task::spawn_blocking(read).await??)
-    };
+    let evaluation = open_key(service, &setup).await?;
     let shared = Arc::new((ballots, voters, seed));
     for batch in (0..).take(setup.engine.batches()) {
         if done.iter().any(|release| release.batch == batch) {
@@ -117,11 +77,7 @@ async fn aggregate(service: &Arc<Service>, name: &Name) -> Result<bool, Failure>
             let (evaluation, shared) = (Arc::clone(&evaluation), Arc::clone(&shared));
             move || -> Result<Vec<u8>, Failure> {
                 let (ballots, voters, seed) = &*shared;
-                let own = ballots.iter().filter(|ballot| {
-                    ballot.batch == batch && voters.binary_search(&ballot.teacher).is_ok()
-                });
-                let ballots = own.map(|ballot| (ballot.teacher, ballot)).collect();
-                let ballots = StoredBox { store: &store, setup: &setup, batch, ballots };
+                let ballots = StoredBox::new(&store, &setup, batch, ballots, voters);
                 Ok(evaluation.aggregate(batch as usize, &ballots, seed)?)
             }
         };

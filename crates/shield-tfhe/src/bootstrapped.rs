@@ -1,7 +1,7 @@
 //! Bootstrapped SHIELD: a class id in one or two numbers, a bootstrapping a comparison.
 //!
-//! For elections where uploads count most: a ballot takes 8 kB and 4 to 8 bytes a vote, where
-//! [`crate::leveled`] takes kilobytes, and the server pays for it with about a second a sample.
+//! For elections where uploads count most: a ballot takes 8 kB and 4 to 8 bytes per vote, where
+//! [`crate::leveled`] takes kilobytes, and the server pays for it with about a second per sample.
 //!
 //! | module | subject |
 //! |---|---|

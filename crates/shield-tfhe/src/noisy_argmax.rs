@@ -2,9 +2,9 @@
 //! it gains.
 //!
 //! Each teacher encrypts, for every sample and class, its one-hot vote plus its share of discrete
-//! Laplace noise ([`shield::polya`]). The server adds up the ballots, which costs nothing, and
-//! finds the class with the largest sum, the lowest of several, by a tournament of bootstrappings:
-//! exactly, whatever the gap. The student reads the class and nothing else.
+//! Laplace noise ([`shield::shared_noise::polya`]). The server adds up the ballots, which costs
+//! nothing, and finds the class with the largest sum, the lowest of several, by a tournament of
+//! bootstrappings: exactly, whatever the gap. The student reads the class and nothing else.
 //!
 //! | module | subject |
 //! |---|---|

@@ -30,7 +30,7 @@ impl OutputDistribution {
         Self::of_counts(setting, histogram.counts())
     }
 
-    /// The same, from bare counts: one a class.
+    /// The same, from bare counts: one per class.
     pub fn of_counts(setting: &Setting, counts: &[u32]) -> Self {
         let urn = UrnShares::new(setting, counts);
         let rows = setting.polynomial.terms().iter().map(|term| {

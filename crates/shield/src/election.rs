@@ -86,6 +86,14 @@ impl Election {
         &self.setting
     }
 
+    /// Whether every sample of an honest run has a label: a round of degree 1 draws one entry, and
+    /// is always unanimous, as long as there is an entry.
+    pub fn always_labels(&self) -> bool {
+        let setting = &self.setting;
+        setting.offset.dummies() > 0
+            && setting.polynomial.terms().iter().any(|term| term.degree == 1)
+    }
+
     /// A short name for exactly this election: the same for all parties, another for any other one.
     ///
     /// Every field is written with a fixed width or a length, so that no two elections are written

@@ -2,20 +2,20 @@
 
 use crate::parameters::{Class, Classes};
 
-/// Counts n_k, one a class. Teachers who abstained are not counted.
+/// Counts n_k, one per class. Teachers who abstained are not counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Histogram {
     counts: Vec<u32>,
 }
 
 impl Histogram {
-    /// A histogram from its counts, one a class; at least two classes.
+    /// A histogram from its counts, one per class; at least two classes.
     pub fn new(counts: Vec<u32>) -> Result<Self, crate::parameters::ParameterError> {
         Classes::new(counts.len())?;
         Ok(Self { counts })
     }
 
-    /// The counts, one a class.
+    /// The counts, one per class.
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }

@@ -349,6 +349,33 @@ impl FromStr for Sampling {
     }
 }
 
+/// How much noise: the scale of Laplace noise, or the standard deviation of Gaussian noise.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Noise(f64);
+
+impl Noise {
+    /// More would cost nothing less, and drown any vote; sums over as much would never end.
+    const MAX: f64 = 1e9;
+
+    /// That much noise: positive, and at most a thousand million votes.
+    pub fn new(amount: f64) -> Result<Self, ParameterError> {
+        if amount > 0.0 && amount <= Self::MAX {
+            Ok(Self(amount))
+        } else {
+            Err(ParameterError {
+                parameter: "the noise",
+                value: amount.to_string(),
+                allowed: "it must be a positive number, at most 1,000,000,000",
+            })
+        }
+    }
+
+    /// The amount.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! On which samples of a batch a teacher voted: public, because the server must know whom it may
 //! draw.
 
-/// One bit a sample.
+/// One bit per sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
     len: usize,
@@ -9,7 +9,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// From one boolean a sample.
+    /// From one boolean per sample.
     pub fn new(present: impl ExactSizeIterator<Item = bool>) -> Self {
         let len = present.len();
         let mut words = vec![0; len.div_ceil(64)];

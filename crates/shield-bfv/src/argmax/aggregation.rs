@@ -5,7 +5,7 @@ use shield::Seed;
 use shield::backend::noisy_argmax::contributors;
 use shield::backend::{BallotBox, BallotError, open_ballot};
 use shield::framing::MadeFor;
-use shield::polya::SharedNoise;
+use shield::shared_noise::SharedNoise;
 
 use super::circuit::{Bounded, Ciphertexts, Circuit};
 use super::error::ArgmaxError;

@@ -6,9 +6,9 @@ use rand::{CryptoRng, RngCore};
 use shield::backend::noisy_argmax::noisy_one_hot;
 use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, check_key_fits};
 use shield::framing::{Kind, MadeFor};
-use shield::polya::SharedNoise;
 use shield::privacy::skellam::Sensitivity;
-use shield::shares::Shares;
+use shield::shared_noise::SharedNoise;
+use shield::shared_noise::Shares;
 use shield::votes::Vote;
 use shield::{Class, Election, Label, Seed};
 use zeroize::Zeroizing;
@@ -18,8 +18,9 @@ use super::error::ArgmaxError;
 use super::keys::{self, ArgmaxEvaluationKey};
 use super::layout::Places;
 use super::plan::{ArgmaxPlan, Rings};
-use super::{codec, sign};
+use super::sign;
 use crate::ballot::BfvBallot;
+use crate::bytes;
 use crate::keys::{PublicKey, SecretKey};
 use crate::release::{self, Release};
 use crate::ring::{Context, PLAINTEXT};
@@ -241,7 +242,7 @@ impl Backend for ArgmaxBackend {
         &self,
         rng: &mut R,
     ) -> Result<KeysOf<Self>, ArgmaxError> {
-        let name = |key: &_| codec::key_id(&self.context, key);
+        let name = |key: &_| bytes::key_id(keys::NAME, &self.context, key);
         let (secret, public, evaluation) = keys::generate(&self.context, &self.plan, name, rng);
         Ok(Keys { secret, public, evaluation })
     }

@@ -10,6 +10,9 @@ use crate::keys::{KeyId, PublicKey, Rotation, SecretKey};
 use crate::ring::Context;
 use crate::scheme::{Automorphism, EncryptionKey, Secret, SwitchKey};
 
+/// Purpose of the digest that names a set of keys.
+pub(super) const NAME: &str = "shield 2026 bfv argmax key name v1";
+
 /// What the server aggregates with. It opens nothing. Each part is as long as the levels at which
 /// it is used need it.
 #[derive(Clone)]

@@ -26,6 +26,7 @@ mod layout;
 mod pairing;
 pub mod plan;
 mod sign;
+mod sizes;
 mod wins;
 
 pub use backend::ArgmaxBackend;

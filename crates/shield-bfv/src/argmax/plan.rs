@@ -14,8 +14,8 @@
 //! for noise and flooding at 128 bits of security, the fastest is taken.
 
 use shield::Election;
-use shield::polya::SharedNoise;
 use shield::privacy::skellam::Sensitivity;
+use shield::shared_noise::SharedNoise;
 use thiserror::Error;
 
 use super::circuit::{Bounded, Circuit, Estimate};
@@ -399,22 +399,22 @@ impl ArgmaxPlan {
 
     /// Bytes of one teacher's ballot for one batch.
     pub fn ballot_bytes(&self) -> usize {
-        super::codec::ballot_bytes(self)
+        super::sizes::ballot_bytes(self)
     }
 
     /// Bytes of the public key.
     pub fn public_key_bytes(&self) -> usize {
-        super::codec::public_key_bytes(self)
+        super::sizes::public_key_bytes(self)
     }
 
     /// Bytes of the evaluation key.
     pub fn evaluation_key_bytes(&self) -> usize {
-        super::codec::evaluation_key_bytes(self)
+        super::sizes::evaluation_key_bytes(self)
     }
 
     /// Bytes that the student downloads for one batch.
     pub fn result_bytes(&self) -> usize {
-        super::codec::release_bytes(self)
+        super::sizes::release_bytes(self)
     }
 
     /// Classes.

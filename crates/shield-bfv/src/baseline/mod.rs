@@ -1,13 +1,13 @@
 //! The paper's circuit, kept as the baseline that the benchmark runs beside ours.
 //!
 //! The paper's section "FHE implementation", with its parameters (N = 32,768, log q = 540, t =
-//! 65,537) on the `fhe` crate: one ciphertext a teacher, masked with ones where the teacher is not
-//! drawn, all of them multiplied in a tree (a), then the sum over classes by rotating, masking and
-//! re-populating (c), then "not found yet" as a tree of products over the rounds, all rounds packed
-//! together (d).
+//! 65,537) on the `fhe` crate: one ciphertext per teacher, masked with ones where the teacher is
+//! not drawn, all of them multiplied in a tree (a), then the sum over classes by rotating, masking
+//! and re-populating (c), then "not found yet" as a tree of products over the rounds, all rounds
+//! packed together (d).
 //!
 //! Three readings are in its favour. A teacher's samples come packed in one ciphertext that is
-//! masked with a plaintext, where the paper adds up a ciphertext a sample. The draws of a round
+//! masked with a plaintext, where the paper adds up a ciphertext per sample. The draws of a round
 //! share one product, because drawing a teacher twice selects the same bits. And dummies are a
 //! plaintext factor. It needs a term of degree one: then some round succeeds, and what wraps around
 //! behind the last round is multiplied by zero. The student's view is not protected: see
@@ -63,7 +63,7 @@ pub struct PublishedRun {
     pub aggregation: Duration,
 }
 
-/// Where round, sample and class lie: half of the samples a row, rounds as blocks of columns.
+/// Where round, sample and class lie: half of the samples per row, rounds as blocks of columns.
 #[derive(Clone, Copy)]
 struct Packing {
     half: usize,

@@ -4,72 +4,32 @@ use shield::backend::{Payloads, Presence};
 use shield::framing::{Kind, MadeFor, Reader};
 use zeroize::Zeroizing;
 
-use super::{ReadPoly, write_poly};
 use crate::backend::BfvBackend;
 use crate::ballot::BfvBallot;
+use crate::bytes::{
+    read_ciphertext, read_public, read_switch, write_poly, write_public, write_switch,
+};
 use crate::keys::{self, Automorphisms, EvaluationKey, KeyId, PublicKey, Rotation, SecretKey};
+use crate::plan::sizes;
 use crate::release::Release;
 use crate::ring::Context;
-use crate::scheme::{Automorphism, Ciphertext, EncryptionKey, Secret, SwitchKey};
+use crate::scheme::{Automorphism, Secret};
 
-/// Purpose of the digest that names a set of keys.
-const KEY_NAME: &str = "shield 2026 bfv key name v1";
-
-/// The name of the keys that a public key belongs to.
-pub(crate) fn key_id(context: &Context, key: &EncryptionKey) -> KeyId {
-    let mut payload = Vec::new();
-    write_public(&mut payload, context, key);
-    KeyId::of_public_key(KEY_NAME, &payload)
-}
-
-fn write_public(out: &mut Vec<u8>, context: &Context, key: &EncryptionKey) {
-    out.extend(key.seed);
-    write_poly(out, context, &key.parts[0]);
-}
-
-fn write_switch(out: &mut Vec<u8>, context: &Context, key: &SwitchKey) {
-    out.extend(key.seed);
-    for [first, _] in &key.digits {
-        write_poly(out, context, first);
-    }
-}
-
-/// Reading what a payload is made of.
-pub(super) trait ReadObjects {
-    fn public(&mut self, context: &Context) -> Option<EncryptionKey>;
-    fn switch(&mut self, context: &Context) -> Option<SwitchKey>;
-    fn rotations(&mut self, context: &Context, exponents: Vec<u64>) -> Option<Vec<Rotation>>;
-    fn ciphertext(&mut self, context: &Context, limbs: usize) -> Option<Ciphertext>;
-}
-
-impl ReadObjects for Reader<'_> {
-    fn public(&mut self, context: &Context) -> Option<EncryptionKey> {
-        let seed = self.array()?;
-        let first = self.poly(context, context.limbs())?;
-        Some(EncryptionKey::from_parts(context, seed, first))
-    }
-
-    fn switch(&mut self, context: &Context) -> Option<SwitchKey> {
-        let seed = self.array()?;
-        let first = (0..context.limbs()).map(|_| self.poly(context, context.limbs()));
-        Some(SwitchKey::from_parts(context, seed, first.collect::<Option<_>>()?))
-    }
-
-    fn rotations(&mut self, context: &Context, exponents: Vec<u64>) -> Option<Vec<Rotation>> {
-        let rotation = |exponent| {
-            let automorphism = Automorphism::new(context.degree(), exponent);
-            Some(Rotation { automorphism, key: self.switch(context)? })
-        };
-        exponents.into_iter().map(rotation).collect()
-    }
-
-    fn ciphertext(&mut self, context: &Context, limbs: usize) -> Option<Ciphertext> {
-        Some(Ciphertext { parts: [self.poly(context, limbs)?, self.poly(context, limbs)?] })
-    }
+fn read_rotations(
+    payload: &mut Reader,
+    context: &Context,
+    exponents: Vec<u64>,
+) -> Option<Vec<Rotation>> {
+    let rotation = |exponent| {
+        let automorphism = Automorphism::new(context.degree(), exponent);
+        let key = read_switch(payload, context, context.limbs())?;
+        Some(Rotation { automorphism, key })
+    };
+    exponents.into_iter().map(rotation).collect()
 }
 
 impl Payloads for BfvBackend {
-    const KEY_NAME: &'static str = KEY_NAME;
+    const KEY_NAME: &'static str = keys::NAME;
 
     fn binding(&self) -> &[u8; 32] {
         &self.binding
@@ -93,13 +53,13 @@ impl Payloads for BfvBackend {
 
     fn payload_bytes(&self, kind: Kind, samples: usize) -> usize {
         match kind {
-            Kind::SecretKey => super::secret_payload(self.plan()),
-            Kind::PublicKey => super::public_payload(self.plan()),
-            Kind::EvaluationKey => super::evaluation_payload(self.plan()),
-            Kind::Ballot => super::votes_payload(self.plan()),
-            Kind::Release => super::release_payload(self.plan()),
-            Kind::Audit => super::audit_payload(self.plan()),
-            Kind::Verdict => super::verdict_payload(self.plan(), samples),
+            Kind::SecretKey => sizes::secret_payload(self.plan()),
+            Kind::PublicKey => sizes::public_payload(self.plan()),
+            Kind::EvaluationKey => sizes::evaluation_payload(self.plan()),
+            Kind::Ballot => sizes::votes_payload(self.plan()),
+            Kind::Release => sizes::release_payload(self.plan()),
+            Kind::Audit => sizes::audit_payload(self.plan()),
+            Kind::Verdict => sizes::verdict_payload(self.plan(), samples),
         }
     }
 
@@ -136,7 +96,7 @@ impl Payloads for BfvBackend {
 
     fn read_secret_key(&self, payload: &mut Reader, id: KeyId) -> Option<SecretKey> {
         let degree = self.context().degree();
-        let bytes = payload.take(super::secret_payload(self.plan()))?;
+        let bytes = payload.take(sizes::secret_payload(self.plan()))?;
         let trits = bytes.iter().flat_map(|&byte| (0..4).map(move |i| byte >> (2 * i) & 3));
         // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
         let mut coefficients = Zeroizing::new(Vec::with_capacity(degree));
@@ -145,7 +105,7 @@ impl Payloads for BfvBackend {
     }
 
     fn read_public_key(&self, payload: &mut Reader, id: KeyId) -> Option<PublicKey> {
-        Some(PublicKey { key: payload.public(self.context())?, id })
+        Some(PublicKey { key: read_public(payload, self.context())?, id })
     }
 
     fn read_evaluation_key(&self, payload: &mut Reader, id: KeyId) -> Option<EvaluationKey> {
@@ -153,11 +113,11 @@ impl Payloads for BfvBackend {
         let Automorphisms { turns, fills, moves } = keys::automorphisms(self.plan().layout());
         Some(EvaluationKey {
             id,
-            public: payload.public(context)?,
-            relinearisation: payload.switch(context)?,
-            run_turns: payload.rotations(context, turns)?,
-            run_fills: payload.rotations(context, fills)?,
-            group_moves: payload.rotations(context, moves)?,
+            public: read_public(payload, context)?,
+            relinearisation: read_switch(payload, context, context.limbs())?,
+            run_turns: read_rotations(payload, context, turns)?,
+            run_fills: read_rotations(payload, context, fills)?,
+            group_moves: read_rotations(payload, context, moves)?,
         })
     }
 
@@ -169,7 +129,7 @@ impl Payloads for BfvBackend {
     ) -> Option<BfvBallot> {
         let limbs = self.context().limbs();
         let ciphertexts = (0..self.plan().layout().planes())
-            .map(|_| payload.ciphertext(self.context(), limbs))
+            .map(|_| read_ciphertext(payload, self.context(), limbs))
             .collect::<Option<_>>()?;
         Some(BfvBallot { ciphertexts, presence, batch, key, digest: [0; 32] })
     }
@@ -184,7 +144,7 @@ impl Payloads for BfvBackend {
         MadeFor { batch, key }: MadeFor,
     ) -> Option<Release> {
         let ciphertexts = (0..self.plan().released_ciphertexts())
-            .map(|_| payload.ciphertext(self.context(), 1))
+            .map(|_| read_ciphertext(payload, self.context(), 1))
             .collect::<Option<_>>()?;
         Some(Release { ciphertexts, batch, key })
     }

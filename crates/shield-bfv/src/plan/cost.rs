@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use crate::layout::{CellOrder, Coding};
-use crate::ring::{Context, limb};
+use crate::ring::{Context, limb, packing};
 use crate::validity::{REPETITIONS, chunk};
 
 use super::{Plan, ReleaseMode};
@@ -76,7 +76,7 @@ impl Calibration {
         let bytes: Vec<u8> = (0..DEGREE * 8).map(|i| (i * 31 % 251) as u8).collect();
         let hashed = best(&mut |values| {
             black_box(blake3::hash(&bytes));
-            crate::codec::unpack(&bytes, 51, values);
+            packing::unpack(&bytes, 51, values);
         });
         let n = DEGREE as f64;
         Self {

@@ -1,13 +1,12 @@
 //! What a plan says of itself: ring, noise, sizes.
 
-use super::{Plan, ReleaseMode, Stages};
-use crate::audit::Packing;
+use super::{Packing, Plan, ReleaseMode, Stages, sizes};
+use crate::composable;
 use crate::layout::{CellOrder, Coding};
 use crate::noise::Ring;
 use crate::ring::PLAINTEXT;
 use crate::security::security_bits;
 use crate::validity::REPETITIONS;
-use crate::{codec, composable};
 
 impl Plan {
     /// Coefficients of the ring.
@@ -45,7 +44,7 @@ impl Plan {
         self.samples.div_ceil(self.samples_per_batch())
     }
 
-    /// Products of ciphertexts a batch.
+    /// Products of ciphertexts per batch.
     pub fn products(&self) -> usize {
         let cells = self.layout.ciphertexts();
         let unanimity = cells * self.layout.planes() * self.order.products();
@@ -70,7 +69,7 @@ impl Plan {
         self.order.depth() + successes
     }
 
-    /// Rotations of ciphertexts a batch.
+    /// Rotations of ciphertexts per batch.
     pub fn rotations(&self) -> usize {
         let turns: usize = self.layout.run_stages().iter().map(Vec::len).sum();
         let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());
@@ -95,22 +94,22 @@ impl Plan {
 
     /// Bytes of one teacher's ballot for one batch.
     pub fn ballot_bytes(&self) -> usize {
-        codec::ballot_bytes(self)
+        sizes::ballot_bytes(self)
     }
 
     /// Bytes of the public key.
     pub fn public_key_bytes(&self) -> usize {
-        codec::public_key_bytes(self)
+        sizes::public_key_bytes(self)
     }
 
     /// Bytes of the evaluation key.
     pub fn evaluation_key_bytes(&self) -> usize {
-        codec::evaluation_key_bytes(self)
+        sizes::evaluation_key_bytes(self)
     }
 
     /// Bytes that the student downloads for one batch.
     pub fn result_bytes(&self) -> usize {
-        codec::release_bytes(self)
+        sizes::release_bytes(self)
     }
 
     /// Ciphertexts in a release.
@@ -145,7 +144,7 @@ impl Plan {
 
     /// Bytes of an audit of one batch.
     pub fn audit_bytes(&self) -> usize {
-        codec::audit_bytes(self)
+        sizes::audit_bytes(self)
     }
 
     pub(crate) fn ring(&self) -> Ring {

@@ -34,3 +34,13 @@ impl std::fmt::Display for ReleaseMode {
         })
     }
 }
+
+impl ReleaseMode {
+    /// The mode as one byte.
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            Self::Reveal => 0,
+            Self::Composable => 1,
+        }
+    }
+}

@@ -13,6 +13,7 @@ use std::arch::x86_64::{
 };
 use std::ptr::from_mut;
 
+use super::arithmetic::{Halves, Integers};
 use super::lanes::{Block, Kernel, Lanes};
 
 /// Proof that the processor has AVX-512 F and IFMA.
@@ -63,6 +64,8 @@ fn merge_index<const STRIDE: usize>(offset: usize) -> __m512i {
 // SAFETY of every block below: `self` proves that the processor has the instruction.
 impl Lanes for Avx512 {
     type V = __m512i;
+    type Arithmetic = Integers<Self>;
+    const REGISTERS: usize = 32;
     #[inline(always)]
     fn load(self, block: &Block) -> __m512i {
         unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
@@ -84,24 +87,12 @@ impl Lanes for Avx512 {
         unsafe { _mm512_sub_epi64(a, b) }
     }
     #[inline(always)]
-    fn min(self, a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_min_epu64(a, b) }
-    }
-    #[inline(always)]
     fn and(self, a: __m512i, b: __m512i) -> __m512i {
         unsafe { _mm512_and_si512(a, b) }
     }
     #[inline(always)]
     fn shr<const BITS: u32>(self, a: __m512i) -> __m512i {
         unsafe { _mm512_srli_epi64::<BITS>(a) }
-    }
-    #[inline(always)]
-    fn mul_low(self, acc: __m512i, a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_madd52lo_epu64(acc, a, b) }
-    }
-    #[inline(always)]
-    fn mul_high(self, acc: __m512i, a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_madd52hi_epu64(acc, a, b) }
     }
     #[inline(always)]
     fn split<const STRIDE: usize>(self, a: __m512i, b: __m512i) -> (__m512i, __m512i) {
@@ -120,5 +111,20 @@ impl Lanes for Avx512 {
     fn merge<const STRIDE: usize>(self, a: __m512i, b: __m512i) -> (__m512i, __m512i) {
         let (first, second) = (merge_index::<STRIDE>(0), merge_index::<STRIDE>(8));
         unsafe { (_mm512_permutex2var_epi64(a, first, b), _mm512_permutex2var_epi64(a, second, b)) }
+    }
+}
+
+impl Halves for Avx512 {
+    #[inline(always)]
+    fn min(self, a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_min_epu64(a, b) }
+    }
+    #[inline(always)]
+    fn mul_low(self, acc: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_madd52lo_epu64(acc, a, b) }
+    }
+    #[inline(always)]
+    fn mul_high(self, acc: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_madd52hi_epu64(acc, a, b) }
     }
 }

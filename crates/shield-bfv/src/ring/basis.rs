@@ -6,23 +6,27 @@
 //! every processor.) Where the sum lies within 2^-35 of a half, `v` may be off by one: the result
 //! is then a representative just outside [-Q/2, Q/2], which every use here tolerates.
 
+use super::arithmetic::{Arithmetic, Form, TILE};
 use super::lanes::{Kernel, Lanes, dispatch};
-use super::modulus::{Arithmetic, Factor, Modulus};
+use super::modulus::{Factor, Modulus};
 
 /// Fractional bits of the fixed-point quotient.
 const FRACTION: u32 = 40;
 
-/// More source primes than any plan has.
-const MAX_SOURCES: usize = 24;
-
 /// One target prime: what each source digit, the wrap count and the own residue are multiplied
-/// with.
+/// with, in the form of this processor.
 #[derive(Clone, Debug)]
 struct Target {
     modulus: Modulus,
-    weights: Vec<u64>,
-    wrap: u64,
-    own: u64,
+    /// Those of the digits, that of the wrap count, and in a division that of the own residue.
+    weights: Vec<Factor>,
+}
+
+impl Target {
+    fn new(modulus: Modulus, weights: impl Iterator<Item = u64>) -> Self {
+        let form = Form::native();
+        Self { modulus, weights: weights.map(|w| form.weight(modulus, w)).collect() }
+    }
 }
 
 /// A map from residues modulo the source primes to residues modulo the target primes.
@@ -62,11 +66,10 @@ impl Conversion {
 
     /// The same centred integer, modulo other primes.
     pub(crate) fn exact(from: &[Modulus], to: &[Modulus]) -> Self {
-        Self::new(from, to, 1, |p| Target {
-            modulus: p,
-            weights: (0..from.len()).map(|i| p.montgomery(cofactor(from, i, p))).collect(),
-            wrap: p.montgomery(p.sub(0, cofactor(from, usize::MAX, p))),
-            own: 0,
+        Self::new(from, to, 1, |p| {
+            let weights = (0..from.len()).map(|i| cofactor(from, i, p));
+            let wrap = p.sub(0, cofactor(from, usize::MAX, p));
+            Target::new(p, weights.chain([wrap]))
         })
     }
 
@@ -75,14 +78,10 @@ impl Conversion {
     /// `t x - [t x]_Q` is a multiple of Q; dividing it by Q modulo p turns the weight Q/q_i into
     /// -1/q_i.
     pub(crate) fn divide(q: &[Modulus], p: &[Modulus], t: u64) -> Self {
-        Self::new(q, p, t, |p| Target {
-            modulus: p,
-            weights: q
-                .iter()
-                .map(|q| p.montgomery(p.sub(0, p.inv(q.value() % p.value()))))
-                .collect(),
-            wrap: p.montgomery(1),
-            own: p.montgomery(p.mul(t, p.inv(cofactor(q, usize::MAX, p)))),
+        Self::new(q, p, t, |p| {
+            let weights = q.iter().map(|q| p.sub(0, p.inv(q.value() % p.value())));
+            let own = p.mul(t, p.inv(cofactor(q, usize::MAX, p)));
+            Target::new(p, weights.chain([1, own]))
         })
     }
 
@@ -112,46 +111,39 @@ impl Kernel for Apply<'_> {
         let to = self.to.as_chunks_mut().0;
         let stride = self.n / super::lanes::LANES;
         let zero = l.splat(0);
-        // Sixteen blocks at a time: their digits stay in the nearest cache for every target.
-        const TILE: usize = 16;
-        let mut digits = [[zero; TILE]; MAX_SOURCES + 1];
+        // Some blocks at a time: their digits stay in the nearest cache for every target. After the
+        // digits the wrap count, and last the own residue.
+        let (wrap, count) = (sources.len(), sources.len() + 2);
+        let mut operands = vec![zero; TILE * count];
         for start in (0..stride).step_by(TILE) {
             let width = TILE.min(stride - start);
             let mut quotient = [l.splat(1 << (FRACTION - 1)); TILE];
             for (i, &(modulus, factor, theta)) in sources.iter().enumerate() {
-                let a = Arithmetic::new(l, modulus);
-                let (value, shoup) = a.splat(factor);
-                let theta = l.splat(theta);
-                let limb = &from[i * stride + start..][..width];
-                for ((x, digit), q) in limb.iter().zip(&mut digits[i]).zip(&mut quotient) {
-                    let y = a.reduce(a.scale(l.load(x), value, shoup));
-                    *digit = y;
-                    *q = l.mul_high(*q, y, theta);
+                let a = L::Arithmetic::new(l, modulus);
+                let factor = a.splat(factor);
+                let theta = a.operand(l.splat(theta));
+                let limb = from[i * stride + start..][..width].iter();
+                let digits = operands[i * TILE..].iter_mut();
+                for ((x, digit), q) in limb.zip(digits).zip(&mut quotient) {
+                    *digit = a.digit(l.load(x), factor);
+                    *q = a.quotient(*q, *digit, theta);
                 }
-            }
-            for (digit, &q) in digits[sources.len()].iter_mut().zip(&quotient) {
-                *digit = l.shr::<FRACTION>(q);
             }
             for (j, target) in targets.iter().enumerate() {
-                let a = Arithmetic::new(l, target.modulus);
-                let own = l.splat(target.own);
+                let a = L::Arithmetic::new(l, target.modulus);
                 let limb = &mut to[j * stride + start..][..width];
-                for (b, x) in limb.iter_mut().enumerate() {
-                    let (mut low, mut high) = (zero, zero);
-                    if target.own != 0 {
-                        let y = l.load(x);
-                        low = l.mul_low(low, y, own);
-                        high = l.mul_high(high, y, own);
+                let (wraps, own) = operands[wrap * TILE..].split_at_mut(TILE);
+                if j == 0 {
+                    for (wrap, &q) in wraps.iter_mut().zip(&quotient) {
+                        *wrap = a.operand(l.shr::<FRACTION>(q));
                     }
-                    for (digit, &w) in
-                        digits.iter().zip(target.weights.iter().chain([&target.wrap]))
-                    {
-                        let w = l.splat(w);
-                        low = l.mul_low(low, digit[b], w);
-                        high = l.mul_high(high, digit[b], w);
-                    }
-                    l.store(a.fold(low, high), x);
                 }
+                if target.weights.len() == count {
+                    for (own, x) in own.iter_mut().zip(&*limb) {
+                        *own = a.operand(l.load(x));
+                    }
+                }
+                a.linear(&operands, &target.weights, limb);
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Linear combinations of several limbs at once.
 
-use super::lanes::{Block, Kernel, Lanes, dispatch};
-use super::modulus::{Arithmetic, Modulus};
+use super::arithmetic::{Arithmetic, TILE};
+use super::lanes::{Kernel, LANES, Lanes, dispatch};
+use super::modulus::{Factor, Modulus};
 
-/// `out[o] = sum over j of weights[o][j] inputs[j]` in one limb, for at most 4,096 inputs; weights
-/// in Montgomery's form. Each input is loaded once for all outputs.
+/// `out[o] = sum over j of weights[o][j] inputs[j]` in one limb, for at most 4,096 inputs. Each
+/// input is loaded once for all outputs.
 pub(crate) fn combine(
     modulus: Modulus,
     inputs: &[&[u64]],
@@ -23,33 +24,29 @@ struct Combine<'a> {
     out: Vec<&'a mut [u64]>,
 }
 
-/// Blocks whose sums a loop keeps in registers at a time.
-const TILE: usize = 4;
-
 impl Kernel for Combine<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(mut self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
-        let zero = l.splat(0);
-        let mut local: Vec<[Block; TILE]> = vec![[[0; 8]; TILE]; self.inputs.len()];
-        for t in 0..self.inputs[0].len() / (8 * TILE) {
-            for (to, from) in local.iter_mut().zip(self.inputs) {
-                *to = from.as_chunks::<8>().0.as_chunks::<TILE>().0[t];
+        let a = L::Arithmetic::new(l, self.modulus);
+        let form = L::Arithmetic::FORM;
+        let weights: Vec<Vec<Factor>> = self
+            .weights
+            .iter()
+            .map(|own| own.iter().map(|&w| form.weight(self.modulus, w)).collect())
+            .collect();
+        // For each input, some blocks.
+        let mut local = vec![l.splat(0); TILE * self.inputs.len()];
+        let blocks = self.inputs[0].len() / LANES;
+        for start in (0..blocks).step_by(TILE) {
+            let width = TILE.min(blocks - start);
+            for (to, from) in local.chunks_exact_mut(TILE).zip(self.inputs) {
+                for (x, block) in to.iter_mut().zip(&from.as_chunks().0[start..][..width]) {
+                    *x = a.operand(l.load(block));
+                }
             }
-            for (out, weights) in self.out.iter_mut().zip(self.weights) {
-                let mut sums = [(zero, zero); TILE];
-                for (x, &w) in local.iter().zip(weights) {
-                    let w = l.splat(w);
-                    for (sum, x) in sums.iter_mut().zip(x) {
-                        let x = l.load(x);
-                        *sum = (l.mul_low(sum.0, x, w), l.mul_high(sum.1, x, w));
-                    }
-                }
-                let tile = &mut out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0[t];
-                for (block, sum) in tile.iter_mut().zip(sums) {
-                    l.store(a.fold(sum.0, sum.1), block);
-                }
+            for (out, weights) in self.out.iter_mut().zip(&weights) {
+                a.linear(&local, weights, &mut out.as_chunks_mut().0[start..][..width]);
             }
         }
     }

@@ -2,8 +2,11 @@
 //!
 //! Moduli stay below 2^51 and operands below 2^52, so that the whole engine needs only the low and
 //! the high half of a 52 × 52-bit product. A processor with AVX-512 IFMA does eight of those in one
-//! instruction; everywhere else [`Portable`] computes the same numbers lane by lane. All results
-//! are exact residues, so the two agree bit for bit and a result never depends on the machine.
+//! instruction; one with AVX2 and fused multiply-add does the same arithmetic in double precision;
+//! everywhere else [`Portable`] computes it lane by lane. All results are exact residues, so all
+//! agree bit for bit and a result never depends on the machine.
+
+use super::arithmetic::{Arithmetic, Halves, Integers};
 
 /// Eight residues, the unit in which polynomials are stored and processed.
 pub(crate) type Block = [u64; 8];
@@ -16,22 +19,20 @@ pub(crate) const LOW: u64 = (1 << 52) - 1;
 
 /// Eight lanes of 64-bit integers and the few operations the engine needs on them.
 pub(crate) trait Lanes: Copy {
-    /// A register of eight lanes.
+    /// Eight lanes.
     type V: Copy;
+    /// How to compute modulo a prime with them.
+    type Arithmetic: Arithmetic<Self>;
+    /// How many times eight lanes the processor's registers hold.
+    const REGISTERS: usize;
     fn load(self, block: &Block) -> Self::V;
     fn store(self, v: Self::V, block: &mut Block);
     fn splat(self, x: u64) -> Self::V;
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
     /// Wrapping subtraction.
     fn sub(self, a: Self::V, b: Self::V) -> Self::V;
-    /// Unsigned minimum: `min(x, x - p)` is the branch-free conditional subtraction.
-    fn min(self, a: Self::V, b: Self::V) -> Self::V;
     fn and(self, a: Self::V, b: Self::V) -> Self::V;
     fn shr<const BITS: u32>(self, a: Self::V) -> Self::V;
-    /// `acc + low52(a * b)` on the low 52 bits of `a` and `b`.
-    fn mul_low(self, acc: Self::V, a: Self::V, b: Self::V) -> Self::V;
-    /// `acc + high52(a * b)` on the low 52 bits of `a` and `b`.
-    fn mul_high(self, acc: Self::V, a: Self::V, b: Self::V) -> Self::V;
     /// Halves regrouped: the lower runs of `STRIDE` lanes of both, and the upper runs of both.
     fn split<const STRIDE: usize>(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
     /// Part `part` of `COUNT` lanes, each spread over `8 / COUNT` neighbours.
@@ -48,13 +49,17 @@ pub(crate) trait Kernel {
     fn run<L: Lanes>(self, lanes: L) -> Self::Output;
 }
 
-/// Runs `kernel` with AVX-512 IFMA where the processor has it, lane by lane elsewhere.
+/// Runs `kernel` with AVX-512 IFMA or AVX2 where the processor has it, lane by lane elsewhere.
 #[inline]
 pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(test)]
     KERNELS.with(|count| count.set(count.get() + 1));
     #[cfg(target_arch = "x86_64")]
     if let Some(lanes) = super::avx512::Avx512::detect() {
+        return lanes.vectorize(kernel);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(lanes) = super::avx2::Avx2::detect() {
         return lanes.vectorize(kernel);
     }
     kernel.run(Portable)
@@ -87,6 +92,8 @@ fn wide(a: u64, b: u64) -> u128 {
 
 impl Lanes for Portable {
     type V = Block;
+    type Arithmetic = Integers<Self>;
+    const REGISTERS: usize = 4;
     #[inline(always)]
     fn load(self, block: &Block) -> Block {
         *block
@@ -108,24 +115,12 @@ impl Lanes for Portable {
         zip(a, b, u64::wrapping_sub)
     }
     #[inline(always)]
-    fn min(self, a: Block, b: Block) -> Block {
-        zip(a, b, u64::min)
-    }
-    #[inline(always)]
     fn and(self, a: Block, b: Block) -> Block {
         zip(a, b, |x, y| x & y)
     }
     #[inline(always)]
     fn shr<const BITS: u32>(self, a: Block) -> Block {
         a.map(|x| x >> BITS)
-    }
-    #[inline(always)]
-    fn mul_low(self, acc: Block, a: Block, b: Block) -> Block {
-        std::array::from_fn(|i| acc[i].wrapping_add(wide(a[i], b[i]) as u64 & LOW))
-    }
-    #[inline(always)]
-    fn mul_high(self, acc: Block, a: Block, b: Block) -> Block {
-        std::array::from_fn(|i| acc[i].wrapping_add((wide(a[i], b[i]) >> 52) as u64))
     }
     #[inline(always)]
     fn split<const STRIDE: usize>(self, a: Block, b: Block) -> (Block, Block) {
@@ -148,54 +143,20 @@ impl Lanes for Portable {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-    use crate::ring::avx512::Avx512;
-
-    struct Everything([Block; 3]);
-
-    impl Kernel for Everything {
-        type Output = Vec<Block>;
-        fn run<L: Lanes>(self, l: L) -> Vec<Block> {
-            let [a, b, c] = self.0.each_ref().map(|x| l.load(x));
-            let (s4, s2, s1) = (l.split::<4>(a, b), l.split::<2>(a, b), l.split::<1>(a, b));
-            let (m4, m2, m1) = (l.merge::<4>(a, b), l.merge::<2>(a, b), l.merge::<1>(a, b));
-            let pairs = [s4, s2, s1, m4, m2, m1];
-            let singles = [
-                l.add(a, b),
-                l.sub(a, b),
-                l.min(a, b),
-                l.and(a, b),
-                l.shr::<31>(a),
-                l.mul_low(c, a, b),
-                l.mul_high(c, a, b),
-                l.spread::<2>(a, 3),
-                l.spread::<4>(a, 1),
-            ];
-            let store = |v| {
-                let mut block = [0; LANES];
-                l.store(v, &mut block);
-                block
-            };
-            pairs.into_iter().flat_map(|(x, y)| [x, y]).chain(singles).map(store).collect()
-        }
+impl Halves for Portable {
+    #[inline(always)]
+    fn min(self, a: Block, b: Block) -> Block {
+        zip(a, b, u64::min)
     }
-
-    #[test]
-    fn vector_instructions_compute_what_plain_integers_do() {
-        let Some(lanes) = Avx512::detect() else {
-            return;
-        };
-        let block = |seed: u64| {
-            std::array::from_fn(|i| {
-                (seed + i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-            })
-        };
-        for seed in 0..50 {
-            let blocks = [block(seed), block(seed + 1_000), block(seed + 2_000)];
-            let vector = lanes.vectorize(Everything(blocks));
-            assert_eq!(vector, Everything(blocks).run(Portable));
-        }
+    #[inline(always)]
+    fn mul_low(self, acc: Block, a: Block, b: Block) -> Block {
+        std::array::from_fn(|i| acc[i].wrapping_add(wide(a[i], b[i]) as u64 & LOW))
+    }
+    #[inline(always)]
+    fn mul_high(self, acc: Block, a: Block, b: Block) -> Block {
+        std::array::from_fn(|i| acc[i].wrapping_add((wide(a[i], b[i]) >> 52) as u64))
     }
 }
+
+#[cfg(test)]
+mod tests;

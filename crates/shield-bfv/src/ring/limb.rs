@@ -1,7 +1,8 @@
 //! Loops over the residues of one limb.
 
+use super::arithmetic::{Arithmetic, Form, OPEN_PRODUCTS, SETTLED_PRODUCTS, SHORT};
 use super::lanes::{Block, Kernel, Lanes, dispatch};
-use super::modulus::{Arithmetic, Factor, Modulus};
+use super::modulus::{Factor, Modulus};
 
 fn blocks(limb: &[u64]) -> &[Block] {
     limb.as_chunks().0
@@ -22,7 +23,7 @@ impl Kernel for Add<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
         for (x, y) in self.out.as_chunks_mut().0.iter_mut().zip(blocks(self.a)) {
             l.store(a.add(l.load(x), l.load(y)), x);
         }
@@ -44,7 +45,7 @@ impl Kernel for SubtractFrom<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
         for (x, y) in self.out.as_chunks_mut().0.iter_mut().zip(blocks(self.a)) {
             l.store(a.sub(l.load(y), l.load(x)), x);
         }
@@ -66,27 +67,32 @@ impl Kernel for Scale<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
-        let (value, quotient) = a.splat(self.factor);
+        let a = L::Arithmetic::new(l, self.modulus);
+        let factor = a.splat(self.factor);
         for x in self.out.as_chunks_mut().0 {
-            l.store(a.reduce(a.scale(l.load(x), value, quotient)), x);
+            l.store(a.scale(l.load(x), factor), x);
         }
     }
 }
 
 /// `out = a * b / 2^52`.
 pub(crate) fn product(modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
-    dispatch(Sum { modulus, out, terms: &[(a, b)], keep: Keep::Replace });
+    dispatch(Sum { modulus, out, terms: &[(a, b)], keep: Keep::Replace, given: Given::Residues });
 }
 
 /// `out = sum a * b / 2^52` over at most 4,096 pairs.
 pub(crate) fn sum_of_products(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
-    dispatch(Sum { modulus, out, terms, keep: Keep::Replace });
+    dispatch(Sum { modulus, out, terms, keep: Keep::Replace, given: Given::Residues });
 }
 
 /// `out += sum a * b / 2^52` over at most 4,096 pairs.
 pub(crate) fn add_products(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
-    dispatch(Sum { modulus, out, terms, keep: Keep::Add });
+    dispatch(Sum { modulus, out, terms, keep: Keep::Add, given: Given::Residues });
+}
+
+/// The same for what [`operands`] has prepared.
+pub(crate) fn add_prepared(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
+    dispatch(Sum { modulus, out, terms, keep: Keep::Add, given: Given::Operands });
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,35 +101,93 @@ enum Keep {
     Add,
 }
 
+/// What the terms of a sum are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    Residues,
+    Operands,
+}
+
+impl Given {
+    #[inline(always)]
+    fn load<L: Lanes>(self, l: L, a: L::Arithmetic, block: &Block) -> L::V {
+        let x = l.load(block);
+        if self == Self::Residues { a.operand(x) } else { x }
+    }
+}
+
 struct Sum<'a> {
     modulus: Modulus,
     out: &'a mut [u64],
     terms: &'a [(&'a [u64], &'a [u64])],
     keep: Keep,
+    given: Given,
 }
-
-/// Blocks whose sums a loop keeps in registers at a time.
-const TILE: usize = 4;
 
 impl Kernel for Sum<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
+        let short = self.terms.len() <= SHORT && L::Arithmetic::FORM == Form::Doubles;
+        match (self.terms, self.keep) {
+            ([one], Keep::Replace) => {
+                let operands = blocks(one.0).iter().zip(blocks(one.1));
+                let zero = l.splat(0);
+                for (block, (x, y)) in self.out.as_chunks_mut().0.iter_mut().zip(operands) {
+                    let (x, y) = (a.operand(l.load(x)), a.operand(l.load(y)));
+                    l.store(a.short_fold(a.short_add((zero, zero), x, y)), block);
+                }
+            }
+            _ if short => self.short(l, a),
+            _ if L::REGISTERS > 8 => self.tiles::<L, 4>(l, a),
+            _ => self.tiles::<L, 1>(l, a),
+        }
+    }
+}
+
+impl Sum<'_> {
+    /// A few terms, block by block.
+    #[inline(always)]
+    fn short<L: Lanes>(self, l: L, a: L::Arithmetic) {
         let zero = l.splat(0);
-        for (t, tile) in
-            self.out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0.iter_mut().enumerate()
-        {
+        for (t, block) in self.out.as_chunks_mut().0.iter_mut().enumerate() {
+            let mut sum = (zero, zero);
+            for terms in self.terms.chunks(SETTLED_PRODUCTS) {
+                for (x, y) in terms {
+                    let (x, y) = (&blocks(x)[t], &blocks(y)[t]);
+                    sum = a.short_add(sum, self.given.load(l, a, x), self.given.load(l, a, y));
+                }
+                sum = a.short_settle(sum);
+            }
+            let value = a.short_fold(sum);
+            let value = if self.keep == Keep::Add { a.add(value, l.load(block)) } else { value };
+            l.store(value, block);
+        }
+    }
+
+    /// Blocks of sums in registers, `TILE` at a time.
+    #[inline(always)]
+    fn tiles<L: Lanes, const TILE: usize>(self, l: L, a: L::Arithmetic) {
+        let zero = l.splat(0);
+        let tiles = self.out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0;
+        for (t, tile) in tiles.iter_mut().enumerate() {
             let mut sums = [(zero, zero); TILE];
-            for (x, y) in self.terms {
-                let (x, y): (&[Block; TILE], &[Block; TILE]) = (tile_of(x, t), tile_of(y, t));
-                for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
-                    let (x, y) = (l.load(x), l.load(y));
-                    *sum = (l.mul_low(sum.0, x, y), l.mul_high(sum.1, x, y));
+            for terms in self.terms.chunks(OPEN_PRODUCTS) {
+                let mut open = [(zero, zero); TILE];
+                for (x, y) in terms {
+                    let (x, y): (&[Block; TILE], &[Block; TILE]) = (tile_of(x, t), tile_of(y, t));
+                    for ((sum, x), y) in open.iter_mut().zip(x).zip(y) {
+                        let (x, y) = (self.given.load(l, a, x), self.given.load(l, a, y));
+                        *sum = a.multiply_add(*sum, x, y);
+                    }
+                }
+                for (sum, open) in sums.iter_mut().zip(open) {
+                    *sum = a.close(*sum, open, terms.len());
                 }
             }
             for (block, sum) in tile.iter_mut().zip(sums) {
-                let value = a.fold(sum.0, sum.1);
+                let value = a.fold(sum);
                 let value =
                     if self.keep == Keep::Add { a.add(value, l.load(block)) } else { value };
                 l.store(value, block);
@@ -154,31 +218,116 @@ impl Kernel for Switch<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        const PAIR: usize = TILE / 2;
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
+        let short = self.keys.len() <= SHORT && L::Arithmetic::FORM == Form::Doubles;
+        match L::REGISTERS > 8 {
+            _ if short => self.short(l, a),
+            true => self.tiles::<L, 2>(l, a),
+            false => self.tiles::<L, 1>(l, a),
+        }
+    }
+}
+
+impl Switch<'_> {
+    /// A few digits, block by block.
+    #[inline(always)]
+    fn short<L: Lanes>(self, l: L, a: L::Arithmetic) {
         let zero = l.splat(0);
         let [first, second] = self.out;
         let n = first.len();
-        let first = first.as_chunks_mut::<8>().0.as_chunks_mut::<PAIR>().0;
-        let second = second.as_chunks_mut::<8>().0.as_chunks_mut::<PAIR>().0;
+        let out = first.as_chunks_mut::<8>().0.iter_mut().zip(second.as_chunks_mut::<8>().0);
+        for (t, (first, second)) in out.enumerate() {
+            let mut sums = [(zero, zero); 2];
+            let digits = self.digits.chunks(n * SETTLED_PRODUCTS);
+            for (digits, keys) in digits.zip(self.keys.chunks(SETTLED_PRODUCTS)) {
+                for (digit, [b, c]) in digits.chunks_exact(n).zip(keys) {
+                    let digit = a.operand(l.load(&blocks(digit)[t]));
+                    sums[0] = a.short_add(sums[0], digit, a.operand(l.load(&blocks(b)[t])));
+                    sums[1] = a.short_add(sums[1], digit, a.operand(l.load(&blocks(c)[t])));
+                }
+                sums = [a.short_settle(sums[0]), a.short_settle(sums[1])];
+            }
+            l.store(a.short_fold(sums[0]), first);
+            l.store(a.short_fold(sums[1]), second);
+        }
+    }
+
+    /// Blocks of both parts' sums in registers, `TILE` of each at a time.
+    #[inline(always)]
+    fn tiles<L: Lanes, const TILE: usize>(self, l: L, a: L::Arithmetic) {
+        let zero = l.splat(0);
+        let [first, second] = self.out;
+        let n = first.len();
+        let first = first.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0;
+        let second = second.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0;
         for (t, (first, second)) in first.iter_mut().zip(second).enumerate() {
-            let mut sums = [[(zero, zero); PAIR]; 2];
-            for (digit, key) in self.digits.chunks_exact(n).zip(self.keys) {
-                let digit: &[Block; PAIR] = tile_of(digit, t);
-                let digit = [l.load(&digit[0]), l.load(&digit[1])];
-                for (sums, key) in sums.iter_mut().zip(key) {
-                    let key: &[Block; PAIR] = tile_of(key, t);
-                    for ((sum, &x), y) in sums.iter_mut().zip(&digit).zip(key) {
-                        let y = l.load(y);
-                        *sum = (l.mul_low(sum.0, x, y), l.mul_high(sum.1, x, y));
+            let mut closed = [[(zero, zero); TILE]; 2];
+            let chunks = self.digits.chunks(n * OPEN_PRODUCTS);
+            for (digits, keys) in chunks.zip(self.keys.chunks(OPEN_PRODUCTS)) {
+                let mut open = [[(zero, zero); TILE]; 2];
+                for (digit, key) in digits.chunks_exact(n).zip(keys) {
+                    let blocks: &[Block; TILE] = tile_of(digit, t);
+                    let mut digit = [zero; TILE];
+                    for (x, block) in digit.iter_mut().zip(blocks) {
+                        *x = a.operand(l.load(block));
+                    }
+                    for (sums, key) in open.iter_mut().zip(key) {
+                        let key: &[Block; TILE] = tile_of(key, t);
+                        for ((sum, &x), y) in sums.iter_mut().zip(&digit).zip(key) {
+                            *sum = a.multiply_add(*sum, x, a.operand(l.load(y)));
+                        }
                     }
                 }
-            }
-            for (out, sums) in [first, second].into_iter().zip(sums) {
-                for (block, sum) in out.iter_mut().zip(sums) {
-                    l.store(a.fold(sum.0, sum.1), block);
+                for (closed, open) in closed.as_flattened_mut().iter_mut().zip(open.as_flattened())
+                {
+                    *closed = a.close(*closed, *open, keys.len());
                 }
             }
+            for (out, sums) in [first, second].into_iter().zip(closed) {
+                for (block, sum) in out.iter_mut().zip(sums) {
+                    l.store(a.fold(sum), block);
+                }
+            }
+        }
+    }
+}
+
+/// Residues as operands of products, in place: once, where they are in many.
+pub(crate) fn operands(modulus: Modulus, residues: &mut [u64]) {
+    dispatch(Prepare { modulus, residues, role: Role::Operands });
+}
+
+/// Residues in Montgomery's form as multipliers, in place.
+pub(crate) fn multipliers(modulus: Modulus, residues: &mut [u64]) {
+    dispatch(Prepare { modulus, residues, role: Role::Multipliers });
+}
+
+/// What residues are to be in products.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Operands,
+    Multipliers,
+}
+
+struct Prepare<'a> {
+    modulus: Modulus,
+    residues: &'a mut [u64],
+    role: Role,
+}
+
+impl Kernel for Prepare<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        // Integers are both as they are.
+        if L::Arithmetic::FORM == Form::Integers {
+            return;
+        }
+        let a = L::Arithmetic::new(l, self.modulus);
+        for block in self.residues.as_chunks_mut().0 {
+            let x = l.load(block);
+            let x = if self.role == Role::Operands { a.operand(x) } else { a.multiplier(x) };
+            l.store(x, block);
         }
     }
 }
@@ -207,7 +356,7 @@ impl Kernel for Lift<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
         let half = l.splat(self.from.value() / 2);
         let shift = l.splat(self.modulus.value().wrapping_sub(self.from.value()));
         let ones = l.splat(1);
@@ -219,7 +368,7 @@ impl Kernel for Lift<'_> {
             let above = l.sub(zero, l.and(l.shr::<63>(l.sub(half, x)), ones));
             let lifted = l.add(x, l.and(above, shift));
             let result = match factor {
-                Some((value, quotient)) => a.reduce(a.scale(lifted, value, quotient)),
+                Some(factor) => a.scale(lifted, factor),
                 None => lifted,
             };
             l.store(result, y);

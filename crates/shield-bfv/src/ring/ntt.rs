@@ -9,8 +9,9 @@ mod layers;
 
 use layers::{backward_blocks, forward_blocks};
 
+use super::arithmetic::{Arithmetic, Form};
 use super::lanes::{Block, Kernel, LANES, Lanes, dispatch};
-use super::modulus::{Arithmetic, Factor, Modulus};
+use super::modulus::{Factor, Modulus};
 
 /// Twiddle factors of the last three layers for eight blocks, in the lane order that
 /// [`Lanes::split`] leaves.
@@ -34,6 +35,7 @@ const TAIL: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Ntt {
     modulus: Modulus,
+    form: Form,
     forward: Vec<Factor>,
     backward: Vec<Factor>,
     forward_tail: Vec<Tail>,
@@ -55,6 +57,11 @@ pub(crate) enum Unit {
 impl Ntt {
     /// The transform of `size` coefficients, a power of two from 64 with `2 size | p - 1`.
     pub(crate) fn new(modulus: Modulus, size: usize) -> Self {
+        Self::in_form(modulus, size, Form::native())
+    }
+
+    /// The transform with tables in a form, for the lanes that compute in it.
+    fn in_form(modulus: Modulus, size: usize, form: Form) -> Self {
         let psi = modulus.root(2 * size as u64);
         let table = |root: u64| {
             let mut powers = vec![1; size];
@@ -63,7 +70,7 @@ impl Ntt {
             }
             let bits = size.trailing_zeros();
             (0..size)
-                .map(|i| modulus.factor(powers[i.reverse_bits() >> (usize::BITS - bits)]))
+                .map(|i| form.twiddle(modulus, powers[i.reverse_bits() >> (usize::BITS - bits)]))
                 .collect::<Vec<_>>()
         };
         let (mut forward, mut backward) = (table(psi), table(modulus.inv(psi)));
@@ -76,7 +83,7 @@ impl Ntt {
                 [modulus.factor(inverse), modulus.factor(modulus.montgomery(inverse))]
             })
             .collect();
-        Self { modulus, forward, backward, forward_tail, backward_tail, scales, size }
+        Self { modulus, form, forward, backward, forward_tail, backward_tail, scales, size }
     }
 
     pub(crate) fn modulus(&self) -> Modulus {
@@ -135,13 +142,13 @@ fn tails(table: &[Factor]) -> Vec<Tail> {
 /// The factors of one pair of blocks, spread over the lanes.
 #[inline(always)]
 fn twiddles<L: Lanes>(l: L, tail: &Tail, pair: usize) -> [(L::V, L::V); 3] {
-    let spread = |halves: &[Block; 2]| (l.load(&halves[0]), l.load(&halves[1]));
-    let (v, q) = spread(&tail.four);
-    let (v2, q2) = spread(&tail.two[pair / 2]);
+    let [v4, q4] = &tail.four;
+    let [v2, q2] = &tail.two[pair / 2];
+    let [v1, q1] = &tail.one[pair];
     [
-        (l.spread::<2>(v, pair), l.spread::<2>(q, pair)),
-        (l.spread::<4>(v2, pair % 2), l.spread::<4>(q2, pair % 2)),
-        spread(&tail.one[pair]),
+        (l.spread::<2>(l.load(v4), pair), l.spread::<2>(l.load(q4), pair)),
+        (l.spread::<4>(l.load(v2), pair % 2), l.spread::<4>(l.load(q2), pair % 2)),
+        (l.load(v1), l.load(q1)),
     ]
 }
 
@@ -154,20 +161,21 @@ impl Kernel for Forward<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.ntt.modulus);
+        debug_assert_eq!(self.ntt.form, L::Arithmetic::FORM);
+        let a = L::Arithmetic::new(l, self.ntt.modulus);
         let tails = &self.ntt.forward_tail;
-        forward_blocks(a, self.blocks, &self.ntt.forward, |part, blocks| {
+        forward_blocks(l, a, self.blocks, &self.ntt.forward, |part, blocks| {
             let tails = &tails[part * blocks.len() / TAIL..];
             for (eight, tail) in blocks.as_chunks_mut::<TAIL>().0.iter_mut().zip(tails) {
                 for (pair, blocks) in eight.as_chunks_mut::<2>().0.iter_mut().enumerate() {
                     let [w4, w2, w1] = twiddles(l, tail, pair);
                     let (x, y) = l.split::<4>(l.load(&blocks[0]), l.load(&blocks[1]));
-                    let (x, y) = a.forward(x, y, w4);
+                    let (x, y) = a.forward(a.settle(x), y, w4);
                     let (x, y) = l.split::<2>(x, y);
                     let (x, y) = a.forward(x, y, w2);
                     let (x, y) = l.split::<1>(x, y);
                     let (x, y) = a.forward(x, y, w1);
-                    let (x, y) = l.merge::<1>(a.reduce(x), a.reduce(y));
+                    let (x, y) = l.merge::<1>(a.leave(x), a.leave(y));
                     let (x, y) = l.merge::<2>(x, y);
                     let (x, y) = l.merge::<4>(x, y);
                     l.store(x, &mut blocks[0]);
@@ -188,14 +196,16 @@ impl Kernel for Backward<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.ntt.modulus);
+        debug_assert_eq!(self.ntt.form, L::Arithmetic::FORM);
+        let a = L::Arithmetic::new(l, self.ntt.modulus);
         let tails = &self.ntt.backward_tail;
-        backward_blocks(a, self.blocks, &self.ntt.backward, |part, blocks| {
+        backward_blocks(l, a, self.blocks, &self.ntt.backward, |part, blocks| {
             let tails = &tails[part * blocks.len() / TAIL..];
             for (eight, tail) in blocks.as_chunks_mut::<TAIL>().0.iter_mut().zip(tails) {
                 for (pair, blocks) in eight.as_chunks_mut::<2>().0.iter_mut().enumerate() {
                     let [w4, w2, w1] = twiddles(l, tail, pair);
-                    let (x, y) = l.split::<4>(l.load(&blocks[0]), l.load(&blocks[1]));
+                    let (x, y) = (a.enter(l.load(&blocks[0])), a.enter(l.load(&blocks[1])));
+                    let (x, y) = l.split::<4>(x, y);
                     let (x, y) = l.split::<2>(x, y);
                     let (x, y) = l.split::<1>(x, y);
                     let (x, y) = a.backward(x, y, w1);
@@ -209,15 +219,15 @@ impl Kernel for Backward<'_> {
                 }
             }
         });
-        rescale(a, self.blocks, self.ntt.scale(self.ntt.size, self.unit));
+        rescale(l, a, self.blocks, self.ntt.scale(self.ntt.size, self.unit));
     }
 }
 
 #[inline(always)]
-fn rescale<L: Lanes>(a: Arithmetic<L>, blocks: &mut [Block], factor: Factor) {
-    let (value, quotient) = a.splat(factor);
+fn rescale<L: Lanes>(l: L, a: L::Arithmetic, blocks: &mut [Block], factor: Factor) {
+    let factor = a.splat(factor);
     for block in blocks {
-        a.lanes.store(a.reduce(a.scale(a.lanes.load(block), value, quotient)), block);
+        l.store(a.leave_scaled(l.load(block), factor), block);
     }
 }
 
@@ -230,10 +240,11 @@ impl Kernel for ForwardBatch<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.ntt.modulus);
-        forward_blocks(a, self.blocks, &self.ntt.forward, |_, blocks| {
+        debug_assert_eq!(self.ntt.form, L::Arithmetic::FORM);
+        let a = L::Arithmetic::new(l, self.ntt.modulus);
+        forward_blocks(l, a, self.blocks, &self.ntt.forward, |_, blocks| {
             for block in blocks {
-                l.store(a.reduce(l.load(block)), block);
+                l.store(a.leave(l.load(block)), block);
             }
         });
     }
@@ -248,10 +259,15 @@ impl Kernel for BackwardBatch<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.ntt.modulus);
+        debug_assert_eq!(self.ntt.form, L::Arithmetic::FORM);
+        let a = L::Arithmetic::new(l, self.ntt.modulus);
         let factor = self.ntt.scale(self.blocks.len(), Unit::Plain);
-        backward_blocks(a, self.blocks, &self.ntt.backward, |_, _| ());
-        rescale(a, self.blocks, factor);
+        backward_blocks(l, a, self.blocks, &self.ntt.backward, |_, blocks| {
+            for block in blocks {
+                l.store(a.enter(l.load(block)), block);
+            }
+        });
+        rescale(l, a, self.blocks, factor);
     }
 }
 

@@ -16,27 +16,41 @@ pub(crate) fn pack(out: &mut Vec<u8>, residues: &[u64], bits: u32) {
     out.extend(&(pending as u64).to_le_bytes()[..(filled / 8) as usize]);
 }
 
-/// The inverse of [`pack`]: `bytes` holds exactly the residues.
+/// The inverse of [`pack`], for residues of at most 57 bits: `bytes` holds exactly the residues.
 pub(crate) fn unpack(bytes: &[u8], bits: u32, residues: &mut [u64]) {
-    let mask = (1_u64 << bits) - 1;
-    let width = bits as usize;
-    // Eight residues are `bits` bytes. Each lies within nine bytes, so a load of sixteen holds it;
-    // the last few, which such a load would pass the end for, are copied first.
-    let whole = (bytes.len() / width).saturating_sub(16_usize.div_ceil(width));
-    let (front, rest) = residues.split_at_mut((whole * 8).min(residues.len()));
-    let take = |bytes: &[u8], i: usize| {
-        let bit = i * width;
-        let start = bit / 8;
-        let window: [u8; 16] = bytes[start..start + 16].try_into().unwrap_or([0; 16]);
-        (u128::from_le_bytes(window) >> (bit % 8)) as u64 & mask
-    };
-    for (i, x) in front.iter_mut().enumerate() {
-        *x = take(bytes, i);
+    match bits {
+        // The width of nearly all primes: a loop with shifts that the compiler knows.
+        51 => groups(bytes, 51, residues),
+        _ => groups(bytes, bits as usize, residues),
     }
-    let mut end = bytes[(whole * width).min(bytes.len())..].to_vec();
-    end.resize(end.len() + 16, 0);
-    for (i, x) in rest.iter_mut().enumerate() {
-        *x = take(&end, i);
+}
+
+/// Eight residues are `bits` bytes, and each of them lies within eight.
+#[inline(always)]
+fn groups(bytes: &[u8], bits: usize, residues: &mut [u64]) {
+    for (i, group) in residues.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let start = i * bits;
+        if let Some(window) = bytes.get(start..start + bits + 8) {
+            eight(window, bits, group);
+        } else {
+            // The last few, padded with zeros.
+            let rest = bytes.get(start..).unwrap_or_default();
+            let mut window = [0; 72];
+            window[..rest.len()].copy_from_slice(rest);
+            eight(&window, bits, group);
+        }
+    }
+}
+
+#[inline(always)]
+fn eight(window: &[u8], bits: usize, group: &mut [u64; 8]) {
+    let mask = (1_u64 << bits) - 1;
+    let window = &window[..bits + 8];
+    for (j, x) in group.iter_mut().enumerate() {
+        let start = j * bits;
+        let mut word = [0; 8];
+        word.copy_from_slice(&window[start / 8..start / 8 + 8]);
+        *x = u64::from_le_bytes(word) >> (start % 8) & mask;
     }
 }
 

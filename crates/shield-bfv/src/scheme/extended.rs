@@ -100,10 +100,8 @@ pub(crate) fn combine(
     let mut out: Vec<Ciphertext> = weights.iter().map(|_| empty()).collect();
     for i in 0..limbs {
         let q = context.q()[i].modulus();
-        let residues: Vec<Vec<u64>> = weights
-            .iter()
-            .map(|weights| weights.iter().map(|&w| q.montgomery(q.signed(w))).collect())
-            .collect();
+        let residues: Vec<Vec<u64>> =
+            weights.iter().map(|weights| weights.iter().map(|&w| q.signed(w)).collect()).collect();
         for part in 0..2 {
             let inputs: Vec<&[u64]> = inputs.iter().map(|c| c.parts[part].limb(i)).collect();
             let out = out.iter_mut().map(|c| c.parts[part].limb_mut(i)).collect();

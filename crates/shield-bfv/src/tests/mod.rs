@@ -5,6 +5,7 @@ mod codec;
 mod determinism;
 mod elections;
 pub(crate) mod noise;
+mod privacy_audit;
 mod profile;
 mod shards;
 mod view;

@@ -7,11 +7,11 @@ use shield::backend::{Backend, urns};
 
 use super::{DESIGNS, Fixture, shape};
 use crate::ReleaseMode;
+use crate::aggregation::Examination;
 use crate::composable;
 use crate::noise::Noise;
 use crate::ring::{Context, PLAINTEXT};
 use crate::scheme::{Ciphertext, Secret, embedding};
-use crate::validity::Examination;
 
 /// log2 of the canonical norm of a ciphertext's error.
 pub(crate) fn measured(context: &Context, secret: &Secret, c: &Ciphertext) -> f64 {

@@ -82,22 +82,18 @@
 //! server.
 
 mod coefficients;
-mod examination;
 mod sums;
 
 use rayon::prelude::*;
 use shield::Seed;
 
-pub(crate) use coefficients::{Coefficients, Voter, chunk};
-pub(crate) use examination::{Examination, challenge, voters};
-
-use crate::keys::EvaluationKey;
+pub(crate) use crate::keys::EvaluationKey;
 use crate::layout::{Layout, Places};
 use crate::noise::{Noise, Ring};
 use crate::ring::{Buffer, Context, Poly, limb};
 use crate::scheme::{Ciphertext, plaintext_slots};
-pub(crate) use sums::ReducedSums;
-use sums::Sums;
+pub(crate) use coefficients::{Coefficients, Voter, chunk};
+pub(crate) use sums::{ReducedSums, Sums};
 
 /// Repetitions of the check, with independent coefficients.
 pub(crate) const REPETITIONS: usize = 2;
@@ -138,12 +134,12 @@ impl Validity<'_> {
     }
 
     /// Empty sums, for each ciphertext of a ballot.
-    fn sums(&self) -> Vec<Sums> {
+    pub(crate) fn sums(&self) -> Vec<Sums> {
         (0..self.layout.planes()).map(|_| Sums::new(self.context)).collect()
     }
 
     /// Adds up to eight ballots to the sums.
-    fn add(&self, sums: &mut [Sums], ballots: &[(u32, &[Ciphertext])]) {
+    pub(crate) fn add(&self, sums: &mut [Sums], ballots: &[(u32, &[Ciphertext])]) {
         let weights = std::array::from_fn(|repetition| {
             let coefficients = self.coefficients(repetition);
             ballots.iter().map(|&(teacher, _)| coefficients.teacher(teacher)).collect()
@@ -156,12 +152,12 @@ impl Validity<'_> {
     }
 
     /// V of each repetition, in every slot of every run of its sample.
-    fn finish(&self, sums: &[Sums], voters: &[Voter]) -> Vec<Ciphertext> {
+    pub(crate) fn finish(&self, sums: &[Sums], voters: &[Voter]) -> Vec<Ciphertext> {
         self.of_sums(&self.reduced(sums), voters)
     }
 
     /// The sums modulo the primes: those of several shards add up.
-    fn reduced(&self, sums: &[Sums]) -> Vec<ReducedSums> {
+    pub(crate) fn reduced(&self, sums: &[Sums]) -> Vec<ReducedSums> {
         sums.iter().map(|sums| sums.reduced(self.context)).collect()
     }
 

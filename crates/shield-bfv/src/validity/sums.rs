@@ -28,7 +28,7 @@ const TILE: usize = 16;
 type BlockSums = [[Block; WORDS]; REPETITIONS];
 
 /// The sums of both repetitions, so that a ballot is read once.
-pub(super) struct Sums {
+pub(crate) struct Sums {
     /// For each limb, for each block.
     limbs: Vec<Buffer>,
     terms: usize,
@@ -223,11 +223,12 @@ fn encode(context: &Context, weights: &[Vec<u64>]) -> Buffer {
     buffer
 }
 
-/// The weights' values modulo prime `i`, in Montgomery's form.
+/// The weights' values modulo prime `i`, as multipliers.
 fn transform(context: &Context, i: usize, coefficients: &Buffer) -> Buffer {
     let mut values = Buffer::stale(coefficients.len());
     context.lift_multiplier(i, coefficients, &mut values);
     context.q()[i].forward_batch(values.as_chunks_mut().0);
+    limb::multipliers(context.q()[i].modulus(), &mut values);
     values
 }
 
@@ -248,15 +249,14 @@ impl Kernel for Accumulate<'_> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
         let zero = l.splat(0);
         if self.full {
             for sums in self.sums.as_flattened_mut() {
                 for [low, high] in sums[..6].as_chunks_mut::<2>().0 {
-                    // The halves are v * 2^52 in all: as a high half, v counts the same.
-                    let value = a.fold(l.load(low), l.load(high));
-                    l.store(zero, low);
-                    l.store(value, high);
+                    let sum = a.unfold(a.fold((l.load(low), l.load(high))));
+                    l.store(sum.0, low);
+                    l.store(sum.1, high);
                 }
                 for x in sums[6..].as_flattened_mut() {
                     *x %= self.modulus.value();
@@ -265,39 +265,43 @@ impl Kernel for Accumulate<'_> {
         }
         let count = self.ballots.len();
         // The ballots' blocks side by side: their own places are a power of two apart, and would
-        // push one another out of the cache.
-        let mut gathered = [[[[0; LANES]; 2]; LANES]; TILE];
+        // push one another out of the cache. Both parts and twice the second, as operands.
+        let mut gathered = [[[[0; LANES]; 3]; LANES]; TILE];
         for (tile, sums) in self.sums.chunks_mut(TILE).enumerate() {
             let start = self.first + tile * TILE;
             for (k, [c0, c1]) in self.ballots.iter().enumerate() {
                 let blocks = c0[start..].iter().zip(&c1[start..]);
                 for (to, (x, y)) in gathered.iter_mut().zip(blocks) {
-                    to[k] = [*x, *y];
+                    let (x, y) = (l.load(x), l.load(y));
+                    l.store(a.operand(x), &mut to[k][0]);
+                    l.store(a.operand(y), &mut to[k][1]);
+                    l.store(a.operand(a.add(y, y)), &mut to[k][2]);
                 }
             }
             for (b, sums) in sums.iter_mut().enumerate() {
                 let run = (start + b) / self.blocks_per_run;
                 for (weights, sums) in self.weights.iter().zip(sums) {
                     let weights: &Block = &weights.as_chunks().0[run];
-                    let mut s = sums.each_ref().map(|x| l.load(x));
-                    for (&weight, [c0, c1]) in weights.iter().zip(&gathered[b][..count]) {
+                    let mut open = [(zero, zero); 3];
+                    let mut plain = [l.load(&sums[6]), l.load(&sums[7])];
+                    for (&weight, [c0, c1, twice]) in weights.iter().zip(&gathered[b][..count]) {
                         let weight = l.splat(weight);
-                        let (c0, c1) = (l.load(c0), l.load(c1));
-                        let y0 = a.montgomery_product(c0, weight);
-                        let y1 = a.montgomery_product(c1, weight);
-                        let twice = a.reduce(l.add(c1, c1));
-                        s[0] = l.mul_low(s[0], y0, c0);
-                        s[1] = l.mul_high(s[1], y0, c0);
-                        s[2] = l.mul_low(s[2], y0, twice);
-                        s[3] = l.mul_high(s[3], y0, twice);
-                        s[4] = l.mul_low(s[4], y1, c1);
-                        s[5] = l.mul_high(s[5], y1, c1);
-                        s[6] = l.add(s[6], y0);
-                        s[7] = l.add(s[7], y1);
+                        let (c0, c1, twice) = (l.load(c0), l.load(c1), l.load(twice));
+                        let (y0, y1) = (a.product(c0, weight), a.product(c1, weight));
+                        open[0] = a.multiply_add(open[0], y0, c0);
+                        open[1] = a.multiply_add(open[1], y0, twice);
+                        open[2] = a.multiply_add(open[2], y1, c1);
+                        plain[0] = l.add(plain[0], a.whole(y0));
+                        plain[1] = l.add(plain[1], a.whole(y1));
                     }
-                    for (x, s) in sums.iter_mut().zip(s) {
-                        l.store(s, x);
+                    for ([low, high], open) in sums[..6].as_chunks_mut::<2>().0.iter_mut().zip(open)
+                    {
+                        let sum = a.close((l.load(low), l.load(high)), open, count);
+                        l.store(sum.0, low);
+                        l.store(sum.1, high);
                     }
+                    l.store(plain[0], &mut sums[6]);
+                    l.store(plain[1], &mut sums[7]);
                 }
             }
         }
@@ -315,11 +319,11 @@ impl<'a, I: Iterator<Item = &'a [Block; WORDS]>> Kernel for Fold<'_, I> {
     type Output = ();
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let a = Arithmetic::new(l, self.modulus);
+        let a = L::Arithmetic::new(l, self.modulus);
         let [d0, d1, d2] = self.out.map(|part| part.as_chunks_mut::<LANES>().0);
         for (((sums, d0), d1), d2) in self.sums.zip(d0).zip(d1).zip(d2) {
             for ([low, high], out) in sums[..6].as_chunks::<2>().0.iter().zip([d0, d1, d2]) {
-                l.store(a.fold(l.load(low), l.load(high)), out);
+                l.store(a.fold((l.load(low), l.load(high))), out);
             }
         }
     }

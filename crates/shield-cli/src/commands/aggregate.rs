@@ -7,6 +7,8 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::json;
 use shield::{Delta, Epsilon};
+use shield_protocol::hex::hex;
+use shield_protocol::transcript::transcript_path;
 use shield_protocol::{Aggregated, ElectionFile, Name, Progress};
 use shield_server::ledger::{Accountant, Cost};
 
@@ -38,6 +40,11 @@ pub(super) struct AggregateArgs {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
+    /// The server's part of the seed, as `shield commit` wrote it before anyone voted [default: a
+    /// fresh one]
+    #[arg(long, value_name = "FILE")]
+    committed: Option<PathBuf>,
+
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
@@ -55,6 +62,7 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
     let cost = Cost::new(&file, aggregated.voters.clone());
     let epsilon = Accountant::default().total(&[cost], delta);
     spinner.finish_and_clear();
+    let transcript = transcript_path(&args.out);
     if aggregated.again {
         console::note("The seed was there already: these are the same results as before.");
     }
@@ -64,11 +72,21 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         );
     }
     console::note(&format!(
-        "Give {} to the student. Keep {} on the server: whoever reads it knows whom the server \
-         drew.",
+        "Give {} to the student, and {} to everybody: it says whose ballots were counted. Keep {} \
+         on the server: whoever reads it knows whom the server drew.",
         args.out.display(),
+        transcript.display(),
         aggregated.seed.display()
     ));
+    console::next(
+        output,
+        &format!(
+            "the student runs: shield reveal --election {} --secret-key secret.key --results {} \
+             --out labels.csv",
+            args.election.election.display(),
+            args.out.display()
+        ),
+    );
     match output {
         Output::Json => {
             let voters = aggregated.voters.iter();
@@ -84,6 +102,8 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
                 "epsilon": epsilon,
                 "results": args.out.display().to_string(),
                 "seed": aggregated.seed.display().to_string(),
+                "commitment": hex(&aggregated.commitment),
+                "transcript": transcript.display().to_string(),
                 "again": aggregated.again,
                 "seconds": seconds,
                 "threads": threads,
@@ -92,7 +112,7 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         Output::Tables => console::print(&console::properties(&[
             ("election", file.name().to_string()),
             ("voted", voted(&aggregated)),
-            ("voters a sample", voters(&aggregated)),
+            ("voters per sample", voters(&aggregated)),
             (
                 "privacy",
                 format!(
@@ -103,6 +123,7 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
                 ),
             ),
             ("results", args.out.display().to_string()),
+            ("transcript", transcript.display().to_string()),
             ("took", duration(seconds)),
         ])),
     }
@@ -121,11 +142,12 @@ fn aggregate(args: &AggregateArgs, file: &ElectionFile) -> Result<Aggregated, Fa
             bar.set_position(done as u64);
         }
     };
-    let aggregated = shield_protocol::aggregate(
+    let aggregated = shield_protocol::aggregate_committed(
         file,
         &args.evaluation_key,
         &args.ballots,
         &args.out,
+        args.committed.as_deref(),
         &mut system_rng(),
         &step,
     );

@@ -2,9 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use shield::mechanism::{Analysis, ConfidentGnmax, ExponentialOperator, Observed, Rate, Shape};
-use shield::privacy::noisy_argmax::Noise;
-use shield::shares::NoiseFamily;
-use shield::{Epsilon, Histogram, Mechanism};
+use shield::parameters::Noise;
+use shield::privacy::watch::Watch;
+use shield::shared_noise::NoiseFamily;
+use shield::{Epsilon, Mechanism};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -15,6 +16,8 @@ use crate::inputs::{FileUsageArgs, MechanismArgs, NoiseArgs, VotesArgs};
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield analyze --votes examples/mnist/paper-votes.npy.gz \
     --labels examples/mnist/digits.npy.gz --classes 10 --queries 100\n\n\
+    A confident SHIELD has no term of degree 1: --polynomial 8X^4+6X^3 answers where the votes are \
+    clear.\n\n\
     Only the data-independent figures may be published: the others depend on the votes, and so say \
     something about them.")]
 pub(super) struct AnalyzeArgs {
@@ -27,8 +30,7 @@ pub(super) struct AnalyzeArgs {
     #[command(flatten)]
     usage: FileUsageArgs,
 
-    /// SHIELD, the exact argmax, PATE's noisy argmax with Laplace or Gaussian noise, or SPEED's
-    /// with noise in shares
+    /// The mechanism; each has its own options
     #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
     name: Name,
 
@@ -104,14 +106,18 @@ impl AnalyzeArgs {
 }
 
 pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
-    let (votes, labels) = args.votes.load()?;
-    let mechanism = args.mechanism(votes.teachers())?;
-    let histograms: Vec<Histogram> = votes.histograms().collect();
-    let observed = Observed { histograms: &histograms, votes: Some(&votes) };
-    let spinner = console::spinner("accounting for privacy");
-    let analysis =
-        Analysis::new(&mechanism, observed, labels.as_ref(), args.usage.usage(votes.samples())?);
-    spinner.finish_and_clear();
+    let (votes, histograms, labels) = args.votes.load_either()?;
+    let samples = histograms.as_slice().len();
+    let mechanism = args.mechanism(histograms.teachers())?;
+    let observed = Observed { histograms: histograms.as_slice(), votes: votes.as_ref() };
+    let bar = console::progress(100, "accounting");
+    let watch = Watch::new({
+        let bar = bar.clone();
+        move |percent| bar.set_position(percent)
+    });
+    let usage = args.usage.usage(samples)?;
+    let analysis = Analysis::watched(&mechanism, observed, labels.as_ref(), usage, &watch);
+    bar.finish_and_clear();
     match output {
         Output::Json => {
             console::warn(&format!("published, renyi and teacher_wise: {DO_NOT_PUBLISH}"));
@@ -142,9 +148,11 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
     }
     if accuracy.failure > 0.0 {
         rows.push(("no label", percent(accuracy.failure)));
-        if let Some(precision) = accuracy.precision(samples) {
-            rows.push(("right among the answered", percent(precision)));
-        }
+        let (what, precision) = match accuracy.precision(samples) {
+            Some(precision) => ("right among the answered", precision),
+            None => ("majority's among the answered", accuracy.argmax / (1.0 - accuracy.failure)),
+        };
+        rows.push((what, percent(precision)));
     }
     let costs = &analysis.epsilon;
     if let Some(at_least) = costs.at_least {
@@ -173,10 +181,11 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
         "{}\nCost of {} queries at delta {:e}:\n{table}\
          The first three figures are computed from the votes, so they say something about them: \
          keep them to yourself.\nThe data-independent ones hold for all votes there could be, and \
-         are safe to publish.\n{}\n",
+         are safe to publish.\n{}\n{}",
         console::properties(&rows),
         analysis.queries,
         analysis.delta,
         mechanism.holds_against(),
+        shield::privacy::server_view::sentence(analysis.server_view),
     )
 }

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use shield::Election;
-use shield::polya::SharedNoise;
 use shield::privacy::skellam::Sensitivity;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield_bfv::argmax::ArgmaxPlan;
 use shield_bfv::flooding::STATISTICAL_BITS;
 
@@ -137,7 +137,7 @@ fn describe(plan: &ArgmaxPlan, noise: SharedNoise) -> String {
         ),
         ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
         (
-            "circuit, a batch",
+            "circuit, per batch",
             format!(
                 "{} evaluations, {} products, {} relinearisations, {} rotations",
                 plan.evaluations(),

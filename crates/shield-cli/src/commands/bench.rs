@@ -7,7 +7,7 @@ use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
 use shield::backend::{Backend, MemoryBallotBox};
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
 use shield::{Classes, Election, Label, Seed, Votes, synthetic};
 use shield_bfv::{BfvBackend, ReleaseMode, baseline};
 
@@ -67,7 +67,7 @@ pub(super) struct BenchArgs {
 /// The encrypted engines by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum BackendName {
-    /// Many samples a ciphertext
+    /// Many samples per ciphertext
     #[default]
     Bfv,
     /// One sample at once (built with --features tfhe)
@@ -231,7 +231,7 @@ fn describe(comparison: &Comparison) -> String {
     rows.push((
         "ours",
         format!(
-            "{} (first run {}), {} a sample",
+            "{} (first run {}), {} per sample",
             duration(comparison.shield_seconds),
             duration(comparison.shield_first_seconds),
             duration(comparison.seconds_per_sample)

@@ -9,8 +9,8 @@ use serde::Serialize;
 use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
 use shield::backend::{Backend, BackendBytes, Ballot, BallotBox, BallotBoxError, Presence};
 use shield::framing::KeyId;
-use shield::polya::SharedNoise;
-use shield::shares::{NoiseFamily, Shares};
+use shield::shared_noise::SharedNoise;
+use shield::shared_noise::{NoiseFamily, Shares};
 use shield::{Election, Label, Seed, Votes};
 use shield_bfv::argmax::ArgmaxBackend;
 

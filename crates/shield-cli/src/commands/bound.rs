@@ -4,8 +4,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use shield::privacy::bound::{Allowance, Bound, Figure};
 use shield::privacy::conversion::Conversion;
+use shield::privacy::server_view::{self, ServerView};
+use shield::privacy::watch::Watch;
 use shield::privacy::{Usage, exact_of_pair, neighbours};
-use shield::{Classes, Epsilon, Histogram, Setting, Voters};
+use shield::{Classes, Epsilon, Histogram, Mechanism, Setting, Voters};
 
 use super::Output;
 use crate::console;
@@ -85,11 +87,21 @@ fn bound(
     output: Output,
 ) -> Result<(), Failure> {
     let budget = args.budget.map(Epsilon::new).transpose()?;
-    let spinner = console::spinner("proving the bound");
-    let bound = Bound::new(mechanism, classes, teachers, usage, budget);
-    spinner.finish_and_clear();
+    let bar = console::progress(100, "proving");
+    let watch = Watch::new({
+        let bar = bar.clone();
+        move |percent| bar.set_position(percent)
+    });
+    let bound = Bound::watched(mechanism, classes, teachers, usage, budget, watch);
+    bar.finish_and_clear();
+    let whole = Mechanism::Shield(mechanism.clone());
+    let server_view = ServerView::of_splits(mechanism, classes, teachers, usage.queries);
     if output == Output::Json {
-        return console::print_json(&bound);
+        let mut document = serde_json::to_value(&bound).map_err(Failure::failed)?;
+        document["holds_against_server"] = json!(whole.against_server().holds());
+        document["server_view"] =
+            json!(server_view.map(|[least, most]| json!({"least": least, "most": most})));
+        return console::print_json(&document);
     }
     let mut rows = vec![
         ("election", format!("{teachers} teachers, {classes} classes")),
@@ -129,8 +141,10 @@ fn bound(
     console::print(&format!(
         "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe \
          to publish; the smaller one counts.\n\
-         In the worst histogram found, one vote moves from the first class to the second.\n",
-        console::properties(&rows)
+         In the worst histogram found, one vote moves from the first class to the second.\n{}\n{}",
+        console::properties(&rows),
+        whole.holds_against(),
+        server_view::sentence_of_splits(server_view),
     ))
 }
 

@@ -34,6 +34,7 @@ pub(super) fn run(args: &CloseArgs, output: Output) -> Result<(), Failure> {
         };
     }
     let closed = client::close(&client, &election)?;
+    console::next(output, &status::next(&closed, &invitation, &args.invitation.invitation));
     match output {
         Output::Json => console::print_json(&closed),
         Output::Tables => console::print(&status::describe(&closed)),

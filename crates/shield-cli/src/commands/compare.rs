@@ -2,7 +2,7 @@
 
 use clap::Args;
 use shield::Epsilon;
-use shield_bfv::advice::{Comparison, Row};
+use shield_bfv::advice::{ANSWERED, Aims, Comparison, Row};
 
 use super::Output;
 use crate::console::{self, percent};
@@ -24,16 +24,27 @@ pub(super) struct CompareArgs {
     #[arg(default_values_t = [0.5, 1.0, 2.0, 4.0])]
     epsilon: Vec<f64>,
 
+    /// The share of samples that mechanisms which answer only where they are sure must label
+    #[arg(long, value_name = "SHARE", default_value_t = ANSWERED)]
+    answered: f64,
+
     #[command(flatten)]
     usage: FileUsageArgs,
 }
 
 pub(super) fn run(args: &CompareArgs, output: Output) -> Result<(), Failure> {
     let budgets = args.epsilon.iter().map(|&e| Epsilon::new(e)).collect::<Result<Vec<_>, _>>()?;
-    let (votes, labels) = args.votes.load()?;
-    let usage = args.usage.usage(votes.samples())?;
-    let bar = console::progress(2 * budgets.len() as u64, "comparing");
-    let comparison = Comparison::new(&votes, labels.as_ref(), &budgets, usage, &|| bar.inc(1))?;
+    if !(0.0..=1.0).contains(&args.answered) {
+        return Err(Failure::bad_input(format!(
+            "--answered is {}; it must be from 0 to 1",
+            args.answered
+        )));
+    }
+    let (votes, labels) = args.votes.load_histograms()?;
+    let usage = args.usage.usage(votes.as_slice().len())?;
+    let bar = console::progress(3 * budgets.len() as u64, "comparing");
+    let aims = Aims { budgets: &budgets, answered: args.answered };
+    let comparison = Comparison::new(&votes, labels.as_ref(), aims, usage, &|| bar.inc(1))?;
     bar.finish_and_clear();
     match output {
         Output::Json => console::print_json(&comparison),
@@ -48,14 +59,27 @@ fn describe(comparison: &Comparison) -> String {
             row.setting.clone(),
             format!("{:.3}", row.epsilon),
             percent(row.right),
+            percent(row.answered),
+            percent(row.precision),
             if row.holds_against_server { "yes" } else { "no" }.to_owned(),
             row.seconds_per_sample.map_or_else(|| "in the clear".to_owned(), console::duration),
         ]
     };
-    let header =
-        ["mechanism", "setting", "epsilon", "right", "against the server?", "a sample takes"];
+    let header = [
+        "mechanism",
+        "setting",
+        "epsilon",
+        "right",
+        "answered",
+        "right of those",
+        "against the server?",
+        "a sample takes",
+    ];
     format!(
-        "{}Costs of {} queries at delta {:e}, proven for all votes there could be.\n\
+        "{}Costs of {} queries at delta {:e}, proven for all votes there could be. The last rows \
+         of each budget answer only where they are sure.\n\
+         The epsilons hold against everyone who sees the labels; against the server only where \
+         the table says so.\n\
          Times are estimates for one core; mechanisms in the clear need someone who sees the \
          votes.\n",
         console::table(&header, comparison.rows.iter().map(row)),

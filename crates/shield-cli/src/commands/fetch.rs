@@ -12,7 +12,7 @@ use crate::console;
 use crate::failure::Failure;
 use crate::inputs::InvitationArgs;
 
-/// Get the election file, the public key or the results from the server
+/// Get the election file, the public key, the results or what checks them from the server
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  shield fetch public-key --invitation teacher-amber.toml --out \
@@ -38,8 +38,12 @@ enum What {
     Election,
     /// The key that teachers encrypt with
     PublicKey,
-    /// What the student decrypts (student only)
+    /// What the student decrypts (student and operator)
     Results,
+    /// Whose ballots were counted, and how many voted on every sample
+    Transcript,
+    /// Everything that an auditor needs, as a folder: see `shield verify` (operator only)
+    Evidence,
 }
 
 pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
@@ -50,6 +54,14 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
     match args.what {
         What::Election => client::fetch_election(&client, &election, &args.out)?,
         What::PublicKey => client::fetch_public_key(&client, &election, &args.out)?,
+        What::Transcript => client::fetch_transcript(&client, &election, &args.out)?,
+        What::Evidence => {
+            console::note(
+                "Whoever has the seed in there knows whom the server drew, and must not see the \
+                 labels.",
+            );
+            client::fetch_evidence(&client, &election, &args.out)?;
+        }
         What::Results => {
             let bar = console::progress(1, "fetching");
             client::fetch_results(&client, &election, &args.out, |done, all| {
@@ -58,6 +70,21 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
             })?;
             bar.finish_and_clear();
         }
+    }
+    let (out, file) = (args.out.display(), args.invitation.invitation.display());
+    let next = match (args.what, invitation.role.as_str()) {
+        (What::Election, "student") => format!("shield keygen --election {out} --out keys"),
+        (What::Election | What::PublicKey, "teacher") => {
+            format!("shield vote --invitation {file} --votes my-votes.csv")
+        }
+        (What::Results, _) => format!(
+            "shield reveal --election election.toml --secret-key keys/secret.key --results {out} \
+             --out labels.csv"
+        ),
+        _ => String::new(),
+    };
+    if !next.is_empty() {
+        console::next(output, &next);
     }
     match output {
         Output::Json => console::print_json(&json!({ "written": args.out.display().to_string() })),

@@ -63,6 +63,11 @@ struct FreezeArgs {
     #[arg(long, value_name = "FOLDER")]
     ballots: PathBuf,
 
+    /// The server's part of the seed, as `shield commit` wrote it before anyone voted [default: a
+    /// fresh one]
+    #[arg(long, value_name = "FILE")]
+    committed: Option<PathBuf>,
+
     /// Folder of the job; made if it is not there
     #[arg(long, value_name = "JOB")]
     out: PathBuf,
@@ -124,11 +129,12 @@ pub(super) fn run(args: &JobArgs, output: Output) -> Result<(), Failure> {
 fn freeze(args: &FreezeArgs, output: Output) -> Result<(), Failure> {
     let file = args.election.load()?;
     let bar = console::progress(1, "checking ballots");
-    let frozen = Job::freeze(
+    let frozen = Job::freeze_committed(
         &file,
         &args.evaluation_key,
         &args.ballots,
         &args.out,
+        args.committed.as_deref(),
         &mut system_rng(),
         &|progress| {
             if let Progress::Checked { of } = progress {

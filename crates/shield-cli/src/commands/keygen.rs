@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use shield_protocol::make_keys;
 
-use super::Output;
+use super::{Output, rehearse};
 use crate::console;
 use crate::failure::Failure;
 use crate::inputs::{ElectionArgs, system_rng};
@@ -15,7 +15,8 @@ use crate::inputs::{ElectionArgs, system_rng};
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield keygen --election ward-7.toml --out keys\n\n\
     Writes secret.key (for the student alone), public.key (for every teacher) and evaluation.key \
-    (for the server). Existing keys are never overwritten.")]
+    (for the server), and sees that they work on made-up votes. Existing keys are never \
+    overwritten.")]
 pub(super) struct KeygenArgs {
     #[command(flatten)]
     election: ElectionArgs,
@@ -31,10 +32,25 @@ pub(super) fn run(args: &KeygenArgs, output: Output) -> Result<(), Failure> {
     let made = make_keys(&file, &args.out, &mut system_rng());
     spinner.finish_and_clear();
     let made = made?;
+    let spinner = console::spinner("seeing that they work");
+    let files = &made.files;
+    let rehearsed = rehearse::locally(&file, &files.public, &files.evaluation, &files.secret);
+    spinner.finish_and_clear();
+    rehearsed?;
     console::note(
         "Student and server must not work together: the secret key reads every ballot, and the \
          server has the ballots. Never give secret.key to anyone, and keep a copy: without it \
          nobody can read the labels.",
+    );
+    let files = &made.files;
+    console::next(
+        output,
+        &format!(
+            "over a server: shield submit --invitation student.toml {} {}; over files: send the \
+             first to every teacher and the second to the server",
+            files.public.display(),
+            files.evaluation.display()
+        ),
     );
     match output {
         Output::Json => console::print_json(&json!({

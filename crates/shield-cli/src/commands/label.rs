@@ -10,9 +10,9 @@ use serde::Serialize;
 use shield::backend::noisy_argmax::ClearNoisyArgmax;
 use shield::backend::{Backend, ClearBackend};
 use shield::labelling::{self, BallotRandomness, Labelled, Seconds};
-use shield::polya::SharedNoise;
 use shield::privacy::Usage;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::{
     ClassNames, Election, Epsilon, Histogram, Label, Labels, Mechanism, Seed, Votes, files,
 };
@@ -31,7 +31,7 @@ use crate::inputs::{
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield label --votes examples/mnist/paper-votes.npy.gz \
     --labels examples/mnist/digits.npy.gz --classes 10 --backend bfv --out labels.csv\n\n\
-    Without --out the labels go to stdout, one a line.")]
+    Without --out the labels go to stdout, one per line.")]
 pub(super) struct LabelArgs {
     #[command(flatten)]
     votes: VotesArgs,
@@ -108,7 +108,7 @@ impl LabelArgs {
 enum EngineName {
     /// No encryption: the reference
     Clear,
-    /// Votes stay encrypted, many samples a ciphertext
+    /// Votes stay encrypted, many samples per ciphertext
     Bfv,
     /// Votes stay encrypted, one sample at once (built with --features tfhe)
     Tfhe,
@@ -382,7 +382,7 @@ pub(super) fn describe(labelling: &Labelling) -> String {
         (
             "aggregation",
             format!(
-                "{} on {} thread{}, {} a sample",
+                "{} on {} thread{}, {} per sample",
                 duration(seconds.aggregate),
                 labelling.threads,
                 if labelling.threads == 1 { "" } else { "s" },

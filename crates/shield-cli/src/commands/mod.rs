@@ -3,15 +3,19 @@
 mod aggregate;
 mod analyze;
 mod argmax;
+mod audit;
 mod bench;
 mod bench_argmax;
 mod bound;
+mod budget;
 mod close;
+mod commit;
 mod compare;
 mod completions;
 mod demo;
 #[cfg(feature = "learn")]
 mod experiment;
+mod explore;
 mod fetch;
 mod job;
 mod keygen;
@@ -24,6 +28,7 @@ mod plan;
 mod predict;
 mod preflight;
 mod recommend;
+mod rehearse;
 mod reveal;
 mod serve;
 mod status;
@@ -35,10 +40,12 @@ mod teach;
 mod tfhe;
 mod tune;
 mod upload;
+mod verify;
 mod vote;
 #[cfg(not(feature = "learn"))]
 mod without_learn;
 
+use crate::console::Output;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -72,14 +79,19 @@ enum Command {
     Recommend(recommend::RecommendArgs),
     Bound(bound::BoundArgs),
     Tune(tune::TuneArgs),
+    Explore(explore::ExploreArgs),
     Plan(plan::PlanArgs),
     Bench(bench::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
     Keygen(keygen::KeygenArgs),
+    Rehearse(rehearse::RehearseArgs),
+    Commit(commit::CommitArgs),
     Vote(vote::VoteArgs),
     Aggregate(aggregate::AggregateArgs),
     Job(job::JobArgs),
     Reveal(reveal::RevealArgs),
+    Audit(audit::AuditArgs),
+    Verify(verify::VerifyArgs),
     #[cfg(feature = "learn")]
     Teach(teach::TeachArgs),
     #[cfg(feature = "learn")]
@@ -96,18 +108,10 @@ enum Command {
     Status(status::StatusArgs),
     Close(close::CloseArgs),
     Fetch(fetch::FetchArgs),
+    Budget(budget::BudgetArgs),
     Preflight(preflight::PreflightArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
-}
-
-/// How a command shows its results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    /// Tables for people.
-    Tables,
-    /// One JSON document for machines.
-    Json,
 }
 
 impl Cli {
@@ -139,14 +143,19 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Recommend(args) => recommend::run(&args, output),
         Command::Bound(args) => bound::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
+        Command::Explore(args) => explore::run(&args, output),
         Command::Plan(args) => plan::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Synthesize(args) => synthesize::run(&args, output),
         Command::Keygen(args) => keygen::run(&args, output),
+        Command::Rehearse(args) => rehearse::run(&args, output),
+        Command::Commit(args) => commit::run(&args, output),
         Command::Vote(args) => vote::run(&args, output),
         Command::Aggregate(args) => aggregate::run(&args, output),
         Command::Job(args) => job::run(&args, output),
         Command::Reveal(args) => reveal::run(&args, output),
+        Command::Audit(args) => audit::run(&args, output),
+        Command::Verify(args) => verify::run(&args, output),
         #[cfg(feature = "learn")]
         Command::Teach(args) => teach::run(&args, output),
         #[cfg(feature = "learn")]
@@ -162,6 +171,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Status(args) => status::run(&args, output),
         Command::Close(args) => close::run(&args, output),
         Command::Fetch(args) => fetch::run(&args, output),
+        Command::Budget(args) => budget::run(&args, output),
         Command::Preflight(args) => preflight::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

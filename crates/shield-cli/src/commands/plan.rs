@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
 use shield::{Classes, Election};
 use shield_bfv::{Plan, ReleaseMode};
 
@@ -157,7 +157,8 @@ fn describe(plan: &Plan) -> String {
         (
             "layout",
             format!(
-                "{} samples a batch, {} slots a sample, {} round{} a ciphertext, {} ciphertexts",
+                "{} samples per batch, {} slots per sample, {} round{} per ciphertext, {} \
+                 ciphertexts",
                 plan.samples_per_batch(),
                 layout.run(),
                 layout.groups(),
@@ -168,7 +169,7 @@ fn describe(plan: &Plan) -> String {
         ("batches", plan.batches().to_string()),
         ("ballots", plan.ballot_check().to_owned()),
         (
-            "circuit, a batch",
+            "circuit, per batch",
             format!(
                 "{} products, depth {}, {} rotations",
                 plan.products(),
@@ -180,7 +181,7 @@ fn describe(plan: &Plan) -> String {
         (
             "flooding",
             format!(
-                "3 uniform integers of {} bits a coefficient; statistical distance 2^-{}",
+                "3 uniform integers of {} bits per coefficient; statistical distance 2^-{}",
                 plan.flooding_bits(),
                 shield_bfv::flooding::STATISTICAL_BITS
             ),
@@ -188,6 +189,6 @@ fn describe(plan: &Plan) -> String {
         ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
         ("ballot", format!("{} a teacher and batch", bytes(plan.ballot_bytes()))),
         ("evaluation key", bytes(plan.evaluation_key_bytes())),
-        ("result", format!("{} a batch", bytes(plan.result_bytes()))),
+        ("result", format!("{} per batch", bytes(plan.result_bytes()))),
     ])
 }

@@ -61,7 +61,7 @@ pub(super) fn run(args: &PreflightArgs, output: Output) -> Result<(), Failure> {
     }
     match wrong {
         0 => Ok(()),
-        1 => Err(Failure::failed("one thing must be mended first")),
-        several => Err(Failure::failed(format!("{several} things must be mended first"))),
+        1 => Err(Failure::failed("one thing must be fixed first")),
+        several => Err(Failure::failed(format!("{several} things must be fixed first"))),
     }
 }

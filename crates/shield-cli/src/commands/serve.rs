@@ -149,6 +149,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
                 )),
             }
         }
+        console::note(&format!(
+            "next: shield submit --invitation {} election.toml; or open {url} in a browser and \
+             sign in with the token in that file",
+            args.operator.display()
+        ));
         console::note(&format!("shield serves at {url}, data in {}", args.data.display()));
         Ok(serve(service, listener, certificate, stop()).await?)
     })

@@ -6,9 +6,10 @@ use clap::Args;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::json;
-use shield_client::{self as client, Submission};
+use shield_client::{self as client, Client, Submission};
+use shield_protocol::ElectionFile;
 
-use super::Output;
+use super::{Output, status};
 use crate::console;
 use crate::failure::Failure;
 use crate::inputs::{InvitationArgs, read_election};
@@ -19,7 +20,9 @@ use crate::inputs::{InvitationArgs, read_election};
         --invitations invitations\n  shield submit --invitation invitations/student.toml \
         keys/public.key keys/evaluation.key\n  shield submit --invitation \
         invitations/teacher-amber.toml amber.ballot\n\n\
-    Sending the same again is harmless, so a submission that was interrupted can be repeated.")]
+    Sending the same again is harmless, so a submission that was interrupted can be repeated. A \
+    ballot gets a receipt beside it: see `shield verify`. With both keys at the server and \
+    secret.key beside them, the keys are rehearsed; before that, no ballot is taken.")]
 pub(super) struct SubmitArgs {
     #[command(flatten)]
     invitation: InvitationArgs,
@@ -39,6 +42,7 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
     for path in &args.files {
         let kind = Submission::of_file(path)
             .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+        let mut digest = None;
         let what = match kind {
             Submission::Election => {
                 let file = read_election(path)?;
@@ -46,13 +50,15 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 let written =
                     client::create_election(&client, &invitation, &file, &args.invitations, rng)?;
                 if output == Output::Tables {
-                    let folder = args.invitations.display();
-                    console::print(&format!(
-                        "{} is created; send each party its own invitation ({} files in \
-                         {folder})\n",
-                        file.name(),
-                        written.len(),
-                    ))?;
+                    console::print(&created(&client, &file, args, written.len())?)?;
+                    console::next(
+                        output,
+                        &format!(
+                            "send each party its own file of {}; the student makes keys first (its \
+                             invitation says how), then the teachers vote",
+                            args.invitations.display()
+                        ),
+                    );
                 }
                 "election"
             }
@@ -61,26 +67,108 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 let kind = client::submit_key(&client, &election, path)?;
                 if output == Output::Tables {
                     console::print(&format!("the {kind} key is with the server\n"))?;
+                    if path == args.files.last().unwrap_or(path) {
+                        let status = client::status(&client, &election)?;
+                        let file = &args.invitation.invitation;
+                        console::next(output, &status::next(&status, &invitation, file));
+                    }
                 }
                 kind.name()
             }
             Submission::Ballot => {
                 let bar = console::progress(1, "submitting");
-                client::submit_ballot(&client, &invitation, path, |done, all| {
+                let receipt = client::submit_ballot(&client, &invitation, path, |done, all| {
                     bar.set_length(u64::from(all));
                     bar.set_position(u64::from(done));
                 })?;
                 bar.finish_and_clear();
                 if output == Output::Tables {
-                    console::print("the ballot is with the server\n")?;
+                    let beside = client::receipt_path(path);
+                    console::print(&format!(
+                        "the ballot is with the server; the receipt is {}\n",
+                        beside.display()
+                    ))?;
+                    let election = args.invitation.election(&invitation)?;
+                    let status = client::status(&client, &election)?;
+                    let file = &args.invitation.invitation;
+                    console::next(output, &status::next(&status, &invitation, file));
                 }
+                digest = Some(receipt.ballot);
                 "ballot"
             }
         };
-        submitted.push(json!({ "file": path.display().to_string(), "kind": what }));
+        let mut entry = json!({ "file": path.display().to_string(), "kind": what });
+        if let Some(digest) = digest {
+            entry["digest"] = json!(digest);
+        }
+        submitted.push(entry);
     }
+    rehearse(args, &client, &invitation, output)?;
     match output {
         Output::Json => console::print_json(&json!({ "submitted": submitted })),
         Output::Tables => Ok(()),
+    }
+}
+
+/// What was created, what it costs, and what is left.
+fn created(
+    client: &Client,
+    file: &ElectionFile,
+    args: &SubmitArgs,
+    invitations: usize,
+) -> Result<String, Failure> {
+    let status = client::status(client, file.name())?;
+    let mut rows = vec![
+        ("created", format!("{} (group {})", file.name(), file.group())),
+        ("invitations", format!("{invitations} files in {}", args.invitations.display())),
+        ("epsilon", status::cost(&status)),
+    ];
+    let account = client::ledger(client)?;
+    if let Some(account) = account.iter().find(|account| account.group == file.group().as_str()) {
+        let left = (account.budget - account.reserved.get()).max(0.0);
+        let labels = account.labels_left.map_or_else(String::new, |labels| {
+            format!(", enough for {labels} more labels like these")
+        });
+        rows.push(("left", format!("{left:.3} of the group's {}{labels}", account.budget)));
+    }
+    let deadline = file.deadline().map_or_else(
+        || "none: the student or you close it".to_owned(),
+        |deadline| format!("{deadline}: it closes by itself if every sample has its quorum"),
+    );
+    rows.push(("deadline", deadline));
+    Ok(console::properties(&rows))
+}
+
+/// After keys: sees that they work, if the secret key is beside them, where `keygen` wrote it.
+fn rehearse(
+    args: &SubmitArgs,
+    client: &client::Client,
+    invitation: &client::Invitation,
+    output: Output,
+) -> Result<(), Failure> {
+    let is_key = |path: &&PathBuf| matches!(Submission::of_file(path), Ok(Submission::Key(_)));
+    let Some(key) = args.files.iter().find(is_key) else { return Ok(()) };
+    let election = args.invitation.election(invitation)?;
+    let status = client::status(client, &election)?;
+    if status.rehearsed || status.stage != "open" {
+        return Ok(());
+    }
+    let secret = key.with_file_name("secret.key");
+    if !secret.is_file() {
+        console::note(
+            "Nobody can vote before you have seen that the keys work: `shield rehearse \
+             --invitation ... --secret-key ...`.",
+        );
+        return Ok(());
+    }
+    let spinner = console::spinner("seeing that the keys work");
+    let labels = client::rehearse(client, &election, &secret);
+    spinner.finish_and_clear();
+    let labels = labels?;
+    match output {
+        Output::Json => Ok(()),
+        Output::Tables => console::print(&format!(
+            "the keys work: {labels} labels of made-up votes are right; teachers can vote\n"
+        )),
     }
 }

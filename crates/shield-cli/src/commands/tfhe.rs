@@ -148,7 +148,7 @@ fn describe(plan: &Plan) -> String {
         (
             "flooding",
             format!(
-                "2 uniform integers of {} bits a coefficient; statistical distance 2^-{:.1} a \
+                "2 uniform integers of {} bits per coefficient; statistical distance 2^-{:.1} per \
                  sample (at most 2^-{}), {:.1e} in all: it adds to delta",
                 plan.flooding_bits(),
                 plan.statistical_bits(),
@@ -168,6 +168,6 @@ fn describe(plan: &Plan) -> String {
         ("ballot", format!("{} a vote", kilobytes(plan.ballot_bytes()))),
         ("public key", kilobytes(plan.public_key_bytes())),
         ("evaluation key", kilobytes(plan.evaluation_key_bytes())),
-        ("result", format!("{} a sample", kilobytes(plan.result_bytes()))),
+        ("result", format!("{} per sample", kilobytes(plan.result_bytes()))),
     ])
 }

@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use shield::tune::climb::{self, Ascent};
 use shield::tune::front::Point;
 use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
-use shield::{Epsilon, Offset, Sampling};
+use shield::{Epsilon, Mechanism, Offset, Sampling, Setting};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -21,9 +22,11 @@ use crate::plot::{self, Figure};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
-    --max-degree 4 --max-terms 20 --offsets 1,2,5 --plot front.svg\n  \
+    --max-degree 4 --max-terms 20 --offsets 1,2,5 --plot front.html\n  \
     shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
-    --target-epsilon 2 --time-limit 60")]
+    --target-epsilon 2 --time-limit 60\n  \
+    shield tune --votes examples/mnist/paper-votes.npy.gz --labels examples/mnist/digits.npy.gz \
+    --classes 10 --queries 100 --max-degree 8 --max-terms 512 --offsets 3 --target-epsilon 2")]
 pub(super) struct TuneArgs {
     #[command(flatten)]
     votes: VotesArgs,
@@ -33,7 +36,7 @@ pub(super) struct TuneArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEGREE)))]
     max_degree: u32,
 
-    /// Largest number of rounds, the one of degree 1 included, 1 to 1000
+    /// Largest number of rounds, the one of degree 1 included, 1 to 1000; a climb takes up to 512
     #[arg(long, value_name = "A", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TERMS)))]
     max_terms: u32,
@@ -53,6 +56,11 @@ pub(super) struct TuneArgs {
     #[command(flatten)]
     usage: FileUsageArgs,
 
+    /// How to search [default: climb where --target-epsilon is given and there are too many
+    /// polynomials to look at all, else front]
+    #[arg(long, value_name = "HOW")]
+    search: Option<How>,
+
     /// Pick the most accurate setting that costs at most this epsilon
     #[arg(long, value_name = "EPSILON", conflicts_with = "target_accuracy")]
     target_epsilon: Option<f64>,
@@ -66,9 +74,19 @@ pub(super) struct TuneArgs {
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<f64>,
 
-    /// Draw the front: a file that ends in .svg or .png
+    /// Draw the front: a page (.html) to point at, or a picture (.svg, .png)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+}
+
+/// The ways to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// The whole front, priced by moments
+    Front,
+    /// Uphill to the most accurate polynomial within --target-epsilon, composed tightly: up to 512
+    /// rounds and degree 16
+    Climb,
 }
 
 /// The objectives by their names on the command line.
@@ -96,6 +114,27 @@ impl Figures {
     }
 }
 
+impl TuneArgs {
+    /// What a climb may spend; nothing where the front is searched.
+    fn how(&self, search: &Search, target: Option<Epsilon>) -> Result<Option<Epsilon>, Failure> {
+        let possible = self.objective == Figures::DataIndependent
+            && (2..=climb::MAX_DEGREE).contains(&self.max_degree)
+            && self.max_terms <= climb::MAX_TERMS;
+        match (self.search, target) {
+            (Some(How::Front), _) => Ok(None),
+            (None, Some(target)) if possible && !search.is_whole() => Ok(Some(target)),
+            (None, _) => Ok(None),
+            (Some(How::Climb), Some(target)) if possible => Ok(Some(target)),
+            (Some(How::Climb), _) => Err(Failure::bad_input(format!(
+                "a climb needs --target-epsilon, the data-independent figure, a --max-degree of 2 \
+                 to {} and --max-terms of at most {}",
+                climb::MAX_DEGREE,
+                climb::MAX_TERMS
+            ))),
+        }
+    }
+}
+
 pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     let target_epsilon = args.target_epsilon.map(Epsilon::new).transpose()?;
     if let Some(target) = args.target_accuracy.filter(|target| !(0.0..=1.0).contains(target)) {
@@ -118,11 +157,9 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         objective: args.objective.objective(),
         usage: args.usage.usage(histograms.len())?,
     };
-    let bar = console::progress(search.work(), "polynomials");
     let interrupted = console::interruption()?;
     let (start, limit) = (Instant::now(), args.time_limit.unwrap_or(f64::INFINITY));
-    let progress = |done| {
-        bar.inc(done);
+    let go_on = || {
         let over = start.elapsed().as_secs_f64() > limit;
         if over || interrupted.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -130,8 +167,25 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             ControlFlow::Continue(())
         }
     };
-    let outcome = search.run_until(histograms, labels.as_ref(), &progress)?;
-    bar.finish_and_clear();
+    let outcome = match args.how(&search, target_epsilon)? {
+        Some(budget) => {
+            let bar = console::progress(search.offsets.len() as u64, "offsets");
+            let ascent = Ascent { search: &search, budget };
+            let outcome = ascent.run(histograms, labels.as_ref(), &go_on, &|| bar.inc(1))?;
+            bar.finish_and_clear();
+            outcome
+        }
+        None => {
+            let bar = console::progress(search.work(), "polynomials");
+            let progress = |done| {
+                bar.inc(done);
+                go_on()
+            };
+            let outcome = search.run_until(histograms, labels.as_ref(), &progress)?;
+            bar.finish_and_clear();
+            outcome
+        }
+    };
     if outcome.stopped {
         console::warn("the search was ended early: better settings may be missing");
     }
@@ -158,27 +212,14 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             "sampling": search.sampling,
             "front": points,
             "chosen": chosen,
+            "holds_against_server": false,
         })),
         Output::Tables => console::print(&describe(&outcome, chosen)),
     };
     // After the answer, so that minutes of search are not lost to a full disk; and before its
     // failure, since a reader that goes away wants the plot all the same.
     if let Some(path) = &args.plot {
-        plot::draw(
-            path,
-            &Figure {
-                title: format!(
-                    "{} settings, {} queries, delta {:e}",
-                    outcome.evaluated,
-                    search.usage.queries,
-                    search.usage.delta.get()
-                ),
-                cost: format!("epsilon ({})", args.objective.name()),
-                cloud: &outcome.cloud,
-                front: points,
-                chosen,
-            },
-        )?;
+        plot::draw(path, &figure(args, &search, &outcome, chosen))?;
     }
     printed?;
     let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
@@ -202,6 +243,31 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
+fn figure<'a>(
+    args: &TuneArgs,
+    search: &Search,
+    outcome: &'a Outcome,
+    chosen: Option<&'a Point>,
+) -> Figure<'a> {
+    let front = outcome.front.points();
+    let usage = search.usage;
+    let has_truth = front.iter().any(|point| point.right.is_some());
+    let accuracy = if has_truth { "right labels (%)" } else { "ground-truth accuracy (%)" };
+    Figure {
+        title: format!(
+            "{} settings, {} queries, delta {:e}",
+            outcome.evaluated,
+            usage.queries,
+            usage.delta.get()
+        ),
+        cost: format!("epsilon ({})", args.objective.name()),
+        accuracy: accuracy.to_owned(),
+        cloud: &outcome.cloud,
+        front,
+        chosen,
+    }
+}
+
 fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
     let row = |point: &Point| {
         let mark = if Some(point) == chosen { " <- chosen" } else { "" };
@@ -222,11 +288,13 @@ fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
     let how = if outcome.exhaustive {
         "All of them were looked at"
     } else {
-        "There are too many to look at all: this is what a search from the front outwards found"
+        "There are too many to look at all: this is what a search found"
     };
+    let against = Mechanism::Shield(Setting::default());
+    let against = against.holds_against();
     format!(
         "{table}{} settings; {} of them left unfinished because something at least as accurate \
-         costs no more than they must.\n{how}.\n",
+         costs no more than they must.\n{how}.\n{against}\n",
         outcome.evaluated, outcome.pruned
     )
 }

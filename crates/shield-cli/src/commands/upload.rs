@@ -12,6 +12,6 @@ pub(super) enum Upload {
     Plain,
     /// One small ciphertext, which the server expands: its keys are larger, and it takes longer
     Compact,
-    /// 8 kB, and 4 to 8 bytes a vote: the server bootstraps, and takes about a second a sample
+    /// 8 kB, and 4 to 8 bytes per vote: the server bootstraps, and takes about a second per sample
     Smallest,
 }

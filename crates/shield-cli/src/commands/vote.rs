@@ -1,78 +1,272 @@
-//! `vote`: one teacher's votes, as a ballot that nobody but the student could read.
+//! `vote`: one teacher's votes, as a ballot that nobody but the student could read. With an
+//! invitation it also gets what it needs from the server, and submits the ballot.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
-use shield_protocol::{cast, read_votes};
+use shield_client::preflight::{Own, Verdict, preflight};
+use shield_client::{self as client, Client, Invitation};
+use shield_protocol::hex::hex;
+use shield_protocol::messages::Status;
+use shield_protocol::{Cast, ElectionFile, Name, cast, understand_votes};
 
-use super::Output;
+use super::{Output, status};
 use crate::console;
 use crate::failure::Failure;
-use crate::inputs::{ElectionArgs, system_rng};
+use crate::inputs::{read_election, system_rng, tell};
 
-/// Teacher: encrypt your votes into a ballot
+/// Teacher: encrypt your votes into a ballot, and submit it
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
+    shield vote --invitation teacher-amber.toml --votes amber.csv\n  \
     shield vote --election ward-7.toml --public-key public.key --teacher amber --votes \
     amber.csv\n  shield vote --election ward-7.toml --public-key public.key --teacher birch \
     --votes all.npy --column 2\n\n\
-    Give the ballot to the server, never to the student: the student's key reads it.")]
+    With an invitation this fetches the election and the key, checks everything, encrypts and \
+    submits. Without a server, give the ballot to whoever aggregates, never to the student: the \
+    student's key reads it.")]
 pub(super) struct VoteArgs {
-    #[command(flatten)]
-    election: ElectionArgs,
+    /// Your invitation: fetches what is needed from the server, and submits the ballot. The token
+    /// in SHIELD_TOKEN counts instead of the file's, if it is set
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["public_key", "teacher"])]
+    #[arg(required_unless_present_all = ["election", "public_key", "teacher"])]
+    invitation: Option<PathBuf>,
+
+    /// The election file (TOML) that all parties have; with an invitation, your copy, to compare
+    /// with the server's
+    #[arg(long, value_name = "FILE")]
+    election: Option<PathBuf>,
 
     /// The student's public key
     #[arg(long, value_name = "FILE")]
-    public_key: PathBuf,
+    public_key: Option<PathBuf>,
 
-    /// Your name, as it stands in the election file
+    /// Your name, as it is in the election file
     #[arg(long, value_name = "NAME")]
-    teacher: String,
+    teacher: Option<String>,
 
-    /// Your votes, one a sample: a column or a row of integers, .npy or .csv (-1 or an empty cell
-    /// abstains)
+    /// Your votes, one per sample: a column or a row of classes, beside sample ids or not (-1 or
+    /// an empty cell abstains); the kinds of files that docs/data.md lists
     #[arg(long, value_name = "FILE")]
     votes: PathBuf,
 
-    /// Your column, counted from 1, if the file has one for each teacher
+    /// The list of samples that you labelled, if the election binds one and your votes have no
+    /// sample ids
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
+
+    /// Your column, counted from 1 without ids, if the file has one for each teacher
     #[arg(long, value_name = "N")]
     column: Option<usize>,
 
-    /// Where to write the ballot [default: <NAME>.ballot]
+    /// Where to write the ballot [default: <NAME>.ballot]; with an invitation it is removed once
+    /// it is with the server, unless this is given
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &VoteArgs, output: Output) -> Result<(), Failure> {
-    let file = args.election.load()?;
+    match (&args.invitation, &args.election, &args.public_key, &args.teacher) {
+        (Some(invitation), ..) => over_the_network(args, invitation, output),
+        (None, Some(election), Some(key), Some(teacher)) => {
+            over_files(args, election, key, teacher, output)
+        }
+        _ => Err(Failure::bad_input(
+            "give --invitation, or --election, --public-key and --teacher for a ballot in a file",
+        )),
+    }
+}
+
+fn over_files(
+    args: &VoteArgs,
+    election: &std::path::Path,
+    public_key: &std::path::Path,
+    teacher: &str,
+    output: Output,
+) -> Result<(), Failure> {
+    let file = read_election(election)?;
     if let Some(deadline) = file.deadline().filter(|&deadline| deadline < Timestamp::now()) {
         console::warn(&format!(
             "the deadline was {deadline}: ask whoever runs the server whether it still takes \
              ballots"
         ));
     }
-    let votes = read_votes(&file, &args.votes, args.column)?;
-    let out = args.out.clone().unwrap_or_else(|| format!("{}.ballot", args.teacher).into());
-    let spinner = console::spinner("encrypting");
-    let made = cast(&file, &args.public_key, &args.teacher, &votes, &out, &mut system_rng());
-    spinner.finish_and_clear();
-    let made = made?;
+    let out = args.out.clone().unwrap_or_else(|| format!("{teacher}.ballot").into());
+    let (made, samples) = encrypt(args, &file, public_key, teacher, &out)?;
+    console::next(output, &format!("give {} to the server, never to the student", out.display()));
     match output {
         Output::Json => console::print_json(&json!({
             "election": file.name(),
-            "teacher": args.teacher,
+            "teacher": teacher,
             "key": made.key.to_string(),
-            "samples": votes.len(),
+            "samples": samples,
             "abstentions": made.abstentions,
             "ballot": out.display().to_string(),
         })),
         Output::Tables => console::print(&console::properties(&[
             ("election", file.name().to_string()),
-            ("teacher", args.teacher.clone()),
-            ("votes", format!("{} samples, {} abstentions", votes.len(), made.abstentions)),
+            ("teacher", teacher.to_owned()),
+            ("votes", format!("{samples} samples, {} abstentions", made.abstentions)),
             ("give to the server", out.display().to_string()),
         ])),
     }
+}
+
+/// Reads the votes and writes the ballot; gives how many samples there are.
+fn encrypt(
+    args: &VoteArgs,
+    file: &ElectionFile,
+    public_key: &std::path::Path,
+    teacher: &str,
+    out: &std::path::Path,
+) -> Result<(Cast, usize), Failure> {
+    let read = understand_votes(file, &args.votes, args.column, args.samples.as_deref())?;
+    tell(&args.votes, &read.warnings);
+    let votes = read.value;
+    let spinner = console::spinner("encrypting");
+    let made = cast(file, public_key, teacher, &votes, out, &mut system_rng());
+    spinner.finish_and_clear();
+    Ok((made?, votes.len()))
+}
+
+fn over_the_network(
+    args: &VoteArgs,
+    path: &std::path::Path,
+    output: Output,
+) -> Result<(), Failure> {
+    let invitation = Invitation::read(path)?;
+    let Some(teacher) = invitation.teacher.clone() else {
+        return Err(Failure::bad_input(format!(
+            "{}: this is the invitation of a {}, and teachers vote; give a teacher's",
+            path.display(),
+            invitation.role
+        )));
+    };
+    check(path, &invitation)?;
+    let client = Client::new(&invitation)?;
+    let election = client::election_of(&invitation, None)?;
+    let file = client::election_file(&client, &election)?;
+    let before = client::status(&client, &election)?;
+    agree(args, &file, &before)?;
+    if let Some(digest) = before.ballot_digest() {
+        return Err(Failure::failed(format!(
+            "your ballot is in already, digest {digest}; a teacher votes once, and the first \
+             ballot stays"
+        )));
+    }
+    if before.stage != "open" {
+        return Err(Failure::failed(format!(
+            "{election} is {}: {}",
+            before.stage,
+            status::next(&before, &invitation, path)
+        )));
+    }
+    let default = PathBuf::from(format!("{election}-{teacher}.ballot"));
+    let out = args.out.clone().unwrap_or(default);
+    if out.exists() {
+        console::note(&format!(
+            "{} is there from a submission that broke off: it is sent as it is. To encrypt again \
+             instead, remove it (only if no part of it has arrived)",
+            out.display()
+        ));
+    } else {
+        encrypt_with_fetched_key(args, &client, &file, &teacher, &out)?;
+    }
+    let bar = console::progress(1, "submitting");
+    let receipt = client::submit_ballot(&client, &invitation, &out, |done, all| {
+        bar.set_length(u64::from(all));
+        bar.set_position(u64::from(done));
+    })?;
+    bar.finish_and_clear();
+    let after = client::status(&client, &election)?;
+    let digest =
+        after.ballot_digest().filter(|digest| *digest == receipt.ballot).ok_or_else(|| {
+            Failure::failed(
+                "the server does not show all of your ballot; run the same command again",
+            )
+        })?;
+    let beside = client::receipt_path(&out);
+    if args.out.is_none() {
+        // It is with the server; nobody needs a second copy of what the student's key reads.
+        let _ = std::fs::remove_file(&out);
+    }
+    console::next(output, &status::next(&after, &invitation, path));
+    let key = after.key_id.clone().unwrap_or_default();
+    match output {
+        Output::Json => console::print_json(&json!({
+            "election": file.name(),
+            "teacher": teacher,
+            "key": key,
+            "samples": file.election().samples(),
+            "digest": digest,
+            "receipt": beside.display().to_string(),
+        })),
+        Output::Tables => console::print(&console::properties(&[
+            ("election", file.name().to_string()),
+            ("teacher", teacher.to_string()),
+            ("keep the receipt", beside.display().to_string()),
+            ("encrypted for", format!("the keys {}", key.get(..16).unwrap_or(&key))),
+            ("your ballot", format!("is in, digest {digest}")),
+        ])),
+    }
+}
+
+/// Everything that `preflight` looks at: what is wrong ends it, and what is odd is said.
+fn check(path: &std::path::Path, invitation: &Invitation) -> Result<(), Failure> {
+    let checks = preflight(path, invitation, Own::default());
+    for check in &checks {
+        match check.verdict {
+            Verdict::Fine => {}
+            // What the election's stage means for a teacher is said below, where it is known.
+            Verdict::Warning if check.subject == "election" => {}
+            Verdict::Warning => console::warn(&format!("{}: {}", check.subject, check.finding)),
+            Verdict::Wrong => {
+                return Err(Failure::failed(format!("{}: {}", check.subject, check.finding)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The server's election is one, and the teacher's own copy, if there is one, is the same.
+fn agree(args: &VoteArgs, file: &ElectionFile, status: &Status) -> Result<(), Failure> {
+    if hex(&file.digest()) != status.digest {
+        return Err(Failure::failed(
+            "the server's election file is not the one whose digest it tells; ask the operator",
+        ));
+    }
+    let own = args.election.as_deref().map(read_election).transpose()?;
+    match (own, &args.election) {
+        (Some(own), Some(path)) if own.digest() != file.digest() => {
+            Err(Failure::bad_input(format!(
+                "{}: this is not the server's election file; ask the operator which one all agreed \
+                 on",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fetches the public key beside the ballot, and encrypts.
+fn encrypt_with_fetched_key(
+    args: &VoteArgs,
+    client: &Client,
+    file: &ElectionFile,
+    teacher: &Name,
+    out: &std::path::Path,
+) -> Result<(), Failure> {
+    shield::files::check_folder(out)?;
+    let mut key = out.as_os_str().to_owned();
+    key.push(".key");
+    let key = PathBuf::from(key);
+    let _ = std::fs::remove_file(&key);
+    client::fetch_public_key(client, file.name(), &key)?;
+    let made = encrypt(args, file, &key, teacher.as_str(), out);
+    let _ = std::fs::remove_file(&key);
+    let (made, samples) = made?;
+    console::note(&format!("{samples} votes, {} of them abstentions", made.abstentions));
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The commands of the TFHE engine in a program that was built without it: how to get one with it.
 
-use shield::polya::SharedNoise;
+use shield::shared_noise::SharedNoise;
 use shield::{Election, Votes};
 
 use super::Output;

@@ -13,12 +13,15 @@ mod data;
 mod files;
 mod house;
 mod job;
+mod modules;
 mod pages;
 mod privacy;
 mod program;
+mod roles;
 mod serve;
 mod service;
 mod tfhe;
+mod trust;
 mod tutorial;
 
 #[path = "../../../shield-server/tests/server/harness.rs"]

@@ -253,7 +253,7 @@ fn bad_input_is_refused() {
     refused(&["analyze", "--votes", &path, "--mechanism", "lnmax", "--noise", "0"]);
     let tune = ["tune", "--votes", &path, "--max-degree", "2", "--max-terms", "3"];
     for (option, value, word) in [
-        ("--plot", "x.jpg", ".svg or .png"),
+        ("--plot", "x.jpg", ".html, .svg or .png"),
         ("--plot", "no/folder/x.svg", "make it first"),
         ("--target-accuracy", "1.5", "from 0 to 1"),
         ("--offsets", "1,b", "--offsets"),
@@ -316,6 +316,12 @@ fn compare_puts_every_mechanism_within_the_budget() {
     for name in ["shield", "lnmax", "gnmax", "noisy-argmax", "exponential", "permute-and-flip"] {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
+    let sure: Vec<&Value> = rows.iter().filter(|row| row["answers"] == "where-sure").collect();
+    assert!(sure.iter().any(|row| row["mechanism"] == "confident-gnmax"), "{rows:?}");
+    for row in &sure {
+        assert!(row["answered"].as_f64().unwrap() >= 0.79, "{row}");
+        assert!(row["precision"].as_f64().unwrap() >= row["right"].as_f64().unwrap(), "{row}");
+    }
     for row in rows {
         assert!(row["epsilon"].as_f64().unwrap() <= 8.0, "{row}");
         assert!((0.0..=1.0).contains(&row["right"].as_f64().unwrap()), "{row}");
@@ -334,4 +340,91 @@ fn recommend_names_a_setting_or_says_what_is_possible() {
     assert!(answer["epsilon"].as_f64().unwrap() <= 4.0);
     let refused = shield(&[&arguments[..], &["--epsilon", "0"]].concat());
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// Counts per class say as much as the votes, but for who voted what.
+#[test]
+fn counts_are_analysed_and_compared_like_votes() {
+    let (folder, path) = votes();
+    let counts = folder.path().join("counts.csv");
+    std::fs::write(&counts, "7,1,1\n0,9,0\n2,0,7\n8,1,0\n0,8,1\n0,1,8\n").unwrap();
+    let counts = counts.to_str().unwrap();
+    let of = |command: &str, file: &str, more: &[&str]| {
+        json(&[&[command, "--votes", file, "--json"], more].concat())
+    };
+    let from_votes = of("analyze", &path, &["--classes", "3"]);
+    let from_counts = of("analyze", counts, &["--counts"]);
+    for key in ["published", "renyi", "data_independent"] {
+        assert_eq!(from_votes["epsilon"][key], from_counts["epsilon"][key], "{key}");
+    }
+    assert_eq!(from_votes["accuracy"], from_counts["accuracy"]);
+    assert_eq!(from_votes["votes"], from_counts["votes"]);
+    assert_eq!(from_counts["epsilon"]["teacher_wise"], from_counts["epsilon"]["renyi"]);
+    let from_votes = of("compare", &path, &["--classes", "3", "--epsilon", "8"]);
+    let from_counts = of("compare", counts, &["--counts", "--epsilon", "8"]);
+    assert_eq!(from_votes, from_counts);
+    let message = refused(&["label", "--votes", counts, "--counts"]);
+    assert!(message.contains("--counts"), "{message}");
+}
+
+/// Too many polynomials to look at all: the search goes uphill, and what it finds is proven.
+#[test]
+fn tune_climbs_where_there_is_too_much_to_look_at() {
+    let (_folder, path) = votes();
+    let base = ["tune", "--votes", &path, "--classes", "3", "--offsets", "4", "--json"];
+    let large = ["--max-degree", "6", "--max-terms", "40", "--target-epsilon", "6"];
+    let answer = json(&[&base[..], &large].concat());
+    assert_eq!((&answer["exhaustive"], &answer["stopped"]), (&false.into(), &false.into()));
+    let chosen = &answer["chosen"];
+    assert!(chosen["epsilon"].as_f64().unwrap() <= 6.0, "{answer}");
+    let again = json(&[
+        "bound",
+        "--teachers",
+        "9",
+        "--classes",
+        "3",
+        "--offset",
+        "4",
+        "--queries",
+        "6",
+        "--polynomial",
+        chosen["polynomial"].as_str().unwrap(),
+        "--json",
+    ]);
+    let tight = again["exact"]["epsilon"].as_f64().unwrap();
+    let moments = again["epsilon"].as_f64().unwrap();
+    assert!(tight.min(moments) <= chosen["epsilon"].as_f64().unwrap() * (1.0 + 1e-9));
+    assert_eq!(again["holds_against_server"], false);
+    // A limit of no time still gives an answer.
+    let hasty = json(&[&base[..], &large, &["--time-limit", "0"]].concat());
+    assert_eq!(hasty["stopped"], true);
+    refused(&[&base[..], &["--search", "climb"]].concat());
+}
+
+#[test]
+fn epsilons_say_against_whom_they_hold() {
+    let (_folder, path) = votes();
+    let bound = ["bound", "--teachers", "9", "--classes", "3", "--queries", "5"];
+    let tune = ["tune", "--votes", &path, "--max-degree", "2", "--max-terms", "3"];
+    for arguments in [&bound[..], &tune[..]] {
+        let output = shield(arguments);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("except the server"), "{said}");
+    }
+}
+
+/// The exponential operator is proven where its rates fall.
+#[test]
+fn the_exponential_operator_has_a_proven_cost() {
+    let (_folder, path) = votes();
+    let of = |schedule: &str| {
+        let operator = ["--mechanism", "exponential-operator", "--schedule", schedule, "--json"];
+        json(&[&["analyze", "--votes", &path, "--classes", "3"], &operator[..]].concat())
+    };
+    let proven = of("4x0.2,8x0.1");
+    assert!(proven["epsilon"]["data_independent"].as_f64().unwrap() > 0.0, "{proven}");
+    assert!(proven["epsilon"]["at_least"].is_null());
+    let unproven = of("8x0.1,4x0.2");
+    assert_eq!(unproven["epsilon"]["data_independent"], "inf");
+    assert!(unproven["epsilon"]["at_least"].as_f64().unwrap() > 0.0);
 }

@@ -11,13 +11,13 @@ fn section(heading: &str) -> &'static str {
 }
 
 /// Runs a section's commands in a folder of its own; gives what they printed.
-fn run(heading: &str) -> String {
+fn run(heading: &str, at_least: usize) -> String {
     let folder = tempfile::tempdir().unwrap();
     for file in blocks(section("What all agree on"), "toml") {
         let name = file.lines().next().and_then(|line| line.strip_prefix("# ")).expect("its name");
         std::fs::write(folder.path().join(name), file).unwrap();
     }
-    let output = run_commands(section(heading), 6, folder.path());
+    let output = run_commands(section(heading), at_least, folder.path());
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let log = std::fs::read_to_string(folder.path().join("server.log")).unwrap_or_default();
     assert!(
@@ -31,18 +31,35 @@ fn run(heading: &str) -> String {
 }
 
 /// The last six lines are the labels.
-fn assert_labels(printed: &str) {
+fn assert_labels(printed: &str, classes: [&str; 3]) {
     let lines: Vec<&str> = printed.lines().collect();
     let labels = &lines[lines.len() - 6..];
-    assert!(labels.iter().all(|label| ["0", "1", "2"].contains(label)), "{labels:?}");
+    assert!(labels.iter().all(|label| classes.contains(label)), "{labels:?}");
 }
 
 #[test]
 fn over_files() {
-    assert_labels(&run("Over files"));
+    assert_labels(&run("Over files", 6), ["0", "1", "2"]);
 }
 
 #[test]
 fn over_the_network() {
-    assert_labels(&run("Over the network"));
+    let printed = run("Over the network", 6);
+    assert_labels(&printed, ["cat", "dog", "owl"]);
+    assert!(printed.contains("your ballot is in, digest "), "{printed}");
+    assert!(printed.contains("more labels like these"), "{printed}");
+}
+
+#[test]
+fn looking_before_choosing() {
+    let printed = run("Looking before choosing", 2);
+    assert!(printed.contains("http://127.0.0.1:"), "{printed}");
+}
+
+#[test]
+fn with_votes_at_hand() {
+    let printed = run("With votes at hand", 6);
+    for word in ["right labels", "polynomial", "by moments"] {
+        assert!(printed.contains(word), "{word}: {printed}");
+    }
 }

@@ -9,8 +9,8 @@
 
 use rayon::prelude::*;
 
-use super::neighbours::Points;
 use crate::data::Images;
+use crate::neighbours::Points;
 use crate::transform;
 
 const DIRECTIONS: usize = 8;

@@ -1,10 +1,9 @@
 //! The student: few private labels, many images without one, one model.
 //!
-//! Labels spread over a graph of similar images ([`neighbours`], [`propagation`]), which also
-//! outvotes the wrong ones among them; a network then learns from what every image was given.
+//! Labels spread over a graph of similar images ([`crate::neighbours`], [`propagation`]), which
+//! also outvotes the wrong ones among them; a network then learns from what every image was given.
 
 pub mod gradients;
-pub mod neighbours;
 pub mod propagation;
 
 use rand::SeedableRng;
@@ -12,9 +11,9 @@ use rand_chacha::ChaCha20Rng;
 use serde::{Deserialize, Serialize};
 use shield::{Class, Classes, Label};
 
-use self::neighbours::{Neighbours, Points};
 use self::propagation::Propagation;
 use crate::data::Images;
+use crate::neighbours::{Neighbours, Points};
 use crate::training::{Augmentation, Averaging, Model, Targets, Training};
 use crate::transform;
 
@@ -51,6 +50,15 @@ pub enum LearnError {
 }
 
 impl Variant {
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Strong => "strong",
+            Self::Plain => "plain",
+            Self::Supervised => "supervised",
+        }
+    }
+
     /// What this student sees of an image.
     pub fn prepare(self, images: &Images) -> Images {
         match self {

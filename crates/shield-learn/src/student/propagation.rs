@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 use shield::{Class, Classes, Label};
 
-use super::neighbours::Neighbours;
+use crate::neighbours::Neighbours;
 use crate::training::Targets;
 
 /// The settings of the spreading.
@@ -195,7 +195,7 @@ fn normalise(row: &mut [f32]) {
 mod tests {
     use super::*;
     use crate::data::drawn_digits;
-    use crate::student::neighbours::Points;
+    use crate::neighbours::Points;
 
     /// Beliefs about 400 drawn digits from labels of the first, some of them wrong: how many are
     /// right.

@@ -1,8 +1,8 @@
 //! The keys of an election file that choose engine and mechanism.
 
-use shield::polya::SharedNoise;
-use shield::privacy::noisy_argmax::Noise;
-use shield::shares::NoiseFamily;
+use shield::parameters::Noise;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 
 use super::reader::Reader;
 use crate::engine::{Choice, EngineName, Mechanism, MechanismName, ReleaseMode, Upload};

@@ -3,8 +3,8 @@
 //! ```toml
 //! name = "ward-7"                      # lower-case letters, digits, - and _
 //! group = "hospitals"                  # whose privacy budget pays
-//! classes = 10
-//! samples = 100
+//! classes = 10                         # or their names: ["cat", "dog", "owl"]
+//! samples = 100                        # or samples_file = "samples.csv": their list is bound
 //! polynomial = "8X^4+6X^3+4X^2+X"      # optional, this is the default
 //! offset = 5                           # optional, 5 by default
 //! sampling = "with-replacement"        # optional
@@ -27,17 +27,20 @@
 mod engine_keys;
 mod mistakes;
 mod reader;
+mod subject;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use shield::{Classes, Election, Offset, Polynomial, Sampling, Setting};
+use shield::{ClassNames, Election, Offset, Polynomial, Sampling, Setting};
 
 use crate::engine::{Choice, ChoiceError, Engine, EngineName, Mechanism, MechanismName};
 use crate::name::Name;
+use crate::samples::SamplesDigest;
 use engine_keys::EngineKeys;
 pub use mistakes::{ElectionFileError, Mistake};
 use reader::Reader;
@@ -50,6 +53,8 @@ pub const MAX_BYTES: usize = 8 << 20;
 pub struct ElectionFile {
     name: Name,
     group: Name,
+    class_names: Option<ClassNames>,
+    samples_digest: Option<SamplesDigest>,
     election: Election,
     choice: Choice,
     batches: usize,
@@ -59,13 +64,22 @@ pub struct ElectionFile {
 }
 
 impl ElectionFile {
-    /// Reads an election file.
+    /// Reads an election file that names no other file.
     pub fn parse(text: &str) -> Result<Self, ElectionFileError> {
+        Self::read(text, None)
+    }
+
+    /// Reads an election file that may name a list of samples, by its place from this folder.
+    pub fn parse_in(text: &str, folder: &Path) -> Result<Self, ElectionFileError> {
+        Self::read(text, Some(folder))
+    }
+
+    fn read(text: &str, folder: Option<&Path>) -> Result<Self, ElectionFileError> {
         let mut reader = Reader::new(text)?;
         let name = reader.text::<Name>("name");
         let group = reader.text::<Name>("group");
-        let classes = reader.whole("classes", |count| Classes::new(usize_of(count)));
-        let samples = reader.whole("samples", |count| Ok(usize_of(count)));
+        let (classes, class_names) = subject::classes(&mut reader).unzip();
+        let (samples, samples_digest) = subject::samples(&mut reader, folder).unzip();
         let polynomial = reader.optional("polynomial", Reader::text::<Polynomial>);
         let offset = reader.optional("offset", |reader, key| {
             reader.whole(key, |count| count.to_string().parse::<Offset>())
@@ -96,7 +110,14 @@ impl ElectionFile {
         if let (Some(classes), Some(samples), Some(teachers)) = (classes, samples, &teachers) {
             match Election::new(teachers.len(), classes, samples, setting) {
                 Ok(sound) => election = Some(sound),
-                Err(error) => reader.mistake_at("samples", error.to_string()),
+                Err(error) => {
+                    let key = if samples_digest.flatten().is_some() && folder.is_some() {
+                        "samples_file"
+                    } else {
+                        "samples"
+                    };
+                    reader.mistake_at(key, error.to_string());
+                }
             }
         }
         let mut planned = None;
@@ -126,7 +147,19 @@ impl ElectionFile {
         let (Some((choice, batches)), true) = (planned, reader.is_fine()) else {
             return Err(reader.into_error());
         };
-        let mut file = Self { name, group, election, choice, batches, quorum, deadline, teachers };
+        let (class_names, samples_digest) = (class_names.flatten(), samples_digest.flatten());
+        let mut file = Self {
+            name,
+            group,
+            class_names,
+            samples_digest,
+            election,
+            choice,
+            batches,
+            quorum,
+            deadline,
+            teachers,
+        };
         file.election = file.election.clone().bound_to(file.digest());
         Ok(file)
     }
@@ -139,6 +172,16 @@ impl ElectionFile {
     /// The group of teachers whose privacy budget pays.
     pub fn group(&self) -> &Name {
         &self.group
+    }
+
+    /// The names of the classes, if the file has any.
+    pub fn class_names(&self) -> Option<&ClassNames> {
+        self.class_names.as_ref()
+    }
+
+    /// The digest of the list of samples, if the file binds one.
+    pub fn samples_digest(&self) -> Option<SamplesDigest> {
+        self.samples_digest
     }
 
     /// What the engines need to know, bound to this file.
@@ -200,8 +243,18 @@ impl ElectionFile {
         let quoted = |value: &dyn fmt::Display| format!("\"{value}\"");
         line("name", &quoted(&self.name));
         line("group", &quoted(&self.group));
-        line("classes", &self.election.classes().count());
+        match &self.class_names {
+            None => line("classes", &self.election.classes().count()),
+            Some(names) => {
+                let text = |name: &String| toml::Value::String(name.clone()).to_string();
+                let names: Vec<String> = names.as_slice().iter().map(text).collect();
+                line("classes", &format!("[{}]", names.join(", ")));
+            }
+        }
         line("samples", &self.election.samples());
+        if let Some(digest) = self.samples_digest {
+            line("samples_digest", &quoted(&digest));
+        }
         let engine = self.choice.engine_name();
         if engine != EngineName::default() {
             line("engine", &quoted(&engine));

@@ -48,6 +48,16 @@ impl<'a> Reader<'a> {
         value
     }
 
+    /// Whether a key is there and was not taken yet.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// Whether a key that was not taken yet is a list.
+    pub(super) fn is_list(&self, key: &str) -> bool {
+        self.table.get(key).is_some_and(|value| value.get_ref().as_array().is_some())
+    }
+
     /// Reads a key that may be left out.
     pub(super) fn optional<T>(
         &mut self,
@@ -124,6 +134,19 @@ impl<'a> Reader<'a> {
         timestamp
     }
 
+    /// A list of texts.
+    pub(super) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
+        let value = self.take(key)?;
+        let entries = value.get_ref().as_array().into_iter().flatten();
+        let texts: Option<Vec<String>> =
+            entries.map(|entry| entry.get_ref().as_str().map(str::to_owned)).collect();
+        if texts.is_none() {
+            let problem = format!("`{key}` must be a number or a list: [\"cat\", \"dog\"]");
+            self.mistake_at(key, problem);
+        }
+        texts
+    }
+
     pub(super) fn names(&mut self, key: &'static str) -> Option<Vec<Name>> {
         let value = self.take(key)?;
         let Some(array) = value.get_ref().as_array() else {
@@ -143,7 +166,7 @@ impl<'a> Reader<'a> {
                     names.push(name);
                     continue;
                 }
-                Some(Ok(name)) => format!("the teacher `{name}` stands there twice"),
+                Some(Ok(name)) => format!("the teacher `{name}` is there twice"),
                 Some(Err(error)) => format!("`{key}`: {error}"),
                 None => format!("`{key}` must hold names in quotes"),
             };

@@ -37,6 +37,15 @@ fn every_key_changes_the_digest() {
         ("hospitals", "labs"),
         ("classes = 10", "classes = 9"),
         ("samples = 100", "samples = 101"),
+        (
+            "classes = 10",
+            "classes = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\"]",
+        ),
+        (
+            "samples = 100",
+            "samples = 100\nsamples_digest = \"00000000000000000000000000000000\
+             00000000000000000000000000000000\"",
+        ),
         ("offset = 5", "offset = 4"),
         ("quorum = 2", "quorum = 3"),
         ("+01:00", "+02:00"),
@@ -72,7 +81,7 @@ colour = "red"
             "{word}: {found:#?}"
         );
     }
-    assert!(found.iter().any(|m| m.contains("`amber` stands there twice")), "{found:#?}");
+    assert!(found.iter().any(|m| m.contains("`amber` is there twice")), "{found:#?}");
     assert!(found.iter().any(|m| m.contains("`group` is missing")), "{found:#?}");
     assert!(found.iter().any(|m| m.contains("`colour` is not a key")), "{found:#?}");
     assert!(found.len() >= 9, "{found:#?}");
@@ -176,5 +185,41 @@ fn a_noisy_argmax_in_batches_is_bound_to_its_noise() {
     for file in [skellam, laplace, more] {
         assert_eq!(ElectionFile::parse(&file.canonical()).unwrap(), file, "{}", file.canonical());
         assert_eq!(file.choice().engine_name(), EngineName::Bfv);
+    }
+}
+
+#[test]
+fn classes_may_have_names_and_samples_a_list() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("samples.csv"), "id\nx1\nx2\nx3\n").unwrap();
+    let text = GOOD
+        .replace("classes = 10", r#"classes = ["cat", "a \"dog\"", "owl"]"#)
+        .replace("samples = 100", "samples_file = \"samples.csv\"");
+    let file = ElectionFile::parse_in(&text, folder.path()).unwrap();
+    assert_eq!(file.class_names().unwrap().as_slice(), ["cat", "a \"dog\"", "owl"]);
+    assert_eq!((file.election().classes().count(), file.election().samples()), (3, 3));
+    let again = ElectionFile::parse(&file.canonical()).unwrap();
+    assert_eq!(file, again, "what the program writes names no other file");
+    assert_eq!(file.digest(), again.digest());
+
+    std::fs::write(folder.path().join("samples.csv"), "id\nx2\nx1\nx3\n").unwrap();
+    let permuted = ElectionFile::parse_in(&text, folder.path()).unwrap();
+    assert_ne!(permuted.digest(), file.digest(), "the order counts");
+
+    let both = text.replace("samples_file", "samples = 3\nsamples_file");
+    let error = ElectionFile::parse_in(&both, folder.path()).unwrap_err().to_string();
+    assert!(error.contains("remove one of them"), "{error}");
+    let error = ElectionFile::parse_in(&text.replace(".csv", ".txt"), folder.path());
+    assert!(error.unwrap_err().to_string().contains("samples.txt"));
+    let found = mistakes(&text);
+    assert!(found[0].starts_with("line 5:") && found[0].contains("fetch election"), "{found:?}");
+    for (wrong, words) in [
+        ("classes = [\"cat\", \"cat\"]", "there once only"),
+        ("classes = [\"cat\", 3]", "must be a number or a list"),
+        ("classes = [\"cat\"]", "from 2"),
+        ("classes = \"cat\"", "whole number"),
+    ] {
+        let found = mistakes(&GOOD.replace("classes = 10", wrong));
+        assert!(found[0].contains(words), "{wrong}: {found:?}");
     }
 }

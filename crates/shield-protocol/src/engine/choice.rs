@@ -5,9 +5,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use shield::Election;
-use shield::polya::SharedNoise;
 use shield::privacy::skellam::Sensitivity;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield_bfv::argmax::{ArgmaxBackend, ArgmaxPlan};
 use shield_bfv::{BfvBackend, ReleaseMode};
 #[cfg(feature = "tfhe")]
@@ -235,7 +235,7 @@ impl Choice {
         match self {
             Self::Bfv { release } => {
                 let engine = BfvBackend::new(election, release).map_err(ChoiceError::plan)?;
-                Ok(Arc::new(engine))
+                Ok(Arc::new(super::bfv::BfvEngine::new(engine)))
             }
             Self::BfvNoisyArgmax { noise } => {
                 let engine = ArgmaxBackend::new(election, noise).map_err(ChoiceError::plan)?;

@@ -11,7 +11,8 @@ use shield::votes::Vote;
 use shield::{Label, Seed};
 
 use super::{
-    Aggregating, BallotBytes, EncodedKeys, Engine, EngineError, RevealError, Revealing, Voting,
+    Aggregating, Alarm, BallotBytes, EncodedKeys, Engine, EngineError, NONCE, RevealError,
+    Revealed, Revealing, Voting,
 };
 
 impl<B> Engine for B
@@ -30,7 +31,8 @@ where
     }
 
     fn max_bytes(&self, kind: Kind) -> usize {
-        BackendBytes::max_bytes(self, kind)
+        let nonce = if kind == Kind::Ballot { NONCE } else { 0 };
+        BackendBytes::max_bytes(self, kind) + nonce
     }
 
     fn make_keys(&self, mut rng: &mut dyn CryptoRng) -> Result<EncodedKeys, EngineError> {
@@ -57,11 +59,15 @@ where
         batch: usize,
         key: KeyId,
     ) -> Result<Presence, DecodeError> {
-        Ok(self.decode_ballot(bytes, batch, key)?.presence().clone())
+        Ok(self.decode_ballot(votes_of(bytes), batch, key)?.presence().clone())
     }
 
     fn check_release(&self, bytes: &[u8], batch: usize, key: KeyId) -> Result<(), DecodeError> {
         self.decode_release(bytes, batch, key).map(drop)
+    }
+
+    fn distance(&self) -> f64 {
+        Backend::distance(self)
     }
 
     fn voting(self: Arc<Self>, public_key: &[u8]) -> Result<Box<dyn Voting>, DecodeError> {
@@ -84,16 +90,21 @@ where
     }
 }
 
+/// What stands before a ballot's nonce; nothing if it is too short to have one.
+pub(super) fn votes_of(ballot: &[u8]) -> &[u8] {
+    ballot.split_last_chunk::<NONCE>().map_or(&[], |(votes, _)| votes)
+}
+
 /// An engine with one of its keys.
-struct With<B, K> {
-    backend: Arc<B>,
-    key: K,
-    id: KeyId,
+pub(super) struct With<B, K> {
+    pub(super) backend: Arc<B>,
+    pub(super) key: K,
+    pub(super) id: KeyId,
 }
 
 struct Public<B: Backend>(B::PublicKey);
-struct Evaluation<B: Backend>(B::EvaluationKey);
-struct Secret<B: Backend>(B::SecretKey);
+pub(super) struct Evaluation<B: Backend>(pub(super) B::EvaluationKey);
+pub(super) struct Secret<B: Backend>(pub(super) B::SecretKey);
 
 impl<B> Voting for With<B, Public<B>>
 where
@@ -111,7 +122,11 @@ where
         mut rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, EngineError> {
         let ballot = self.backend.encrypt(&self.key.0, batch, votes, &mut rng);
-        Ok(self.backend.encode_ballot(&ballot.map_err(EngineError::new)?))
+        let mut bytes = self.backend.encode_ballot(&ballot.map_err(EngineError::new)?);
+        let mut nonce = [0; NONCE];
+        rng.fill_bytes(&mut nonce);
+        bytes.extend(nonce);
+        Ok(bytes)
     }
 }
 
@@ -173,19 +188,30 @@ where
         self.id
     }
 
-    fn reveal(&self, batch: usize, release: &[u8]) -> Result<Vec<Label>, RevealError> {
+    fn inspect(&self, batch: usize, release: &[u8]) -> Result<Revealed, RevealError> {
         let release = self.backend.decode_release(release, batch, self.id)?;
         let labels = self.backend.decrypt(&self.key.0, batch, &release);
-        Ok(labels.map_err(EngineError::new)?)
+        let labels = labels.map_err(EngineError::new)?;
+        let alarms = match self.backend.election().always_labels() {
+            true => missing(&labels),
+            false => vec![],
+        };
+        Ok(Revealed { labels, alarms })
     }
 }
 
+/// An alarm for every sample without a label.
+fn missing(labels: &[Label]) -> Vec<(usize, Alarm)> {
+    let missing = labels.iter().enumerate().filter(|(_, label)| label.is_none());
+    missing.map(|(sample, _)| (sample, Alarm::NoLabel)).collect()
+}
+
 /// Opens ballots as the engine asks for them.
-struct Opening<'a, B> {
-    backend: &'a B,
-    ballots: &'a dyn BallotBytes,
-    batch: usize,
-    key: KeyId,
+pub(super) struct Opening<'a, B> {
+    pub(super) backend: &'a B,
+    pub(super) ballots: &'a dyn BallotBytes,
+    pub(super) batch: usize,
+    pub(super) key: KeyId,
 }
 
 impl<B: BackendBytes> BallotBox<B::Ballot> for Opening<'_, B> {
@@ -195,11 +221,11 @@ impl<B: BackendBytes> BallotBox<B::Ballot> for Opening<'_, B> {
 
     fn open(&self, teacher: u32) -> Result<Cow<'_, B::Ballot>, BallotBoxError> {
         let bytes = self.ballots.bytes(teacher)?;
-        let ballot = self.backend.decode_ballot(&bytes, self.batch, self.key);
+        let ballot = self.backend.decode_ballot(votes_of(&bytes), self.batch, self.key);
         ballot.map(Cow::Owned).map_err(|error| BallotBoxError { teacher, source: error.into() })
     }
 
     fn digest(&self, teacher: u32) -> Result<Option<[u8; 32]>, BallotBoxError> {
-        Ok(self.ballots.checksum(teacher))
+        self.ballots.checksum(teacher)
     }
 }

@@ -1,9 +1,9 @@
 //! The engine without encryption, with failures on demand: for tests of everything around an
 //! engine. Not compiled into the program.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rand::CryptoRng;
 use shield::backend::{BallotBoxError, ClearBackend, Presence};
@@ -14,11 +14,12 @@ use thiserror::Error;
 
 use super::{Aggregating, BallotBytes, EncodedKeys, Engine, EngineError, Revealing, Voting};
 
+/// Random bytes at the end of a ballot, a nonce's and those that stand for a checksum: no two are
+/// the same, as with encryption.
+const RANDOM: usize = 64;
+
 /// Samples in a batch: few, so that small elections have several.
 const SAMPLES_PER_BATCH: usize = 4;
-
-/// Random bytes at the end of a ballot: no two are the same, as with encryption.
-const RANDOM: usize = 16;
 
 /// Failures that are still to come, by election and batch.
 type Faults = HashMap<([u8; 32], usize), u32>;
@@ -29,6 +30,41 @@ static FAULTS: Mutex<Option<Faults>> = Mutex::new(None);
 pub fn inject(election: &Election, batch: usize, times: u32) {
     let mut faults = FAULTS.lock().unwrap_or_else(PoisonError::into_inner);
     faults.get_or_insert_default().insert((election.fingerprint(), batch), times);
+}
+
+/// Batches whose aggregation waits, by election.
+static HELD: Mutex<Option<HashSet<([u8; 32], usize)>>> = Mutex::new(None);
+
+/// Told whenever a batch is let go.
+static LET_GO: Condvar = Condvar::new();
+
+/// A batch whose aggregation waits until this is dropped.
+#[derive(Debug)]
+pub struct Held([u8; 32], usize);
+
+/// Lets the aggregation of a batch wait, so that what is shown meanwhile can be looked at.
+#[must_use]
+pub fn hold(election: &Election, batch: usize) -> Held {
+    let held = Held(election.fingerprint(), batch);
+    let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get_or_insert_default().insert((held.0, held.1));
+    held
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get_or_insert_default().remove(&(self.0, self.1));
+        LET_GO.notify_all();
+    }
+}
+
+fn wait(election: [u8; 32], batch: usize) {
+    let all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_held = |all: &mut Option<HashSet<_>>| {
+        all.as_ref().is_some_and(|all| all.contains(&(election, batch)))
+    };
+    drop(LET_GO.wait_while(all, is_held).unwrap_or_else(PoisonError::into_inner));
 }
 
 /// A failure that was asked for.
@@ -93,11 +129,15 @@ impl Engine for FaultyEngine {
         batch: usize,
         key: KeyId,
     ) -> Result<Presence, DecodeError> {
-        self.clear.check_ballot(votes_of(bytes), batch, key)
+        self.clear.check_ballot(sent(bytes), batch, key)
     }
 
     fn check_release(&self, bytes: &[u8], batch: usize, key: KeyId) -> Result<(), DecodeError> {
         self.clear.check_release(bytes, batch, key)
+    }
+
+    fn distance(&self) -> f64 {
+        Engine::distance(&*self.clear)
     }
 
     fn voting(self: Arc<Self>, public_key: &[u8]) -> Result<Box<dyn Voting>, DecodeError> {
@@ -117,12 +157,12 @@ impl Engine for FaultyEngine {
     }
 }
 
-/// What stands before the random bytes of a ballot.
-fn votes_of(ballot: &[u8]) -> &[u8] {
-    ballot.split_last_chunk::<RANDOM>().map_or(&[], |(votes, _)| votes)
+/// What comes before the random bytes of a ballot.
+fn sent(ballot: &[u8]) -> &[u8] {
+    ballot.split_last_chunk::<RANDOM>().map_or(&[], |(sent, _)| sent)
 }
 
-/// Adds what makes a ballot differ from every other.
+/// Adds what makes the votes of a ballot differ from every other's, as encryption would.
 struct RandomVoting(Box<dyn Voting>);
 
 impl Voting for RandomVoting {
@@ -145,15 +185,15 @@ impl Voting for RandomVoting {
 }
 
 /// Ballots without their random bytes.
-struct Votes<'a>(&'a dyn BallotBytes);
+struct Sent<'a>(&'a dyn BallotBytes);
 
-impl BallotBytes for Votes<'_> {
+impl BallotBytes for Sent<'_> {
     fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
         self.0.presence(teacher)
     }
 
     fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError> {
-        self.0.bytes(teacher).map(|ballot| votes_of(&ballot).to_vec())
+        self.0.bytes(teacher).map(|ballot| sent(&ballot).to_vec())
     }
 }
 
@@ -173,8 +213,9 @@ impl Aggregating for FaultyAggregating {
         ballots: &dyn BallotBytes,
         seed: &Seed,
     ) -> Result<Vec<u8>, EngineError> {
+        wait(self.election, batch);
         strike(self.election, batch).map_err(EngineError::new)?;
-        self.clear.aggregate(batch, &Votes(ballots), seed)
+        self.clear.aggregate(batch, &Sent(ballots), seed)
     }
 
     fn shard(
@@ -184,7 +225,7 @@ impl Aggregating for FaultyAggregating {
         seed: &Seed,
         teachers: Range<u32>,
     ) -> Result<Vec<u8>, EngineError> {
-        self.clear.shard(batch, &Votes(ballots), seed, teachers)
+        self.clear.shard(batch, ballots, seed, teachers)
     }
 
     fn merge_shards(&self, batch: usize, shards: &[&[u8]]) -> Result<Vec<u8>, EngineError> {
@@ -198,6 +239,6 @@ impl Aggregating for FaultyAggregating {
         seed: &Seed,
         whole: &[u8],
     ) -> Result<Vec<u8>, EngineError> {
-        self.clear.release_shards(batch, &Votes(ballots), seed, whole)
+        self.clear.release_shards(batch, ballots, seed, whole)
     }
 }

@@ -4,6 +4,7 @@
 //! server and client names one: keys, ballots and releases are bytes to them. Every engine that has
 //! [`BackendBytes`](shield::backend::BackendBytes) is an [`Engine`].
 
+mod bfv;
 mod choice;
 mod erased;
 #[cfg(any(test, feature = "test-engine"))]
@@ -22,7 +23,16 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 pub use choice::{Choice, ChoiceError, EngineName, Mechanism, MechanismName, Upload};
-pub use shield_bfv::ReleaseMode;
+pub use shield_bfv::{Alarm, ReleaseMode};
+
+/// Random bytes at the end of every ballot: its teacher's part of the seed. Whatever the engine
+/// does, no two ballots are the same, and nobody knows their digests before they are sent.
+pub const NONCE: usize = 32;
+
+/// The checksum that the votes of a ballot end with, before the nonce; zeros if there is none.
+pub fn votes_checksum(ballot: &[u8]) -> [u8; 32] {
+    erased::votes_of(ballot).last_chunk().copied().unwrap_or_default()
+}
 
 /// What an engine stumbled over.
 #[derive(Debug, Error)]
@@ -76,6 +86,16 @@ pub trait Engine: Send + Sync {
     /// Checks a release from end to end.
     fn check_release(&self, bytes: &[u8], batch: usize, key: KeyId) -> Result<(), DecodeError>;
 
+    /// The most bytes of the audit of a batch; `None` if the engine cannot tell a ballot that is
+    /// no vote from one that is.
+    fn audit_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    /// The statistical distance between everything that the engine releases in this election and
+    /// what the labels alone would give: what flooding leaves.
+    fn distance(&self) -> f64;
+
     /// What a teacher needs.
     fn voting(self: Arc<Self>, public_key: &[u8]) -> Result<Box<dyn Voting>, DecodeError>;
 
@@ -116,6 +136,29 @@ pub trait Aggregating: Send + Sync {
         seed: &Seed,
     ) -> Result<Vec<u8>, EngineError>;
 
+    /// The check of every teacher alone on some samples of a batch, counted from 0 within it.
+    fn audit(
+        &self,
+        _batch: usize,
+        _ballots: &dyn BallotBytes,
+        _seed: &Seed,
+        _samples: &[usize],
+    ) -> Result<Vec<u8>, EngineError> {
+        Err(EngineError::new(NoAudit))
+    }
+
+    /// What the student gets for some samples of a batch, counted from 0 within it, without some
+    /// teachers; all other samples come out as junk.
+    fn aggregate_again(
+        &self,
+        _batch: usize,
+        _ballots: &dyn BallotBytes,
+        _seed: &Seed,
+        _again: Again<'_>,
+    ) -> Result<Vec<u8>, EngineError> {
+        Err(EngineError::new(NoAudit))
+    }
+
     /// What some teachers' ballots add to a batch.
     fn shard(
         &self,
@@ -138,13 +181,46 @@ pub trait Aggregating: Send + Sync {
     ) -> Result<Vec<u8>, EngineError>;
 }
 
+/// What is aggregated a second time.
+#[derive(Clone, Copy, Debug)]
+pub struct Again<'a> {
+    /// The teachers whose ballots do not count.
+    pub excluded: &'a [u32],
+    /// The samples, counted from 0 within the batch.
+    pub samples: &'a [usize],
+}
+
+/// The engine cannot say whose ballot is no vote.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("this engine does not check ballots and has no audit; `engine = \"bfv\"` does")]
+pub struct NoAudit;
+
+/// What the student reads out of the release of one batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revealed {
+    /// The label of each sample.
+    pub labels: Vec<Label>,
+    /// Samples, counted from 0 within the batch, that show what honest ballots cannot cause.
+    pub alarms: Vec<(usize, Alarm)>,
+}
+
 /// An engine with the student's key.
 pub trait Revealing: Send + Sync {
     /// The name of its key.
     fn key(&self) -> KeyId;
 
+    /// The labels of one batch, and what is wrong with them.
+    fn inspect(&self, batch: usize, release: &[u8]) -> Result<Revealed, RevealError>;
+
     /// The labels of one batch.
-    fn reveal(&self, batch: usize, release: &[u8]) -> Result<Vec<Label>, RevealError>;
+    fn reveal(&self, batch: usize, release: &[u8]) -> Result<Vec<Label>, RevealError> {
+        Ok(self.inspect(batch, release)?.labels)
+    }
+
+    /// The teachers whose ballots are no votes, out of the audit of a batch.
+    fn read_audit(&self, _batch: usize, _audit: &[u8]) -> Result<Vec<u32>, RevealError> {
+        Err(EngineError::new(NoAudit).into())
+    }
 }
 
 /// Why a release gave no labels.
@@ -166,8 +242,9 @@ pub trait BallotBytes: Sync {
     /// A teacher's ballot.
     fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError>;
 
-    /// The checksum that a teacher's ballot ends with, if it is known without reading the ballot.
-    fn checksum(&self, _teacher: u32) -> Option<[u8; 32]> {
-        None
+    /// The checksum that a teacher's votes end with, before the nonce, if that is cheaper to get
+    /// than the whole ballot.
+    fn checksum(&self, _teacher: u32) -> Result<Option<[u8; 32]>, BallotBoxError> {
+        Ok(None)
     }
 }

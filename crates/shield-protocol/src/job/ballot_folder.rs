@@ -14,13 +14,14 @@ use rayon::prelude::*;
 use shield::backend::{BallotBoxError, Presence};
 use shield::framing::{KeyId, Kind};
 
-use super::freeze::RECORD;
+use super::freeze::{RECORD, is_audit_record};
 use super::storage::{ByteRange, Storage};
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::ElectionFile;
-use crate::engine::{BallotBytes, Engine};
+use crate::engine::{BallotBytes, Engine, votes_checksum};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::parts;
+use crate::transcript::ballot_digest;
 use crate::turnout::Turnout;
 
 /// One batch in a ballot file.
@@ -32,9 +33,8 @@ pub(super) struct Part {
     pub(super) length: usize,
     /// Their digest.
     pub(super) hash: [u8; 32],
-    /// The checksum that they end with, which engines know a ballot by; unknown in a job of an
-    /// older version.
-    pub(super) checksum: Option<[u8; 32]>,
+    /// The checksum of the votes in them, without the nonce: two teachers never share it.
+    pub(super) votes: [u8; 32],
 }
 
 impl Part {
@@ -62,11 +62,7 @@ pub(super) struct BallotFile {
 impl BallotFile {
     /// A digest of all its batches: the rest of the file follows from the election and the teacher.
     fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("shield 2026 ballot file v1");
-        for part in &self.parts {
-            hasher.update(&part.hash);
-        }
-        *hasher.finalize().as_bytes()
+        ballot_digest(self.parts.iter().map(|part| &part.hash))
     }
 
     /// Whether two files hold the same batches.
@@ -75,9 +71,9 @@ impl BallotFile {
         self.parts.len() == other.parts.len() && pairs.all(|(one, other)| one.is_same(other))
     }
 
-    /// Every batch with the digest of its bytes.
+    /// Every batch with the checksum of its votes.
     fn hashes(&self) -> impl Iterator<Item = (usize, [u8; 32])> + '_ {
-        self.parts.iter().map(|part| part.hash).enumerate()
+        self.parts.iter().map(|part| part.votes).enumerate()
     }
 
     /// Where one batch is.
@@ -98,7 +94,8 @@ impl BallotFile {
 /// Whose bytes are whose, batch by batch.
 ///
 /// Ballots are randomised, so that two teachers never have the same bytes, not even of one batch:
-/// whoever has another's handed in a copy, and the vote behind it would count twice.
+/// whoever has another's handed in a copy, and the vote behind it would count twice. The nonce
+/// does not count: anybody can write another one.
 #[derive(Default)]
 struct Owners(HashMap<(usize, [u8; 32]), u32>);
 
@@ -205,8 +202,14 @@ impl BallotFolder {
 
     /// How many voters each sample has.
     pub(super) fn turnout(&self, file: &ElectionFile) -> Turnout {
+        self.turnout_without(file, &[])
+    }
+
+    /// How many voters each sample has, some teachers left out.
+    pub(super) fn turnout_without(&self, file: &ElectionFile, excluded: &[u32]) -> Turnout {
         let mut turnout = Turnout::nobody(file.election().samples());
-        for ballot in self.ballots.values() {
+        let counted = self.ballots.iter().filter(|(teacher, _)| !excluded.contains(teacher));
+        for (_, ballot) in counted {
             match &ballot.attendance {
                 Attendance::Everywhere => turnout.add_everywhere(),
                 Attendance::Partly(batches) => {
@@ -230,12 +233,12 @@ impl BallotFolder {
     }
 }
 
-/// The files of a folder, in a fixed order, but for hidden ones and the server's own record.
+/// The files of a folder, in a fixed order, but for hidden ones and the server's own records.
 fn list(storage: &dyn Storage, folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = storage.list(folder)?;
     paths.retain(|path| {
         let name = path.file_name().unwrap_or_default();
-        !name.as_encoded_bytes().starts_with(b".") && name != RECORD
+        !name.as_encoded_bytes().starts_with(b".") && name != RECORD && !is_audit_record(name)
     });
     paths.sort();
     Ok(paths)
@@ -272,9 +275,8 @@ fn check(
         everywhere &= (0..presence.len()).all(|sample| presence.contains(sample));
         presences.push(presence);
         place += bundle::LENGTH;
-        let hash = *blake3::hash(&bytes).as_bytes();
-        let checksum = bytes.last_chunk().copied();
-        found.push(Part { place, length: bytes.len(), hash, checksum });
+        let (hash, votes) = (*blake3::hash(&bytes).as_bytes(), votes_checksum(&bytes));
+        found.push(Part { place, length: bytes.len(), hash, votes });
         place += bytes.len() as u64;
     }
     let attendance =
@@ -338,7 +340,8 @@ impl BallotBytes for BatchBox<'_> {
         ballot.checked(self.batch, read.unwrap_or_default()).map_err(refuse)
     }
 
-    fn checksum(&self, teacher: u32) -> Option<[u8; 32]> {
-        self.folder.ballots.get(&teacher)?.parts.get(self.batch)?.checksum
+    fn checksum(&self, teacher: u32) -> Result<Option<[u8; 32]>, BallotBoxError> {
+        let Some(ballot) = self.folder.ballots.get(&teacher) else { return Ok(None) };
+        Ok(ballot.parts.get(self.batch).map(|part| part.votes))
     }
 }

@@ -28,19 +28,21 @@ use super::aggregate::same_folder;
 use super::ballot_folder::BallotFolder;
 use super::checked::{Checked, Progress};
 use super::freeze::{self, Destination, Frozen, settle};
-use super::storage::{LocalFiles, Storage};
-use crate::bundle::Content;
+use super::storage::{Storage, local_files};
 use crate::election_file::ElectionFile;
 use crate::engine::{Aggregating, Engine};
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::files::{Existing, check_folder_of, read_bounded, read_election, write_bundle};
+use crate::files::{Existing, check_folder_of, read_bounded, read_election};
 use crate::hex::{hex, unhex};
 use crate::name::Name;
 use crate::new_file::{Readers, Unnamed, folder_of};
 use crate::private;
+use crate::results;
+use crate::seed::Purpose;
+use crate::transcript::Transcript;
 use crate::turnout::VoterCounts;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// More than any job file has: names of a million teachers.
 const MAX_JOB_FILE: usize = 128 << 20;
 const MAX_INDEX: usize = 1 << 40;
@@ -56,10 +58,25 @@ struct Written {
     evaluation_key: String,
     key: String,
     index: String,
+    /// The commitment to the server's part of the seed.
+    commitment: String,
     /// Teachers without a ballot.
     missing: Vec<Name>,
     /// How many samples have how many voters.
     voters: VoterCounts,
+}
+
+/// What a job is frozen from, and where it goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a> {
+    /// The student's evaluation key.
+    pub evaluation_key: &'a Path,
+    /// The folder of the ballots.
+    pub ballots: &'a Path,
+    /// The job's folder.
+    pub out: &'a Path,
+    /// The part of the seed that the server committed to before anyone voted.
+    pub committed: Option<&'a Path>,
 }
 
 /// One aggregation, frozen.
@@ -74,6 +91,7 @@ pub struct Job {
     ballots: BallotFolder,
     missing: Vec<Name>,
     voters: VoterCounts,
+    commitment: [u8; 32],
     work: Mutex<Option<Arc<Work>>>,
 }
 
@@ -100,20 +118,34 @@ impl Job {
         rng: &mut R,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, ProtocolError> {
-        let storage: Arc<dyn Storage> = Arc::new(LocalFiles);
-        Self::freeze_in(&storage, file, evaluation_key, ballots, out, rng, progress)
+        Self::freeze_committed(file, evaluation_key, ballots, out, None, rng, progress)
     }
 
-    /// [`Self::freeze`] with ballots that are kept somewhere else; the job itself is a folder here.
-    pub fn freeze_in<R: CryptoRng>(
-        storage: &Arc<dyn Storage>,
+    /// The same, with the part of the seed that the server committed to before anyone voted: the
+    /// file that [`freeze::commit`] wrote.
+    pub fn freeze_committed<R: CryptoRng>(
         file: &ElectionFile,
         evaluation_key: &Path,
         ballots: &Path,
         out: &Path,
+        committed: Option<&Path>,
         rng: &mut R,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, ProtocolError> {
+        let storage = local_files();
+        let places = Places { evaluation_key, ballots, out, committed };
+        Self::freeze_in(&storage, file, places, rng, progress)
+    }
+
+    /// The same with ballots that are kept somewhere else; the job itself is a folder here.
+    pub fn freeze_in<R: CryptoRng>(
+        storage: &Arc<dyn Storage>,
+        file: &ElectionFile,
+        places: Places<'_>,
+        rng: &mut R,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, ProtocolError> {
+        let Places { evaluation_key, ballots, out, committed } = places;
         check_folder_of(out)?;
         if same_folder(folder_of(out), ballots) || same_folder(out, ballots) {
             return Err(refused(out, Problem::AmongBallots).into());
@@ -122,8 +154,13 @@ impl Job {
         let (frozen, index) = (&checked.frozen, checked.folder.index()?);
         let address = storage.address(ballots).map_err(|error| refused(ballots, error.into()))?;
         let ballots = PathBuf::from(&address);
-        let written = Written {
+        let place = Place(out);
+        let known = place.read()?;
+        let committed =
+            committed.map(|path| freeze::committed(path, &file.digest())).transpose()?;
+        let mut written = Written {
             version: VERSION,
+            commitment: known.as_ref().map_or_else(String::new, |job| job.commitment.clone()),
             ballots: address,
             election: hex(&frozen.election),
             evaluation_key: hex(&frozen.evaluation_key),
@@ -132,8 +169,7 @@ impl Job {
             missing: checked.missing,
             voters: checked.voters,
         };
-        let place = Place(out);
-        if let Some(known) = place.read()?
+        if let Some(known) = known
             && known != written
         {
             return Err(refused(&place.job_file(), Problem::OtherJob).into());
@@ -143,8 +179,9 @@ impl Job {
         place.write("election.toml", file.canonical().as_bytes())?;
         place.write("evaluation.key", &key)?;
         place.write("ballots.index", &index)?;
-        place.write("ballots.checksums", &checked.folder.checksums())?;
-        settle(frozen, &**storage, &ballots, Destination::Job(out), rng)?;
+        let destination = Destination::Job(out);
+        let part = settle(frozen, &**storage, &ballots, destination, committed, rng)?.part;
+        written.commitment = hex(&part.commitment(&frozen.election));
         let text = toml::to_string(&written).expect("strings, numbers and lists of them");
         place.write("job.toml", text.as_bytes())?;
         Self::open_in(storage, out)
@@ -152,7 +189,7 @@ impl Job {
 
     /// Opens a job that was frozen. Reads neither the seed nor the key before they are needed.
     pub fn open(path: &Path) -> Result<Self, ProtocolError> {
-        Self::open_in(&(Arc::new(LocalFiles) as Arc<dyn Storage>), path)
+        Self::open_in(&local_files(), path)
     }
 
     /// Where the ballots of a job are, to choose the storage by.
@@ -188,12 +225,8 @@ impl Job {
         let engine = file.engine();
         let folder = PathBuf::from(written.ballots);
         let teachers = file.teachers().len();
-        let mut ballots = BallotFolder::from_index(&engine, storage, &folder, teachers, &index)
+        let ballots = BallotFolder::from_index(&engine, storage, &folder, teachers, &index)
             .ok_or_else(|| damaged("ballots.index"))?;
-        // A job of an older version has none: then ballots are opened for theirs.
-        if let Ok(checksums) = read_bounded(&path.join("ballots.checksums"), MAX_INDEX) {
-            ballots.set_checksums(&checksums);
-        }
         let frozen = Frozen {
             election: file.digest(),
             evaluation_key: digest(&written.evaluation_key)?,
@@ -204,6 +237,7 @@ impl Job {
             key: KeyId::from_bytes(digest(&written.key)?),
             missing: written.missing,
             voters: written.voters,
+            commitment: digest(&written.commitment)?,
             work: Mutex::default(),
             file,
             engine,
@@ -297,14 +331,24 @@ impl Job {
             return Err(refused(out, Problem::AmongBallots).into());
         }
         let limit = self.engine.max_bytes(Kind::Release);
-        write_bundle(out, Content::Results, Existing::Compared, &self.file, |batch| {
-            let path = self.part(batch);
-            let refuse = |problem| refused(&path, problem);
-            let bytes = read_bounded(&path, limit).map_err(refuse)?;
-            let checked = self.engine.check_release(&bytes, batch, self.key);
-            checked.map_err(|source| refuse(Problem::Batch { batch, source }))?;
-            Ok(bytes)
-        })
+        let turnout = self.ballots.turnout(&self.file);
+        let transcript = Transcript::new(&self.frozen, &self.commitment, turnout.voters());
+        let existing = Existing::Compared;
+        results::write(
+            out,
+            existing,
+            &self.file,
+            &transcript,
+            |results::Place { batch, .. }| {
+                let path = self.part(batch);
+                let refuse = |problem| refused(&path, problem);
+                let bytes = read_bounded(&path, limit).map_err(refuse)?;
+                let checked = self.engine.check_release(&bytes, batch, self.key);
+                checked.map_err(|source| refuse(Problem::Batch { batch, source }))?;
+                Ok(bytes)
+            },
+        )?;
+        transcript.publish(out)
     }
 
     fn part(&self, batch: usize) -> PathBuf {
@@ -327,7 +371,8 @@ impl Job {
         let aggregating = Arc::clone(&self.engine)
             .aggregating(&bytes)
             .map_err(|error| refused(&path, error.into()))?;
-        let seed = freeze::stored_seed(&self.frozen, &Destination::Job(&self.path).seed_path())?;
+        let part = freeze::stored_part(&self.frozen, &Destination::Job(&self.path).seed_path())?;
+        let seed = part.seed(Purpose::Draws, &self.frozen.digest());
         let made = Arc::new(Work { aggregating, seed });
         *work = Some(Arc::clone(&made));
         Ok(made)

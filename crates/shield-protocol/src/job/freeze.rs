@@ -2,8 +2,8 @@
 //!
 //! Two files, both written once and never changed:
 //!
-//! - beside the results, `<results>.seed`, for the server alone: the seed, bound to a digest of the
-//!   election, the evaluation key and the ballots it was drawn for;
+//! - beside the results, `<results>.seed`, for the server alone: its part of the seed (see
+//!   [`crate::seed`]), bound to a digest of the election, the evaluation key and the ballots;
 //! - among the ballots, [`RECORD`], for anybody: which ballots were frozen, and a digest of their
 //!   seed.
 //!
@@ -17,9 +17,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rand::{CryptoRng, RngCore};
+use rand::CryptoRng;
 use serde::{Deserialize, Serialize};
-use shield::Seed;
 use zeroize::Zeroizing;
 
 use super::storage::Storage;
@@ -27,12 +26,14 @@ use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::read_bounded;
 use crate::hex::hex;
 use crate::new_file::{Readers, write_new};
+use crate::seed::SeedPart;
+pub use crate::transcript::Frozen;
 
 /// The name of the record in the folder of the ballots.
 pub const RECORD: &str = "aggregated.toml";
 
 const MAGIC: [u8; 4] = *b"SHSD";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const SEED_BYTES: usize = 4 + 2 + 2 + 4 * 32;
 /// Room for a million teachers.
 const MAX_RECORD: usize = 160 << 20;
@@ -41,6 +42,17 @@ const RECORD_START: &str = "\
 # Written by `shield aggregate` when it froze the ballots in this folder. Keep it: it is what \
 stops them from being\n\
 # answered a second time. It holds digests only, nothing secret.\n";
+
+/// The names of an audit's records in the folder of the ballots: what was asked, what was answered.
+pub(super) fn audit_records(round: usize) -> [String; 2] {
+    ["asked", "answered"].map(|what| format!("audit-{round}.{what}.toml"))
+}
+
+/// Whether a file among the ballots is a record of an audit.
+pub(super) fn is_audit_record(name: &std::ffi::OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b"audit-") && name.ends_with(b"ed.toml")
+}
 
 /// Where the seed of some results is.
 pub fn seed_path(results: &Path) -> PathBuf {
@@ -74,31 +86,6 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Everything that a release follows from, besides the seed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frozen {
-    /// The election file's digest.
-    pub(super) election: [u8; 32],
-    /// Of the evaluation key's bytes.
-    pub(super) evaluation_key: [u8; 32],
-    /// Of every teacher's ballot.
-    pub(super) ballots: BTreeMap<String, [u8; 32]>,
-}
-
-impl Frozen {
-    fn digest(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("shield 2026 frozen ballots v1");
-        hasher.update(&self.election);
-        hasher.update(&self.evaluation_key);
-        for (teacher, ballot) in &self.ballots {
-            hasher.update(&(teacher.len() as u64).to_le_bytes());
-            hasher.update(teacher.as_bytes());
-            hasher.update(ballot);
-        }
-        *hasher.finalize().as_bytes()
-    }
-}
-
 /// What [`RECORD`] says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,18 +93,20 @@ struct Record {
     results: String,
     election: String,
     evaluation_key: String,
+    commitment: String,
     seed: String,
     ballots: BTreeMap<String, String>,
 }
 
 impl Record {
-    fn new(frozen: &Frozen, seed: &Seed, results: &Path) -> Self {
+    fn new(frozen: &Frozen, part: &SeedPart, results: &Path) -> Self {
         let ballots = frozen.ballots.iter();
         Self {
             results: results.display().to_string(),
             election: hex(&frozen.election),
             evaluation_key: hex(&frozen.evaluation_key),
-            seed: seed_name(seed),
+            commitment: hex(&part.commitment(&frozen.election)),
+            seed: hex(&part.name()),
             ballots: ballots.map(|(name, hash)| (name.clone(), hex(hash))).collect(),
         }
     }
@@ -176,27 +165,23 @@ impl Record {
     }
 }
 
-/// A seed's name: tells seeds apart, and nothing about the draws.
-fn seed_name(seed: &Seed) -> String {
-    hex(&blake3::derive_key("shield 2026 seed name v1", seed.as_bytes()))
-}
-
-/// A seed, and what it is bound to.
-struct BoundSeed {
-    election: [u8; 32],
-    frozen: [u8; 32],
-    seed: Seed,
+/// The server's part of the seed, and what it is bound to.
+pub(crate) struct BoundSeed {
+    pub(crate) election: [u8; 32],
+    /// What is frozen; zeros as long as nothing is.
+    pub(crate) frozen: [u8; 32],
+    pub(crate) part: SeedPart,
 }
 
 impl BoundSeed {
-    fn encode(&self) -> Zeroizing<Vec<u8>> {
+    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(SEED_BYTES));
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend([0; 2]);
         bytes.extend(self.election);
         bytes.extend(self.frozen);
-        bytes.extend(self.seed.as_bytes());
+        bytes.extend(self.part.as_bytes());
         let checksum = blake3::hash(&bytes);
         bytes.extend(checksum.as_bytes());
         bytes
@@ -211,11 +196,11 @@ impl BoundSeed {
             && start[6..] == [0; 2]
             && blake3::hash(content) == *<&[u8; 32]>::try_from(checksum).ok()?;
         let field = |place: usize| <[u8; 32]>::try_from(&fields[32 * place..][..32]).ok();
-        let seed = Seed::from_bytes(field(2)?);
-        sound.then_some(Self { election: field(0)?, frozen: field(1)?, seed })
+        let part = SeedPart::from_bytes(field(2)?);
+        sound.then_some(Self { election: field(0)?, frozen: field(1)?, part })
     }
 
-    fn read(path: &Path) -> Result<Option<Self>, Refused> {
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Refused> {
         let Some(bytes) = read_if_there(path, SEED_BYTES)? else { return Ok(None) };
         let bytes = Zeroizing::new(bytes);
         Self::decode(&bytes).ok_or_else(|| refused(path, Problem::Damaged)).map(Some)
@@ -234,9 +219,9 @@ impl BoundSeed {
     }
 }
 
-/// The seed of a release that stands for ever.
+/// The server's part of the seed of a release that stands for ever.
 pub(super) struct Settled {
-    pub(super) seed: Seed,
+    pub(super) part: SeedPart,
     /// Whether it was there already.
     pub(super) again: bool,
 }
@@ -254,12 +239,39 @@ pub(super) fn check_record(
     }
 }
 
-/// The one seed for what is frozen: the stored one, or a fresh one that is now stored.
-pub(super) fn settle<R: RngCore + CryptoRng>(
+/// The server's part that a commitment was made to, if it is this election's.
+pub(super) fn committed(path: &Path, election: &[u8; 32]) -> Result<SeedPart, ProtocolError> {
+    let Some(bound) = BoundSeed::read(path)? else {
+        return Err(refused(path, Problem::Io(io::ErrorKind::NotFound.into())).into());
+    };
+    if bound.election == *election {
+        return Ok(bound.part);
+    }
+    let reason = "this part of a seed was committed for another election; give this one's";
+    Err(second_draw(path, reason.to_owned()))
+}
+
+/// The server commits to its part of the seed: writes it, once, and gives the commitment. The same
+/// again gives the same.
+pub fn commit<R: CryptoRng>(
+    election: &[u8; 32],
+    out: &Path,
+    rng: &mut R,
+) -> Result<[u8; 32], ProtocolError> {
+    crate::files::check_folder_of(out)?;
+    let part = SeedPart::random(rng);
+    let fresh = BoundSeed { election: *election, frozen: [0; 32], part };
+    write_once(out, Readers::Owner, &fresh.encode())?;
+    Ok(committed(out, election)?.commitment(election))
+}
+
+/// The one part for what is frozen: the stored one, the committed one, or a fresh one. Stored now.
+pub(super) fn settle<R: CryptoRng>(
     frozen: &Frozen,
     storage: &dyn Storage,
     ballots: &Path,
     destination: Destination,
+    committed: Option<SeedPart>,
     rng: &mut R,
 ) -> Result<Settled, ProtocolError> {
     let (record_path, seed_path) = (ballots.join(RECORD), destination.seed_path());
@@ -301,7 +313,7 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
             let fresh = BoundSeed {
                 election: frozen.election,
                 frozen: frozen.digest(),
-                seed: Seed::random(rng),
+                part: committed.clone().unwrap_or_else(|| SeedPart::random(rng)),
             };
             write_once(seed_path, Readers::Owner, &fresh.encode())?;
             // Whoever was first, if two run at once: what stands there is the seed.
@@ -309,8 +321,13 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
         }
     };
     bound.check(seed_path, frozen)?;
+    if committed.is_some_and(|committed| committed != bound.part) {
+        let reason = "these ballots were frozen with another part of the seed than the committed \
+                      one; go on without --committed, and tell the parties";
+        return Err(second_draw(seed_path, reason.to_owned()));
+    }
     if record.is_none() {
-        let record = Record::new(frozen, &bound.seed, results);
+        let record = Record::new(frozen, &bound.part, results);
         let text = toml::to_string(&record).expect("strings and a table of strings");
         let text = RECORD_START.to_owned() + &text;
         match storage.write_new(&record_path, text.as_bytes()) {
@@ -322,7 +339,7 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
     let record = Record::read(storage, &record_path)?;
     let record = record.ok_or_else(|| refused(&record_path, Problem::Damaged))?;
     record.check(&record_path, frozen)?;
-    if record.seed != seed_name(&bound.seed) {
+    if record.seed != hex(&bound.part.name()) {
         return Err(second_draw(
             seed_path,
             format!(
@@ -333,17 +350,23 @@ pub(super) fn settle<R: RngCore + CryptoRng>(
             ),
         ));
     }
-    Ok(Settled { seed: bound.seed, again })
+    Ok(Settled { part: bound.part, again })
 }
 
-/// The seed that was stored for what is frozen.
-pub(super) fn stored_seed(frozen: &Frozen, seed_path: &Path) -> Result<Seed, ProtocolError> {
+/// The part of the seed that was stored for what is frozen.
+pub(crate) fn stored_part(frozen: &Frozen, seed_path: &Path) -> Result<SeedPart, ProtocolError> {
     let Some(bound) = BoundSeed::read(seed_path)? else {
         let problem = Problem::Io(io::ErrorKind::NotFound.into());
         return Err(refused(seed_path, problem).into());
     };
     bound.check(seed_path, frozen)?;
-    Ok(bound.seed)
+    Ok(bound.part)
+}
+
+/// The bytes of a seed file, for an auditor: the server's part, bound to what is frozen.
+pub fn encode_part(frozen: &Frozen, part: &SeedPart) -> Zeroizing<Vec<u8>> {
+    let (election, frozen) = (frozen.election, frozen.digest());
+    BoundSeed { election, frozen, part: part.clone() }.encode()
 }
 
 /// Writes a file unless one is there.
@@ -374,6 +397,7 @@ fn second_draw(path: &Path, reason: String) -> ProtocolError {
 }
 
 #[cfg(test)]
-pub(crate) fn seed_of(results: &Path) -> Seed {
-    BoundSeed::read(&seed_path(results)).unwrap().unwrap().seed
+pub(crate) fn seed_of(results: &Path) -> shield::Seed {
+    let bound = BoundSeed::read(&seed_path(results)).unwrap().unwrap();
+    bound.part.seed(crate::seed::Purpose::Draws, &bound.frozen)
 }

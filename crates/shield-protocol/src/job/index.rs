@@ -2,7 +2,7 @@
 //! present. Written when the job is frozen, so that nobody has to read all ballots again.
 //!
 //! ```text
-//! (teacher u32 | length u32 | file name | partly u8 | (length u64 | hash 32)* | presence*)*
+//! (teacher u32 | length u32 | file name | partly u8 | (length u64 | hash 32 | votes 32)* | presence*)*
 //! ```
 //!
 //! One part and, for a teacher who abstained somewhere, one presence for each batch.
@@ -19,9 +19,6 @@ use crate::bundle;
 use crate::engine::Engine;
 use crate::error::{Problem, Refused};
 
-/// Purpose of the digest of all checksums.
-const CHECKSUMS: &str = "shield 2026 checksums of the ballots of a job v1";
-
 impl BallotFolder {
     /// The index of these ballots.
     pub(super) fn index(&self) -> Result<Vec<u8>, Refused> {
@@ -37,6 +34,7 @@ impl BallotFolder {
             for part in &ballot.parts {
                 out.extend((part.length as u64).to_le_bytes());
                 out.extend(part.hash);
+                out.extend(part.votes);
             }
             if let Attendance::Partly(batches) = &ballot.attendance {
                 for presence in batches {
@@ -45,31 +43,6 @@ impl BallotFolder {
             }
         }
         Ok(out)
-    }
-
-    /// The checksums that all batches of all ballots end with, in the order of the index; then a
-    /// digest of them.
-    pub(super) fn checksums(&self) -> Vec<u8> {
-        let parts = self.ballots.values().flat_map(|ballot| &ballot.parts);
-        let mut out: Vec<u8> = parts.flat_map(|part| part.checksum.unwrap_or_default()).collect();
-        let digest = blake3::derive_key(CHECKSUMS, &out);
-        out.extend(digest);
-        out
-    }
-
-    /// Takes the checksums that [`Self::checksums`] wrote; nothing if they are not those.
-    pub(super) fn set_checksums(&mut self, bytes: &[u8]) {
-        let Some((checksums, digest)) = bytes.split_last_chunk::<32>() else { return };
-        let parts: usize = self.ballots.values().map(|ballot| ballot.parts.len()).sum();
-        let (known, rest) = checksums.as_chunks::<32>();
-        let sound = known.len() == parts && rest.is_empty();
-        if !sound || blake3::derive_key(CHECKSUMS, checksums) != *digest {
-            return;
-        }
-        let parts = self.ballots.values_mut().flat_map(|ballot| &mut ballot.parts);
-        for (part, &checksum) in parts.zip(known) {
-            part.checksum = Some(checksum);
-        }
     }
 
     /// The ballots of an index, in that folder; none if it cannot be one.
@@ -95,10 +68,9 @@ impl BallotFolder {
             for _ in 0..engine.batches() {
                 let length = u64::from_le_bytes(reader.array()?);
                 place = place.checked_add(bundle::LENGTH)?;
-                let hash = reader.array()?;
-                let length = usize::try_from(length).ok()?;
-                parts.push(Part { place, length, hash, checksum: None });
-                place = place.checked_add(length as u64)?;
+                let (hash, votes) = (reader.array()?, reader.array()?);
+                parts.push(Part { place, length: usize::try_from(length).ok()?, hash, votes });
+                place = place.checked_add(length)?;
             }
             let attendance = match partly {
                 0 => Attendance::Everywhere,

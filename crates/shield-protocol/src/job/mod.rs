@@ -11,9 +11,12 @@
 //! | [`freeze`] | exactly one release: the seed and the record |
 //! | `aggregate` | all of it in one go |
 //! | `folder`, `index` | a job as a folder |
+//! | [`audit`] | whose ballot is no vote, and the spoiled samples once more without it |
+//! | [`verify`](mod@verify) | everything computed again by an auditor |
 //! | `storage` | where ballots are kept: a folder, or an object store |
 
 mod aggregate;
+pub mod audit;
 mod ballot_folder;
 mod checked;
 mod folder;
@@ -23,8 +26,9 @@ mod storage;
 
 #[cfg(test)]
 mod tests;
+pub mod verify;
 
-pub use aggregate::{Aggregated, aggregate};
+pub use aggregate::{Aggregated, aggregate, aggregate_committed};
 pub use checked::Progress;
-pub use folder::Job;
+pub use folder::{Job, Places};
 pub use storage::{ByteRange, LocalFiles, Storage};

@@ -5,53 +5,53 @@ use std::fmt::{Display, Write as _};
 
 /// HTML.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Markup(String);
+pub(crate) struct Markup(String);
 
 impl Markup {
     /// HTML that is part of the program.
-    pub(super) fn fixed(text: &'static str) -> Self {
+    pub(crate) fn fixed(text: &'static str) -> Self {
         Self(text.to_owned())
     }
 
     /// Text of any origin.
-    pub(super) fn text(text: impl Display) -> Self {
+    pub(crate) fn text(text: impl Display) -> Self {
         Self(escape(&text.to_string()))
     }
 
     /// One after the other.
-    pub(super) fn join(parts: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn join(parts: impl IntoIterator<Item = Self>) -> Self {
         Self(parts.into_iter().map(|part| part.0).collect())
     }
 
-    pub(super) fn into_string(self) -> String {
+    pub(crate) fn into_string(self) -> String {
         self.0
     }
 }
 
 /// HTML with gaps, `{{like this}}`, in text and in quoted attributes.
-pub(super) struct Template {
+pub(crate) struct Template {
     text: &'static str,
     fillings: Vec<(&'static str, String)>,
 }
 
 impl Template {
-    pub(super) fn new(text: &'static str) -> Self {
+    pub(crate) fn new(text: &'static str) -> Self {
         Self { text, fillings: Vec::new() }
     }
 
     /// Fills a gap with text.
-    pub(super) fn text(self, gap: &'static str, text: impl Display) -> Self {
+    pub(crate) fn text(self, gap: &'static str, text: impl Display) -> Self {
         self.markup(gap, Markup::text(text))
     }
 
     /// Fills a gap with HTML.
-    pub(super) fn markup(mut self, gap: &'static str, markup: Markup) -> Self {
+    pub(crate) fn markup(mut self, gap: &'static str, markup: Markup) -> Self {
         self.fillings.push((gap, markup.0));
         self
     }
 
     /// The whole. A gap that nothing fills stays to be seen.
-    pub(super) fn fill(self) -> Markup {
+    pub(crate) fn fill(self) -> Markup {
         let mut filled = String::with_capacity(2 * self.text.len());
         let mut rest = self.text;
         while let Some((before, after)) = rest.split_once("{{") {

@@ -8,10 +8,21 @@
   const replace = (part, fresh) => {
     if (part.innerHTML === fresh.innerHTML) return;
     const open = [...part.querySelectorAll("details[open]")].map((details) => details.id);
-    const focused = part.contains(document.activeElement) && document.activeElement.closest("[id]")?.id;
+    const active = part.contains(document.activeElement) && document.activeElement;
+    const focused = active && active.closest("[id]")?.id;
+    const chosen = [...part.querySelectorAll("input[id]")].map((input) => [input.id, input.value]);
     part.replaceChildren(...fresh.childNodes);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    if (focused) document.getElementById(focused)?.querySelector("summary")?.focus({ preventScroll: true });
+    for (const [id, value] of chosen) {
+      const input = document.getElementById(id);
+      if (input) input.value = value;
+    }
+    if (focused) {
+      const again = document.getElementById(focused);
+      const target = active.id ? again : again?.querySelector("summary");
+      target?.focus({ preventScroll: true });
+    }
+    document.dispatchEvent(new Event("shield-fresh"));
   };
 
   const refresh = async () => {
@@ -39,4 +50,5 @@
 
   setInterval(refresh, 2000);
   document.addEventListener("visibilitychange", refresh);
+  document.addEventListener("shield-refresh", refresh);
 })();

@@ -210,3 +210,49 @@ fn a_token_that_is_taken_away_ends_its_sessions() {
     });
     assert_eq!((page(&gone), page(&stays)), (StatusCode::UNAUTHORIZED, StatusCode::OK));
 }
+
+fn from(origin: &str) -> (&'static str, &str) {
+    ("origin", origin)
+}
+
+/// The page's script has the cookie and no token. What changes anything must come from the page.
+#[test]
+fn the_script_of_the_page_may_call_and_other_sites_may_not() {
+    let server = Running::start();
+    let cookie = cookie(&sign_in(&server, server.operator.secret(), &[]));
+    let (origin, json) = (server.origin(), ("content-type", "application/json"));
+    let signed_in = ("cookie", &*cookie);
+    assert_eq!(server.send("GET", "/v1/elections", &[signed_in], "").status(), 200);
+    let plan = r#"{"file": "name = 3"}"#;
+    let post = |headers: &[(&str, &str)]| server.send("POST", "/v1/price", headers, plan).status();
+    assert_eq!(post(&[signed_in, json, from(&origin)]), 422, "it is read, and its mistakes named");
+    assert_eq!(post(&[signed_in, json, from("https://evil.example")]), 403);
+    assert_eq!(post(&[signed_in, json]), 403, "a browser would say where it comes from");
+    let site = ("sec-fetch-site", "cross-site");
+    assert_eq!(post(&[signed_in, json, from(&origin), site]), 403);
+    assert_eq!(post(&[json, from(&origin)]), 401);
+    // A wrong token is wrong, whoever is signed in.
+    let wrong = ("authorization", "Bearer x");
+    assert_eq!(post(&[signed_in, json, from(&origin), wrong]), 401);
+    let out = server.send("POST", "/session/end", &[signed_in, from(&origin)], "");
+    assert_eq!(out.status(), 303);
+    assert_eq!(server.send("GET", "/v1/elections", &[signed_in], "").status(), 401);
+}
+
+#[test]
+fn a_planned_election_is_priced_and_nothing_is_set_aside() {
+    let server = Running::start();
+    let bearer = server.bearer();
+    let headers = [("authorization", &*bearer), ("content-type", "application/json")];
+    let file = "name = \"w\"\ngroup = \"g\"\nclasses = 3\nsamples = 20\nquorum = 2\nteachers = \
+        [\"a\", \"b\"]\n";
+    let body = serde_json::json!({ "file": file }).to_string();
+    let answer = server.send("POST", "/v1/price", &headers, &body);
+    assert_eq!(answer.status(), 200, "{}", answer.body());
+    let price: serde_json::Value = serde_json::from_str(answer.body()).unwrap();
+    assert!(price["alone"].as_f64().unwrap() > 0.0, "{price}");
+    assert_eq!(price["alone"], price["after"]);
+    assert_eq!(price["before"], 0.0);
+    let list = server.send("GET", "/v1/elections", &headers, "");
+    assert_eq!(list.body(), "[]", "nothing was created");
+}

@@ -9,6 +9,7 @@ use shield_protocol::credentials::Role;
 use shield_protocol::messages::Status;
 
 use super::markup::{Markup, Template};
+use super::{Shape, calculator, history};
 use crate::ledger::{Account, Entry};
 use crate::problem::Problem;
 use crate::service::{Incident, Service};
@@ -18,8 +19,11 @@ const DASHBOARD: &str = include_str!("dashboard.html");
 const ELECTION: &str = include_str!("election.html");
 const ACCOUNT: &str = include_str!("account.html");
 
+/// What the calculator starts with.
+const SHAPE: Shape = Shape { teachers: 250, classes: 10, queries: 100 };
+
 /// How many elections that are over are shown.
-const PAST: usize = 20;
+const PAST: usize = 40;
 
 /// How many names are shown of those who have voted, and of those who have not.
 const NAMES: usize = 500;
@@ -85,7 +89,7 @@ impl View {
     }
 
     /// The page's body.
-    pub(super) fn body(&self, uptime: Duration, now: Timestamp) -> Markup {
+    pub(super) fn body(&self, uptime: Duration, now: Timestamp, certificate: &str) -> Markup {
         let alarm = self.alarm.as_ref().map_or_else(Markup::default, |alarm| {
             Template::new("<p class=\"alarm\" role=\"alert\">{{text}}</p>")
                 .text("text", alarm)
@@ -100,6 +104,9 @@ impl View {
             .markup("elections", self.elections(now))
             .markup("ledger", self.ledger())
             .markup("errors", self.errors(now))
+            .text("certificate", certificate)
+            .text("polynomial", shield::Polynomial::default())
+            .markup("calculator", calculator("/v1/calculator", SHAPE))
             .fill()
     }
 
@@ -179,7 +186,12 @@ impl Election {
             }
             None => none(),
         };
+        let all = status.teachers.max(1) as f64;
         Template::new(ELECTION)
+            .text("share", status.voted as f64 / all)
+            .text("deadline text", status.deadline.map_or(String::new(), |at| at.to_string()))
+            .text("created text", status.created)
+            .markup("actions", self.actions())
             .text("name", &status.name)
             .text("stage", self.stage.name())
             .text("stage text", stage(self.stage))
@@ -218,6 +230,12 @@ impl Election {
             (Stage::Open, _) if overdue => {
                 "The deadline has passed without a quorum on every sample. No ballot is taken any \
                  more: call it off."
+            }
+            (Stage::Open, _) if self.is_late(now) => {
+                let late = self.missing.len();
+                let have = if late == 1 { "teacher has" } else { "teachers have" };
+                let text = format!("The deadline is close, and {late} {have} not voted.");
+                return plain.text("text", text).fill();
             }
             _ => return Markup::default(),
         };
@@ -265,8 +283,21 @@ fn account(account: &Account) -> Markup {
         .text("reserved", format!("{:.3}", account.reserved))
         .text("budget", account.budget)
         .text("delta", account.delta)
+        .markup("left", left(account))
+        .markup("history", history::draw(account))
         .markup("entries", Markup::join(account.entries.iter().map(entry)))
         .fill()
+}
+
+/// How many labels the budget still pays for.
+fn left(account: &Account) -> Markup {
+    let Some(labels) = account.labels_left else { return Markup::default() };
+    Template::new(
+        "<span>labels left <b>{{labels}}</b> <span class=\"quiet\">like the newest \
+         election's</span></span> ",
+    )
+    .text("labels", labels)
+    .fill()
 }
 
 fn entry(entry: &Entry) -> Markup {

@@ -27,12 +27,15 @@ impl Store {
         let object = Object::Ballot { teacher, batch };
         let _alone = self.places.enter(election, object).await;
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
+        let votes = incoming.votes()?;
         if let Some(known) = self.ballot_hash(election, teacher, batch).await? {
             return same_ballot(&known, &hash);
         }
-        if self.is_replayed(election, batch, &hash).await? {
+        let mut connection = self.pool.acquire().await?;
+        if is_replayed(&mut connection, election, batch, &hash, &votes).await? {
             return Err(StoreError::Replayed);
         }
+        drop(connection);
         let stage = stage_of(&mut *self.pool.acquire().await?, election).await?;
         if stage != Stage::Open {
             return Err(not_open(stage));
@@ -40,7 +43,7 @@ impl Store {
         let ballot =
             StoredBallot { teacher, batch, hash: hash.clone(), presence: presence_text(presence) };
         let stored = match self.keep(election, object, incoming).await {
-            Ok(()) => self.book_ballot(election, &ballot, bytes).await,
+            Ok(()) => self.book_ballot(election, &ballot, &votes, bytes).await,
             Err(error) => Err(error),
         };
         // A commit whose answer was lost may have gone through: only the tables know.
@@ -58,6 +61,7 @@ impl Store {
         &self,
         election: &Name,
         ballot: &StoredBallot,
+        votes: &str,
         bytes: u64,
     ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
@@ -70,9 +74,22 @@ impl Store {
         if open.rows_affected() == 0 {
             return Err(not_open(stage_of(&mut transaction, election).await?));
         }
+        // Again, now that nobody else can come in between.
+        let StoredBallot { teacher, batch, hash, .. } = ballot;
+        let mine = sqlx::query(
+            "SELECT hash FROM ballots WHERE election = $1 AND teacher = $2 AND batch = $3",
+        )
+        .bind(election.as_str())
+        .bind(i64::from(*teacher))
+        .bind(i64::from(*batch))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if mine.is_none() && is_replayed(&mut transaction, election, *batch, hash, votes).await? {
+            return Err(StoreError::Replayed);
+        }
         let inserted = sqlx::query(
-            "INSERT INTO ballots (election, teacher, batch, hash, bytes, presence, received)
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+            "INSERT INTO ballots (election, teacher, batch, hash, bytes, presence, received, votes)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
         )
         .bind(election.as_str())
         .bind(i64::from(ballot.teacher))
@@ -81,6 +98,7 @@ impl Store {
         .bind(large(bytes))
         .bind(&ballot.presence)
         .bind(now())
+        .bind(votes)
         .execute(&mut *transaction)
         .await?;
         if inserted.rows_affected() == 0 {
@@ -95,24 +113,6 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(Stored::New)
-    }
-
-    /// Whether a ballot of these bytes is there for a batch, of whichever teacher.
-    async fn is_replayed(
-        &self,
-        election: &Name,
-        batch: u32,
-        hash: &str,
-    ) -> Result<bool, StoreError> {
-        let copies: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM ballots WHERE election = $1 AND batch = $2 AND hash = $3",
-        )
-        .bind(election.as_str())
-        .bind(i64::from(batch))
-        .bind(hash)
-        .fetch_one(&self.pool)
-        .await?;
-        Ok(copies > 0)
     }
 
     async fn ballot_hash(
@@ -136,6 +136,27 @@ impl Store {
         let mut connection = self.pool.acquire().await?;
         ballots(&mut connection, election).await
     }
+}
+
+/// Whether a ballot of these bytes, or with these votes, is there for a batch, whoever sent it.
+async fn is_replayed(
+    connection: &mut AnyConnection,
+    election: &Name,
+    batch: u32,
+    hash: &str,
+    votes: &str,
+) -> Result<bool, StoreError> {
+    let copies: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM ballots WHERE election = $1 AND batch = $2 AND (hash = $3 OR votes = \
+         $4)",
+    )
+    .bind(election.as_str())
+    .bind(i64::from(batch))
+    .bind(hash)
+    .bind(votes)
+    .fetch_one(connection)
+    .await?;
+    Ok(copies > 0)
 }
 
 fn same_ballot(known: &str, hash: &str) -> Result<Stored, StoreError> {

@@ -25,6 +25,17 @@ impl Store {
         seed: &Seed,
         judge: impl AsyncFnOnce(&[StoredBallot]) -> Result<VoterCounts, E>,
     ) -> Result<Stored, E> {
+        let seed = Seed::from_bytes(*seed.as_bytes());
+        self.freeze(election, async |ballots: &[StoredBallot]| Ok((judge(ballots).await?, seed)))
+            .await
+    }
+
+    /// The same, with a seed that follows from the frozen ballots.
+    pub async fn freeze<E: From<StoreError>>(
+        &self,
+        election: &Name,
+        judge: impl AsyncFnOnce(&[StoredBallot]) -> Result<(VoterCounts, Seed), E>,
+    ) -> Result<Stored, E> {
         let database = |error: sqlx::Error| E::from(StoreError::from(error));
         let mut transaction = self.pool.begin().await.map_err(database)?;
         touch(&mut transaction, election).await?;
@@ -48,7 +59,7 @@ impl Store {
             }
         }
         let frozen = ballots(&mut transaction, election).await?;
-        let voters = judge(&frozen).await?;
+        let (voters, seed) = judge(&frozen).await?;
         sqlx::query(
             "UPDATE elections SET stage = 'closing', closed = $1, seed = $2, frozen = $3 WHERE \
              name = $4",

@@ -2,10 +2,14 @@
 
 use std::collections::HashSet;
 
+use rand::TryRngCore;
+use rand::rngs::OsRng;
 use shield_protocol::credentials::{Role, TokenHash};
+use shield_protocol::seed::SeedPart;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use super::groups::insert_seed_part;
 use super::{
     Incoming, Object, Stage, Store, StoreError, Stored, StoredElection, StoredKey, large, moment,
     now, small, stage_of, touch, voters_text,
@@ -19,6 +23,31 @@ impl Store {
     pub async fn add_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
         let mut connection = self.pool.acquire().await?;
         insert_token(&mut connection, token, role).await.map(drop)
+    }
+
+    /// Puts a token in the place of every other that has the same role in an election: those stop
+    /// working at once.
+    pub async fn replace_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
+        let Some(election) = role.election() else { return Err(StoreError::NoElection) };
+        let mut transaction = self.pool.begin().await?;
+        touch(&mut transaction, election).await?;
+        let old = match role {
+            Role::Teacher { teacher, .. } => {
+                sqlx::query("DELETE FROM tokens WHERE role = $1 AND election = $2 AND teacher = $3")
+                    .bind(role.name())
+                    .bind(election.as_str())
+                    .bind(i64::from(*teacher))
+            }
+            _ => sqlx::query("DELETE FROM tokens WHERE role = $1 AND election = $2")
+                .bind(role.name())
+                .bind(election.as_str()),
+        };
+        old.execute(&mut *transaction).await?;
+        if insert_token(&mut transaction, token, role).await? == Stored::Again {
+            return Err(StoreError::Conflict { what: "this token" });
+        }
+        transaction.commit().await?;
+        Ok(())
     }
 
     /// Whose token it is.
@@ -92,6 +121,9 @@ impl Store {
                 return Err(StoreError::Conflict { what: "a token of these invitations" });
             }
         }
+        // Before anyone votes: the commitment to it is in the election's record from now on.
+        let part = SeedPart::random(&mut OsRng.unwrap_err());
+        insert_seed_part(&mut transaction, file.name(), &part).await?;
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         sqlx::query(
             "INSERT INTO ledger (election, grp, stage, voters, booked) VALUES ($1, $2, \

@@ -32,6 +32,20 @@ pub enum Object {
         /// The batch.
         batch: u32,
     },
+    /// The checks of all teachers on a batch.
+    Audit {
+        /// The audit, counted from 1.
+        round: u32,
+        /// The batch.
+        batch: u32,
+    },
+    /// What the student gets for the samples of a batch that were aggregated again.
+    Again {
+        /// The audit, counted from 1.
+        round: u32,
+        /// The batch.
+        batch: u32,
+    },
 }
 
 /// The data folder.
@@ -62,6 +76,19 @@ impl Incoming {
     /// The hash of the bytes so far.
     pub fn hash(&self) -> String {
         hex(self.hasher.finalize().as_bytes())
+    }
+
+    /// The checksum of the votes in a ballot, without its nonce; the hash of what is too short to
+    /// have one.
+    pub fn votes(&self) -> io::Result<String> {
+        use std::io::{Read, Seek, SeekFrom};
+        const END: u64 = shield_protocol::engine::NONCE as u64 + 32;
+        let Some(before) = self.bytes.checked_sub(END) else { return Ok(self.hash()) };
+        let mut file = File::open(self.file.path())?;
+        file.seek(SeekFrom::Start(before))?;
+        let mut checksum = [0; 32];
+        file.read_exact(&mut checksum)?;
+        Ok(hex(&checksum))
     }
 
     /// All of it, read back.
@@ -96,6 +123,12 @@ impl Folder {
                 folder.join("ballots").join(teacher.to_string()).join(format!("{batch}-{hash}"))
             }
             Object::Release { batch } => folder.join("releases").join(format!("{batch}-{hash}")),
+            Object::Audit { round, batch } => {
+                folder.join("audits").join(format!("{round}-{batch}-{hash}"))
+            }
+            Object::Again { round, batch } => {
+                folder.join("again").join(format!("{round}-{batch}-{hash}"))
+            }
         }
     }
 

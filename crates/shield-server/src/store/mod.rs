@@ -17,8 +17,10 @@ mod closing;
 mod database;
 mod elections;
 mod files;
+mod groups;
 mod identity;
 mod records;
+mod rounds;
 mod schema;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -37,6 +39,7 @@ pub use files::{Incoming, Object};
 pub use records::{
     Booking, Stage, StoreError, Stored, StoredBallot, StoredElection, StoredKey, StoredRelease,
 };
+pub use rounds::{RoundFile, RoundStage, StoredRound};
 
 use files::Folder;
 use shield_protocol::Name;
@@ -107,6 +110,9 @@ impl Store {
             for StoredRelease { batch, hash } in self.releases(name).await? {
                 known.push(self.folder.path(name, Object::Release { batch }, &hash));
             }
+            for (object, hash) in self.round_files(name).await? {
+                known.push(self.folder.path(name, object, &hash));
+            }
             swept += self.folder.sweep(name, &known, Path::new(&aside))?;
         }
         if swept > 0 {
@@ -124,6 +130,25 @@ impl Store {
     /// A place for bytes on their way in.
     pub fn incoming(&self) -> Result<Incoming, StoreError> {
         Ok(self.folder.incoming()?)
+    }
+
+    /// The checksum that a ballot's votes end with, before the nonce; none if it is too short.
+    pub fn ballot_checksum(
+        &self,
+        election: &Name,
+        object: Object,
+        hash: &str,
+    ) -> Result<Option<[u8; 32]>, StoreError> {
+        use std::io::{Read, Seek, SeekFrom};
+        const END: i64 = shield_protocol::engine::NONCE as i64 + 32;
+        let mut file = std::fs::File::open(self.folder.path(election, object, hash))?;
+        if file.metadata()?.len() < END.unsigned_abs() {
+            return Ok(None);
+        }
+        file.seek(SeekFrom::End(-END))?;
+        let mut checksum = [0; 32];
+        file.read_exact(&mut checksum)?;
+        Ok(Some(checksum))
     }
 
     /// Reads a file back.

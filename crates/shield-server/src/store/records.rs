@@ -84,6 +84,9 @@ pub enum StoreError {
     /// There is no such election.
     #[error("there is no election of that name")]
     NoElection,
+    /// There is no such group.
+    #[error("there is no group of that name; its first election makes it")]
+    NoGroup,
     /// The name is taken.
     #[error(
         "there is already an election of that name, with another file or other invitations, or \

@@ -6,7 +6,7 @@
 use sqlx::AnyConnection;
 
 /// The migrations so far; the place in the list is the version that it leads to.
-const MIGRATIONS: &[&[&str]] = &[FIRST, IDENTITY];
+const MIGRATIONS: &[&[&str]] = &[FIRST, IDENTITY, TRUST];
 
 const FIRST: &[&str] = &[
     "CREATE TABLE elections (
@@ -68,6 +68,56 @@ const FIRST: &[&str] = &[
 
 /// Which data folder belongs to these tables: one row, written once.
 const IDENTITY: &[&str] = &["CREATE TABLE identity (id TEXT NOT NULL PRIMARY KEY)"];
+
+/// Draws that can be checked, audits, rehearsals, and budgets that stay what they are.
+const TRUST: &[&str] = &[
+    "CREATE TABLE seed_parts (
+        election TEXT NOT NULL PRIMARY KEY REFERENCES elections (name),
+        part TEXT NOT NULL
+    )",
+    "CREATE TABLE rehearsals (
+        election TEXT NOT NULL PRIMARY KEY REFERENCES elections (name),
+        confirmed BIGINT NOT NULL
+    )",
+    "CREATE TABLE rounds (
+        election TEXT NOT NULL REFERENCES elections (name),
+        round BIGINT NOT NULL,
+        stage TEXT NOT NULL,
+        question TEXT NOT NULL,
+        answer TEXT,
+        problem TEXT,
+        PRIMARY KEY (election, round)
+    )",
+    "CREATE TABLE round_files (
+        election TEXT NOT NULL REFERENCES elections (name),
+        round BIGINT NOT NULL,
+        kind TEXT NOT NULL,
+        batch BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        bytes BIGINT NOT NULL,
+        PRIMARY KEY (election, round, kind, batch)
+    )",
+    "CREATE TABLE budgets (
+        grp TEXT NOT NULL PRIMARY KEY,
+        epsilon TEXT NOT NULL,
+        delta TEXT NOT NULL,
+        renyi_order TEXT NOT NULL
+    )",
+    "CREATE TABLE budget_changes (
+        grp TEXT NOT NULL,
+        number BIGINT NOT NULL,
+        moment BIGINT NOT NULL,
+        epsilon TEXT NOT NULL,
+        delta TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (grp, number)
+    )",
+    // The checksum of a ballot's votes, without its nonce: a copy has the same.
+    "ALTER TABLE ballots ADD COLUMN votes TEXT",
+    // Whoever is open already goes on as it was.
+    "INSERT INTO rehearsals (election, confirmed)
+        SELECT name, created FROM elections WHERE stage <> 'awaiting-keys'",
+];
 
 /// Brings the tables up to date. Two servers may try at once, though only one of them will get the
 /// database: the version's row is locked first.

@@ -118,6 +118,12 @@ impl Browser {
         }
     }
 
+    /// Saves downloads to a folder.
+    pub(crate) fn save_to(&self, folder: &Path) {
+        let behaviour = json!({ "behavior": "allow", "downloadPath": folder });
+        self.developer("Browser.setDownloadBehavior", &behaviour);
+    }
+
     /// Prefers light or dark colours.
     pub(crate) fn colours(&self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);

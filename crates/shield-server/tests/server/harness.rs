@@ -15,7 +15,7 @@ use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
 use shield::{Class, Label, Seed, Vote};
 use shield_client::{self as client, Client, Invitation};
 use shield_protocol::ElectionFile;
-use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
+use shield_protocol::bundle::{BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::engine::{self, EncodedKeys};
 use shield_server::ledger::Budget;
@@ -153,6 +153,7 @@ impl Parties {
         let keys = engine.make_keys(&mut rng).expect("keys");
         std::fs::write(folder.join("public.key"), &keys.public).expect("written");
         std::fs::write(folder.join("evaluation.key"), &keys.evaluation).expect("written");
+        std::fs::write(folder.join("secret.key"), &keys.secret).expect("written");
         Self { file, engine, keys, folder }
     }
 
@@ -171,6 +172,8 @@ impl Parties {
             let path = self.folder.join(format!("{kind}.key"));
             client::submit_key(&student, self.file.name(), &path).expect("the key is taken");
         }
+        client::rehearse(&student, self.file.name(), &self.folder.join("secret.key"))
+            .expect("the keys work");
     }
 
     /// The encoded ballots of a teacher, a batch each.
@@ -234,16 +237,11 @@ impl Parties {
     }
 
     pub fn reveal(&self, results: &[u8]) -> Vec<Label> {
-        let batches = u32::try_from(self.engine.batches()).expect("few");
-        let revealing = Arc::clone(&self.engine).revealing(&self.keys.secret).expect("a key");
-        let mut bundle =
-            BundleReader::results(results, &self.file.digest(), batches).expect("results");
-        let mut labels = Vec::new();
-        for batch in 0.. {
-            let Some(part) = bundle.part(1 << 26).expect("a part") else { break };
-            labels.extend(revealing.reveal(batch, &part).expect("labels"));
-        }
-        labels
+        let path = self.folder.join("revealed");
+        std::fs::write(&path, results).expect("written");
+        let secret = self.folder.join("secret.key");
+        let labels = shield_protocol::reveal(&self.file, &secret, &path).expect("labels");
+        labels.as_slice().to_vec()
     }
 
     /// What the operator in the clear answers on the same draws.

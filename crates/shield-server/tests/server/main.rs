@@ -5,7 +5,10 @@
 //! | what parties do with the API, step by step | `protocol` |
 //! | engines behind the API, and engines that fail | `engines` |
 //! | requests that nobody honest sends | `hostile` |
+//! | cheats, audits, receipts, rehearsals, budgets | `trust` |
 //! | the page, in a real browser | `page` |
+//! | what an operator does at the page | `page_actions` |
+//! | the calculator, in a real browser | `explore` |
 //! | the store alone, on SQLite and PostgreSQL | `store` |
 //!
 //! `harness` has a server in this process and parties that talk to it; the tests of the program
@@ -15,10 +18,13 @@
 
 mod browser;
 mod engines;
+mod explore;
 mod harness;
 mod hostile;
 mod page;
+mod page_actions;
 mod postgres;
 mod programs;
 mod protocol;
 mod store;
+mod trust;

@@ -2,7 +2,7 @@
 //!
 //! The paper's section "Bitwise SHIELD with Cingulata" compiles its Algorithm 1 to boolean gates,
 //! each a bootstrapping. Here the same gates run on `tfhe::boolean`, with the faster of its two
-//! parameter sets. Votes are one-hot, a bit a class. A round of degree p takes (p-1)K AND for the
+//! parameter sets. Votes are one-hot, a bit per class. A round of degree p takes (p-1)K AND for the
 //! product of its votes, then
 //!
 //! ```text
@@ -45,7 +45,7 @@ pub struct GatesRun {
 /// Bytes of what would be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// A one-hot vote, and a label: a ciphertext a class.
+    /// A one-hot vote, and a label: a ciphertext per class.
     pub vote: usize,
     /// The server's key: bootstrapping and switching.
     pub server_key: usize,

@@ -23,7 +23,7 @@
 //! Round j compares its p - 1 consecutive pairs, each answer a flag of 1/16. The sum of these flags
 //! and of 1 - F, where F is the sum of the earlier t, is the number of its terms exactly if j is
 //! the first success: a window says so, up to 7 flags at a time. The last round, of one draw, has t
-//! = 1 - F. e is the code beta, for which f(x) = d - beta. p lookups a round and digit. Margins:
+//! = 1 - F. e is the code beta, for which f(x) = d - beta. p lookups per round and digit. Margins:
 //! 1/4beta for equality and choice, 1/32 for the window.
 //!
 //! # Folded
@@ -35,7 +35,7 @@
 //! flag counts for S = 1/2q with q the largest power of two in 2beta: an odd number of half steps,
 //! and q of them make half a turn. e is the class of the round of one draw if there is one, so that
 //! this round needs no lookup: f(x) = x, the difference of two digits, |x| <= 1/4, steps of 1/4beta
-//! and the same margin. p lookups a round of p >= 2 draws, none for the last.
+//! and the same margin. p lookups per round of p >= 2 draws, none for the last.
 
 use shield::{Class, Drawn, Draws};
 

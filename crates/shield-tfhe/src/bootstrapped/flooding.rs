@@ -77,7 +77,7 @@ pub(crate) struct Flooding {
 }
 
 impl Flooding {
-    /// For codes 0..=base, `variance` at the start, and `released` ciphertexts a batch; `None` if
+    /// For codes 0..=base, `variance` at the start, and `released` ciphertexts per batch; `None` if
     /// there is no room to flood.
     pub(crate) fn new(base: usize, variance: f64, released: usize) -> Option<Self> {
         let half_step = 1.0 / (4.0 * base as f64);

@@ -17,7 +17,7 @@ use super::parameters::{
 /// How the rounds become lookups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Circuit {
-    /// Every pair of draws is compared on its own; one more lookup a round joins the answers.
+    /// Every pair of draws is compared on its own; one more lookup per round joins the answers.
     Plain,
     /// Every comparison carries the outcome of those before it.
     #[default]

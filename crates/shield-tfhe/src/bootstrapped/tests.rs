@@ -41,7 +41,7 @@ fn shape(teachers: usize, classes: usize, samples: usize, polynomial: &'static s
     Shape { teachers, classes, samples, polynomial, offset: 1, sampling, abstentions: 0 }
 }
 
-/// Labels as the operator's; returns seconds a sample, encryption included.
+/// Labels as the operator's; returns seconds per sample, encryption included.
 fn check(case: &Case, circuit: Circuit, number: u64) -> f64 {
     let backend = BootstrappedBackend::new(case.election.clone(), circuit).expect("a plan");
     let keys = keys_of();

@@ -87,7 +87,7 @@ impl Table {
     }
 }
 
-/// Looks tables up, with memory that is allocated once. One a thread.
+/// Looks tables up, with memory that is allocated once. One per thread.
 pub(crate) struct Lookup<'k> {
     key: &'k EvaluationKey,
     fft: Fft,

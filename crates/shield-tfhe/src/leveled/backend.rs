@@ -131,6 +131,10 @@ impl Backend for LeveledBackend {
         1
     }
 
+    fn distance(&self) -> f64 {
+        self.batches() as f64 * (-self.plan.statistical_bits()).exp2()
+    }
+
     fn generate_keys<R: RngCore + CryptoRng>(
         &self,
         rng: &mut R,

@@ -6,9 +6,9 @@
 //! ciphertext, and pays a bootstrap for every gate.)
 //!
 //! **Truncation**: the lowest 16 bits of each coefficient are rounded away; a row's noise is far
-//! above them (`super::noise` counts what that adds). 48 bits a coefficient is what is sent. Of 32
-//! bits, as tempting as they are, the rounding alone would be 2^14 times the noise of a row, and no
-//! room to hide the draws would be left.
+//! above them (`super::noise` counts what that adds). 48 bits per coefficient is what is sent. Of
+//! 32 bits, as tempting as they are, the rounding alone would be 2^14 times the noise of a row, and
+//! no room to hide the draws would be left.
 //!
 //! A compact ballot is one GLWE ciphertext instead, of which the server makes the rows:
 //! [`super::compact`].

@@ -1,4 +1,4 @@
-//! Compact ballots: one GLWE ciphertext a vote, which the server expands into GGSW ciphertexts.
+//! Compact ballots: one GLWE ciphertext per vote, which the server expands into GGSW ciphertexts.
 //!
 //! A plain ballot takes hundreds of kilobytes. A compact one takes 25: coefficient `i l + j - 1` of
 //! one polynomial holds bit i at level j, `b_i 2^64 / (B^j M)`, where M is the power of two that

@@ -6,9 +6,9 @@
 //!
 //! - only the coefficients of the label are released, with a fresh encryption of zero added;
 //! - to each, the difference of two uniform integers below W = 2^62 - 2^55 is added. The label's
-//!   bits are one a coefficient and not one number, so the flooding may be as wide as a quarter of
-//!   the modulus, whatever the number of classes;
-//! - then all is rounded to 20 bits a coefficient, which also shrinks the download.
+//!   bits are one per coefficient and not one number, so the flooding may be as wide as a quarter
+//!   of the modulus, whatever the number of classes;
+//! - then all is rounded to 20 bits per coefficient, which also shrinks the download.
 //!
 //! # Theorem
 //!

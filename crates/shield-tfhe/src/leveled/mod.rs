@@ -1,9 +1,9 @@
 //! Leveled SHIELD: a vote is a few encrypted bits, and a round is a chain of products by them.
 //!
 //! The paper's second implementation (section "Bitwise SHIELD with Cingulata") evaluates a circuit
-//! of gates, each a bootstrap: seconds a sample. Here nothing is ever bootstrapped. A bit is a GGSW
-//! ciphertext, which multiplies a GLWE ciphertext and only adds noise; the label of a sample comes
-//! out in milliseconds.
+//! of gates, each a bootstrap: seconds per sample. Here nothing is ever bootstrapped. A bit is a
+//! GGSW ciphertext, which multiplies a GLWE ciphertext and only adds noise; the label of a sample
+//! comes out in milliseconds.
 //!
 //! | module | subject |
 //! |---|---|

@@ -38,7 +38,7 @@
 //!
 //! `V = k B^2 / 4 R + k P (sum of p over the rounds of degree p >= 2) + re-randomisation`
 //!
-//! A dummy among the draws takes one product a teacher and bit: less. So does a teacher drawn
+//! A dummy among the draws takes one product per teacher and bit: less. So does a teacher drawn
 //! twice.
 
 use super::ballot::TRUNCATED_BITS;

@@ -37,8 +37,8 @@ pub enum PlanError {
     },
     /// Too many draws.
     #[error(
-        "the rounds draw {draws} votes a sample, and the noise of so many can no longer be hidden; \
-         take a polynomial with fewer or lower terms, or --backend bfv"
+        "the rounds draw {draws} votes per sample, and the noise of so many can no longer be \
+         hidden; take a polynomial with fewer or lower terms, or --backend bfv"
     )]
     Noise {
         /// How many votes a sample draws.
@@ -147,12 +147,12 @@ impl Plan {
         self.gadget.base_log
     }
 
-    /// Bits of a class: GGSW ciphertexts a vote.
+    /// Bits of a class: GGSW ciphertexts per vote.
     pub fn bits(&self) -> usize {
         self.bits
     }
 
-    /// Coefficients that are released a sample: the bits of a class, and one that says "no label"
+    /// Coefficients that are released per sample: the bits of a class, and one that says "no label"
     /// where that can be.
     pub fn released(&self) -> usize {
         self.bits + usize::from(self.may_fail)
@@ -163,7 +163,7 @@ impl Plan {
         self.samples
     }
 
-    /// External products a sample, at most: dummies and repeated draws save some.
+    /// External products per sample, at most: dummies and repeated draws save some.
     pub fn products(&self) -> usize {
         self.products
     }

@@ -45,7 +45,7 @@ pub(crate) struct Gadget {
 }
 
 impl Gadget {
-    /// Coefficients of a GGSW ciphertext: two rows a level, two polynomials a row.
+    /// Coefficients of a GGSW ciphertext: two rows per level, two polynomials per row.
     pub(crate) fn words(self) -> usize {
         4 * self.levels * DEGREE
     }
@@ -97,7 +97,7 @@ pub(crate) fn subtract(a: &mut Glwe, b: &Glwe) {
     }
 }
 
-/// The transforms, and memory to work in. One a thread.
+/// The transforms, and memory to work in. One per thread.
 pub(crate) struct Ring {
     fft: Fft,
     buffers: ComputationBuffers,

@@ -3,8 +3,8 @@
 //! Going backwards, `out` is the label of the rounds from j on. With `S_j` the unanimity of round j
 //! (0 or 1) and `c_j` the class of one of its draws, `out_j = out_(j+1) + S_j (c_j - out_(j+1))`: a
 //! chain of products by encrypted bits, in which noise only adds up. (The paper's text runs the
-//! rounds forwards, with a flag; a flag would be one more product a round on a ciphertext that has
-//! to stay clean.)
+//! rounds forwards, with a flag; a flag would be one more product per round on a ciphertext that
+//! has to stay clean.)
 //!
 //! # Unanimity
 //!

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use shield::backend::noisy_argmax::{contributors, noisy_one_hot};
 use shield::backend::{Backend, BallotBox, Keys, KeysOf, Presence, open_ballot};
 use shield::framing::MadeFor;
-use shield::polya::SharedNoise;
-use shield::shares::{NoiseFamily, Shares};
+use shield::shared_noise::SharedNoise;
+use shield::shared_noise::{NoiseFamily, Shares};
 use shield::votes::Vote;
 use shield::{Class, Election, Label, Seed};
 

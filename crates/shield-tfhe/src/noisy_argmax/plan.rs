@@ -1,7 +1,7 @@
 //! How many digits, how many bootstrappings, and how sure a label is.
 
 use shield::Election;
-use shield::polya::SharedNoise;
+use shield::shared_noise::SharedNoise;
 
 use super::digits::{BASE, STEP};
 use super::tournament::DOUBLINGS;

@@ -8,9 +8,9 @@ use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
 use shield::backend::suite::{self, Case, vectors};
 use shield::backend::{Backend, BackendBytes, Keys, KeysOf, MemoryBallotBox, Presence};
 use shield::framing::Kind;
-use shield::polya::SharedNoise;
-use shield::privacy::noisy_argmax::Noise;
-use shield::shares::Shares;
+use shield::parameters::Noise;
+use shield::shared_noise::SharedNoise;
+use shield::shared_noise::Shares;
 use shield::{Class, Classes, Election, Label, Seed, Setting};
 
 use super::NoisyArgmaxBackend;
@@ -29,7 +29,7 @@ fn backend(
     NoisyArgmaxBackend::new(election.unwrap(), noise).expect("a plan")
 }
 
-/// The labels of ballots that hold given numbers, one vector a teacher.
+/// The labels of ballots that hold given numbers, one vector per teacher.
 fn labels(
     backend: &NoisyArgmaxBackend,
     keys: &KeysOf<NoisyArgmaxBackend>,
@@ -97,7 +97,7 @@ fn same_as_in_the_clear(teachers: u32, classes: usize, samples: usize, scale: f6
     let seconds = start.elapsed().as_secs_f64() / samples as f64;
     assert_eq!(found, expected(&all, classes));
     println!(
-        "{classes} classes, {teachers} teachers, {} bootstrappings: {seconds:.2} s a sample, \
+        "{classes} classes, {teachers} teachers, {} bootstrappings: {seconds:.2} s per sample, \
          {samples} right",
         backend.plan().bootstrappings()
     );

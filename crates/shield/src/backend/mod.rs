@@ -146,6 +146,13 @@ pub trait Backend: Sync {
         release: &Self::Release,
     ) -> Result<Vec<Label>, Self::Error>;
 
+    /// The statistical distance between the releases of all batches and what could be made from
+    /// the labels alone: what hiding everything else leaves. 2^-40 for each batch, unless an engine
+    /// says otherwise.
+    fn distance(&self) -> f64 {
+        self.batches() as f64 * 2_f64.powi(-40)
+    }
+
     /// How many batches there are.
     fn batches(&self) -> usize {
         self.election().samples().div_ceil(self.samples_per_batch())

@@ -36,6 +36,8 @@ pub(super) enum Meaning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     Votes,
+    /// One teacher's votes, with the sample ids beside them.
+    Ballot,
     Histograms,
 }
 
@@ -75,6 +77,8 @@ pub(super) struct Intake {
     places: Vec<usize>,
     /// What a header says of them.
     column_names: Vec<String>,
+    /// The first column that is not read, row by row, if it is wanted.
+    ids: Option<Vec<String>>,
 }
 
 impl Intake {
@@ -110,7 +114,25 @@ impl Intake {
             warnings: vec![],
             places: vec![],
             column_names: vec![],
+            ids: None,
         }
+    }
+
+    /// Keeps the sample ids, which are otherwise skipped.
+    pub(super) fn keep_ids(&mut self) {
+        self.ids = Some(vec![]);
+    }
+
+    /// Takes the sample id of a row.
+    pub(super) fn id(&mut self, id: &str) {
+        if let Some(ids) = &mut self.ids {
+            ids.push(id.trim().to_owned());
+        }
+    }
+
+    /// The sample ids, one per row; none if the file has none, or they were not wanted.
+    pub(super) fn take_ids(&mut self) -> Option<Vec<String>> {
+        self.ids.take().filter(|ids| !ids.is_empty())
     }
 
     pub(super) fn meaning(&self) -> Meaning {
@@ -324,7 +346,7 @@ impl Intake {
         let largest = numbers.iter().filter(|&&number| number != MISSING).max();
         self.largest = self.largest.max(largest.copied().unwrap_or(0));
         match (self.keep, self.meaning) {
-            (Keep::Votes, _) => self.cells.extend(&numbers),
+            (Keep::Votes | Keep::Ballot, _) => self.cells.extend(&numbers),
             (Keep::Histograms, Meaning::Counts) => self.add_counts(&numbers, row)?,
             (Keep::Histograms, Meaning::Classes) => self.tally(&numbers),
         }

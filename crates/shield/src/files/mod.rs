@@ -146,12 +146,68 @@ pub fn understand_teacher(
     options: &ReadOptions,
     column: Option<usize>,
 ) -> Result<Understood<Vec<Vote>>, FileError> {
-    read(path, options, Meaning::Classes, Keep::Votes, Columns::Any)
-        .and_then(|intake| {
+    let read = understand_ballot(path, options, column)?;
+    Ok(Understood { value: read.value.votes, warnings: read.warnings })
+}
+
+/// One teacher's votes, and what its file says of samples and classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeacherVotes {
+    /// One vote per sample.
+    pub votes: Vec<Vote>,
+    /// The sample ids beside them, if a text file has any.
+    pub ids: Option<Vec<String>>,
+    /// The names of the classes, if the votes are names.
+    pub class_names: Option<ClassNames>,
+}
+
+/// Reads one teacher's votes with the sample ids beside them, and says how they were understood.
+pub fn understand_ballot(
+    path: &Path,
+    options: &ReadOptions,
+    column: Option<usize>,
+) -> Result<Understood<TeacherVotes>, FileError> {
+    read(path, options, Meaning::Classes, Keep::Ballot, Columns::Any)
+        .and_then(|mut intake| {
+            let ids = intake.take_ids();
             let (votes, warnings) = intake.votes()?;
-            Ok(Understood { value: teacher(&votes, column)?, warnings })
+            let class_names = votes.class_names().cloned();
+            let votes = teacher(&votes, column)?;
+            Ok(Understood { value: TeacherVotes { votes, ids, class_names }, warnings })
         })
         .map_err(|problem| problem.of(path))
+}
+
+/// Reads a list of samples: the first column of a text file, one id per row, with or without a
+/// header. All ids are there, and different.
+pub fn read_ids(path: &Path) -> Result<Vec<String>, FileError> {
+    let read = || {
+        let source = Source::open(path)?;
+        let Content::Text = source.content else {
+            return Err(FileProblem::Array(
+                "a list of samples is a text file; save it as .csv, one sample id per row"
+                    .to_owned(),
+            ));
+        };
+        let ids = csv::first_column(BufReader::with_capacity(1 << 16, source.reader))?;
+        let mut rows = std::collections::HashMap::with_capacity(ids.len());
+        for (row, id) in (1..).zip(&ids) {
+            if id.is_empty() {
+                return Err(FileProblem::Array(format!(
+                    "sample {row} has no id in the first column; give every sample one"
+                )));
+            }
+            if let Some(first) = rows.insert(id.as_str(), row) {
+                return Err(FileProblem::Array(format!(
+                    "samples {first} and {row} are both called `{}`; give every sample an id of \
+                     its own",
+                    problem::quoted(id)
+                )));
+            }
+        }
+        Ok(ids)
+    };
+    read().map_err(|problem| problem.of(path))
 }
 
 fn teacher(votes: &Votes, column: Option<usize>) -> Result<Vec<Vote>, FileProblem> {
@@ -204,6 +260,9 @@ fn read(
     columns: Columns,
 ) -> Result<Intake, FileProblem> {
     let mut intake = Intake::new(options.classes, options.names.as_ref(), meaning, keep);
+    if keep == Keep::Ballot {
+        intake.keep_ids();
+    }
     let into = &mut intake;
     let source = Source::open(path)?;
     match source.content {

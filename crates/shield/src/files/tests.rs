@@ -333,7 +333,7 @@ fn labels_come_from_the_column_that_says_so() {
         assert_eq!(read(content).unwrap().as_slice(), labels, "{content}");
     }
     let error = read("3,1\n2,2\n").unwrap_err().to_string();
-    assert!(error.contains("one number a row"), "{error}");
+    assert!(error.contains("one number per row"), "{error}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use serde::Serialize;
 use super::{Costs, Description, Mechanism, Observed};
 use crate::accuracy::Accuracy;
 use crate::privacy::Usage;
+use crate::privacy::server_view::ServerView;
+use crate::privacy::watch::Watch;
 use crate::votes::Labels;
 
 /// How many votes there are.
@@ -37,6 +39,9 @@ pub struct Analysis {
     pub may_be_published: &'static [&'static str],
     /// Whether the costs hold against the server that aggregates.
     pub holds_against_server: bool,
+    /// What a server that also sees the labels could tell of one teacher, where that has a figure:
+    /// SHIELD, whose draws it knows. Computed from the votes.
+    pub server_view: Option<ServerView>,
 }
 
 impl Analysis {
@@ -47,15 +52,27 @@ impl Analysis {
         labels: Option<&Labels>,
         usage: Usage,
     ) -> Self {
+        Self::watched(mechanism, observed, labels, usage, &Watch::default())
+    }
+
+    /// The same, and says how far it is.
+    pub fn watched(
+        mechanism: &Mechanism,
+        observed: Observed,
+        labels: Option<&Labels>,
+        usage: Usage,
+        watch: &Watch,
+    ) -> Self {
         Self {
             votes: observed.shape(),
             mechanism: mechanism.description(),
             queries: usage.queries.count(),
             delta: usage.delta.get(),
             accuracy: mechanism.accuracy(observed.histograms, labels),
-            epsilon: mechanism.costs(observed, usage),
+            epsilon: mechanism.costs_watched(observed, usage, watch),
             may_be_published: &["data_independent", "exact.data_independent"],
             holds_against_server: mechanism.against_server().holds(),
+            server_view: mechanism.server_view(observed.histograms, usage.queries),
         }
     }
 }

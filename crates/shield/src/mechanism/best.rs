@@ -1,27 +1,28 @@
 //! Every mechanism at its best setting for a given epsilon.
 //!
 //! Mechanisms with one parameter are calibrated: the least noise, or the largest rate, whose proven
-//! cost fits. For SHIELD the best of a table of polynomials counts, each with the smallest offset
-//! that fits. The table was found by searches on votes like the paper's; `tune` may find better
-//! ones for other votes.
+//! cost fits. For SHIELD the best of a table of polynomials counts, each with the smallest offsets
+//! that may fit; the most accurate one whose proven cost does fit is taken. The table was found by
+//! searches on synthetic votes with the profile of the paper's; `tune` may find better ones for
+//! other votes.
 
 use rayon::prelude::*;
 
 use super::exponential::{Rate, exponential_moments};
-use super::{Mechanism, classes_of};
+use super::{ConfidentGnmax, Mechanism, classes_of, gaussian};
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Epsilon, Offset, Sampling, Voters};
-use crate::polya::SharedNoise;
 use crate::polynomial::Polynomial;
 use crate::privacy::data_independent::{self, DataIndependent};
 use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
 use crate::privacy::skellam::{self, Sensitivity};
 use crate::privacy::{Usage, calibrate};
 use crate::setting::Setting;
-use crate::votes::Labels;
+use crate::shared_noise::SharedNoise;
+use crate::votes::{Label, Labels};
 
 /// Polynomials worth trying, from few rounds to many.
-pub const POLYNOMIALS: [&str; 7] = [
+pub const POLYNOMIALS: [&str; 12] = [
     "X",
     "2X^3+3X^2+X",
     "8X^4+6X^3+4X^2+X",
@@ -29,10 +30,68 @@ pub const POLYNOMIALS: [&str; 7] = [
     "9X^5+24X^4+22X^3+8X^2+X",
     "X^7+X^6+16X^5+17X^4+20X^3+8X^2+X",
     "34X^8+2X^4+27X^3+X",
+    "4X^10+4X^9+2X^6+5X^5+5X^4+10X^3+6X^2+X",
+    "2X^10+10X^9+2X^8+4X^7+7X^6+8X^5+2X^4+14X^3+8X^2+X",
+    "88X^6+58X^5+11X^4+53X^3+18X^2+X",
+    "10X^8+9X^7+49X^6+66X^5+26X^4+50X^3+19X^2+X",
+    "X^7+33X^6+46X^5+85X^4+53X^3+11X^2+X",
 ];
 
-/// Offsets that are tried, in this order.
-const OFFSETS: [u32; 18] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 80, 120, 200, 400, 1000];
+/// The best setting that is known for 250 teachers, 10 classes, 100 queries and a delta of 1e-5.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// What the labels may cost.
+    pub budget: f64,
+    /// The polynomial.
+    pub polynomial: &'static str,
+    /// Dummies of each class.
+    pub offset: u32,
+    /// The proven cost, rounded up.
+    pub epsilon: f64,
+}
+
+impl Known {
+    /// The setting.
+    fn is(&self, setting: &Setting) -> bool {
+        setting.offset.dummies() == self.offset
+            && setting.sampling == Sampling::WithReplacement
+            && self.polynomial.parse().is_ok_and(|own: Polynomial| own == setting.polynomial)
+    }
+
+    /// What the table knows of a setting: it was proven once, and need not be proven again.
+    fn cost(setting: &Setting, classes: Classes, voters: Voters, usage: Usage) -> Option<Epsilon> {
+        let same = (classes.count(), voters.count()) == (10, 250) && usage == Usage::default();
+        let known = KNOWN.iter().find(|known| same && known.is(setting))?;
+        Epsilon::new(known.epsilon).ok()
+    }
+}
+
+/// The best settings known for some budgets, with costs that were proven once, so that they need
+/// not be proven again: the third by tight composition, the others by moments. All but the second
+/// were found by climbs on a few hundred synthetic samples; docs/experiments.md judges them on
+/// other votes.
+pub const KNOWN: [Known; 4] = [
+    Known { budget: 0.5, polynomial: POLYNOMIALS[7], offset: 40, epsilon: 0.4901 },
+    Known { budget: 1.0, polynomial: POLYNOMIALS[6], offset: 12, epsilon: 0.9805 },
+    Known { budget: 2.0, polynomial: POLYNOMIALS[10], offset: 4, epsilon: 1.9699 },
+    Known { budget: 4.0, polynomial: POLYNOMIALS[11], offset: 1, epsilon: 3.2246 },
+];
+
+/// Offsets that are tried.
+const OFFSETS: [u32; 32] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 23, 26, 30, 35, 40, 50, 60, 80, 100,
+    120, 150, 200, 300, 400, 600, 1000,
+];
+
+/// The most samples that candidates are ranked by.
+const RANKED_BY: usize = 2000;
+/// Tight composition states less than moments do, but hardly ever by more than this.
+const TIGHTEST: f64 = 0.88;
+/// How many settings are returned at most: the best, and some for whoever cannot use it.
+const ENOUGH: usize = 3;
+/// How many settings are composed tightly until one fits: it takes a minute where there are
+/// hundreds of rounds.
+const CLOSER_LOOKS: usize = 2;
 
 /// A setting of SHIELD that fits a budget, and how good it is.
 #[derive(Clone, Debug)]
@@ -43,17 +102,58 @@ pub struct Candidate {
     pub epsilon: Epsilon,
     /// The share of right labels, or of labels that equal the majority's.
     pub right: f64,
+    /// The share of samples that get a label.
+    pub answered: f64,
+}
+
+impl Candidate {
+    /// The share of right labels among those that are given.
+    pub fn precision(&self) -> f64 {
+        if self.answered > 0.0 { self.right / self.answered } else { 0.0 }
+    }
 }
 
 /// The share of right labels of a mechanism; of labels that equal the majority's without the truth.
 pub fn right(mechanism: &Mechanism, histograms: &[Histogram], labels: Option<&Labels>) -> f64 {
-    let accuracy = mechanism.accuracy(histograms, labels);
-    let samples = histograms.len().max(1) as f64;
-    accuracy.correct_labels.map_or(accuracy.argmax, |correct| correct / samples)
+    right_and_answered(mechanism, histograms, labels).0
 }
 
-/// For each polynomial of the table, the smallest offset whose cost fits, best first.
+/// The same, and the share of samples that get a label.
+pub fn right_and_answered(
+    mechanism: &Mechanism,
+    histograms: &[Histogram],
+    labels: Option<&Labels>,
+) -> (f64, f64) {
+    let accuracy = mechanism.accuracy(histograms, labels);
+    let samples = histograms.len().max(1) as f64;
+    let right = accuracy.correct_labels.map_or(accuracy.argmax, |correct| correct / samples);
+    (right, 1.0 - accuracy.failure)
+}
+
+/// What a setting of SHIELD is chosen by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Aim {
+    /// The most right labels, with a label for every sample.
+    Right,
+    /// The most right labels among those that are given, if at least this share of the samples gets
+    /// one: polynomials without their rounds of low degree, which answer where the votes are clear.
+    Precision(f64),
+}
+
+/// A few settings of SHIELD from the table of polynomials whose proven cost fits, best first; those
+/// that are less accurate than the first are proven by moments alone.
 pub fn shield_within(
+    budget: Epsilon,
+    histograms: &[Histogram],
+    labels: Option<&Labels>,
+    usage: Usage,
+) -> Vec<Candidate> {
+    shield_for(Aim::Right, budget, histograms, labels, usage)
+}
+
+/// The same for either aim.
+pub fn shield_for(
+    aim: Aim,
     budget: Epsilon,
     histograms: &[Histogram],
     labels: Option<&Labels>,
@@ -61,31 +161,120 @@ pub fn shield_within(
 ) -> Vec<Candidate> {
     let classes = classes_of(histograms);
     let voters = data_independent::voters(histograms);
-    let fitting = |text: &&str| {
-        let polynomial: Polynomial = text.parse().ok()?;
-        let setting = |dummies: u32| {
-            let offset = Offset::new(dummies).ok()?;
-            let sampling = Sampling::default();
-            Some(Setting { polynomial: polynomial.clone(), offset, sampling })
+    let (some, truth) = spread(histograms, labels);
+    let estimate =
+        |polynomial: &Polynomial| affordable(polynomial, budget, classes, &voters, usage);
+    let mut ranked: Vec<(f64, Setting)> = polynomials(aim)
+        .par_iter()
+        .flat_map_iter(estimate)
+        .filter_map(|setting| {
+            let mechanism = Mechanism::Shield(setting.clone());
+            let (right, answered) = right_and_answered(&mechanism, &some, truth.as_ref());
+            match aim {
+                Aim::Right => Some((right, setting)),
+                Aim::Precision(share) => (answered >= share).then(|| (right / answered, setting)),
+            }
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut found: Vec<Candidate> = Vec::new();
+    let mut closer_looks = CLOSER_LOOKS;
+    for (_, setting) in ranked {
+        if found.len() == ENOUGH {
+            break;
+        }
+        // One setting of each polynomial will do.
+        if found.iter().any(|known| known.setting.polynomial == setting.polynomial) {
+            continue;
+        }
+        let closely = found.is_empty() && closer_looks > 0;
+        let mut looked = false;
+        let mut cost = |&voters: &Voters| {
+            if let Some(known) = Known::cost(&setting, classes, voters, usage) {
+                return known;
+            }
+            let mut figure = DataIndependent::new(&setting, classes, voters);
+            let moments = figure.epsilon(usage);
+            let hopeless = moments.get() * TIGHTEST > budget.get();
+            if moments <= budget || hopeless || !closely {
+                return moments;
+            }
+            looked = true;
+            figure.exact(usage)
         };
-        let cost = |setting: &Setting| worst(setting, classes, &voters, usage);
-        // The cost falls as dummies are added, as far as is known; what is returned was checked.
-        let fits = |&dummies: &u32| setting(dummies).is_some_and(|s| cost(&s) <= budget);
-        let first = OFFSETS.partition_point(|dummies| !fits(dummies));
-        let setting = setting(*OFFSETS.get(first)?)?;
-        let epsilon = cost(&setting);
-        let right = right(&Mechanism::Shield(setting.clone()), histograms, labels);
-        (epsilon <= budget).then_some(Candidate { setting, epsilon, right })
-    };
-    let mut found: Vec<Candidate> = POLYNOMIALS.par_iter().filter_map(fitting).collect();
-    found.sort_by(|a, b| b.right.total_cmp(&a.right));
+        let epsilon = voters.iter().map(&mut cost).fold(Epsilon::ZERO, larger);
+        closer_looks -= usize::from(looked);
+        if epsilon <= budget {
+            let mechanism = Mechanism::Shield(setting.clone());
+            let (right, answered) = right_and_answered(&mechanism, histograms, labels);
+            found.push(Candidate { setting, epsilon, right, answered });
+        }
+    }
     found
 }
 
-fn worst(setting: &Setting, classes: Classes, voters: &[Voters], usage: Usage) -> Epsilon {
-    let cost = |&voters: &Voters| DataIndependent::new(setting, classes, voters).epsilon(usage);
-    let costs = voters.iter().map(cost);
-    costs.fold(Epsilon::ZERO, |a, b| if a >= b { a } else { b })
+fn larger(a: Epsilon, b: Epsilon) -> Epsilon {
+    if a >= b { a } else { b }
+}
+
+/// At most so many samples, evenly spread, with their labels.
+fn spread(histograms: &[Histogram], labels: Option<&Labels>) -> (Vec<Histogram>, Option<Labels>) {
+    let step = histograms.len().div_ceil(RANKED_BY).max(1);
+    let some = histograms.iter().step_by(step).cloned().collect();
+    let truth = labels.map(|labels| labels.as_slice().iter().step_by(step).copied().collect());
+    (some, truth.and_then(|truth: Vec<Label>| Labels::new(truth).ok()))
+}
+
+/// The polynomials that an aim chooses from.
+fn polynomials(aim: Aim) -> Vec<Polynomial> {
+    let whole = POLYNOMIALS.iter().filter_map(|text| text.parse::<Polynomial>().ok());
+    match aim {
+        Aim::Right => whole.collect(),
+        Aim::Precision(_) => {
+            let without = |polynomial: Polynomial| {
+                (2..6).filter_map(move |lowest| {
+                    let terms = polynomial.terms().iter().copied();
+                    Polynomial::new(terms.filter(|term| term.degree >= lowest)).ok()
+                })
+            };
+            let mut all: Vec<Polynomial> = Vec::new();
+            for polynomial in whole.flat_map(without) {
+                if !all.contains(&polynomial) {
+                    all.push(polynomial);
+                }
+            }
+            all
+        }
+    }
+}
+
+/// The settings of a polynomial that may fit: the smallest offsets whose worst pairs do not exceed
+/// the budget, as far as tight composition could make up for it.
+fn affordable(
+    polynomial: &Polynomial,
+    budget: Epsilon,
+    classes: Classes,
+    voters: &[Voters],
+    usage: Usage,
+) -> Vec<Setting> {
+    let setting = |dummies: u32| {
+        let (polynomial, sampling) = (polynomial.clone(), Sampling::default());
+        Offset::new(dummies).ok().map(|offset| Setting { polynomial, offset, sampling })
+    };
+    // The largest number of voters is the dearest or close to it; what is chosen is proven for all.
+    let (few, many) = (voters.first().copied(), voters.last().copied());
+    let cost = |dummies: u32| {
+        let figures = [few, many].into_iter().flatten().filter_map(|voters| {
+            let figure = DataIndependent::new(&setting(dummies)?, classes, voters);
+            Some(figure.worst_suspect(usage))
+        });
+        figures.fold(0.0, f64::max)
+    };
+    // The cost falls as dummies are added, as far as is known; what is returned is proven later.
+    let first = OFFSETS.partition_point(|&dummies| cost(dummies) * TIGHTEST > budget.get());
+    let sure = OFFSETS.partition_point(|&dummies| cost(dummies) * 1.02 > budget.get());
+    let end = (sure + 1).min(OFFSETS.len()).max(first);
+    OFFSETS[first..end].iter().filter_map(|&dummies| setting(dummies)).collect()
 }
 
 /// The other mechanisms, each with the parameter that fits the budget; those that cannot fit are
@@ -135,6 +324,49 @@ pub fn others_within(
     .collect()
 }
 
+/// PATE's confident argmax with the most right labels among those that it gives, if it gives one to
+/// at least a share of the samples.
+///
+/// Several ways to share the budget between question and answer are tried; the threshold follows
+/// from the share.
+pub fn confident_gnmax_for(
+    share: f64,
+    budget: Epsilon,
+    histograms: &[Histogram],
+    labels: Option<&Labels>,
+    usage: Usage,
+) -> Option<Mechanism> {
+    let (some, truth) = spread(histograms, labels);
+    let most = gaussian::square_within(budget, usage)?;
+    let mut best: Option<(f64, Mechanism)> = None;
+    for part in [0.05, 0.1, 0.2, 0.35, 0.5, 0.7] {
+        // mu^2 = 1/check^2 + 2/answer^2.
+        let check = Noise::new(1.0 / (part * most).sqrt()).ok()?;
+        let answer = Noise::new((2.0 / ((1.0 - part) * most)).sqrt()).ok()?;
+        let with =
+            |threshold: f64| Mechanism::ConfidentGnmax(ConfidentGnmax { threshold, check, answer });
+        let answered =
+            |threshold: f64| 1.0 - with(threshold).accuracy(&some, truth.as_ref()).failure;
+        let teachers = some.iter().map(Histogram::voters).max().unwrap_or(0) as f64;
+        let (mut low, mut high) = (-teachers - 10.0 * check.get(), teachers + 10.0 * check.get());
+        for _ in 0..16 {
+            let middle = f64::midpoint(low, high);
+            if answered(middle) >= share {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let mechanism = with((low * 10.0).floor() / 10.0);
+        let (right, answered) = right_and_answered(&mechanism, &some, truth.as_ref());
+        let precision = right / answered.max(f64::MIN_POSITIVE);
+        if best.as_ref().is_none_or(|(most, _)| precision > *most) {
+            best = Some((precision, mechanism));
+        }
+    }
+    best.map(|(_, mechanism)| mechanism)
+}
+
 /// The mechanism with the smallest parameter that fits, not far below one that does.
 fn least(
     enough: Option<f64>,
@@ -157,7 +389,7 @@ fn least(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shares::NoiseFamily;
+    use crate::shared_noise::NoiseFamily;
     use crate::synthetic;
 
     #[test]
@@ -181,7 +413,45 @@ mod tests {
         let shield = shield_within(budget, &histograms, Some(&truth), usage);
         assert!(!shield.is_empty());
         for candidate in &shield {
-            assert!(candidate.epsilon <= budget && candidate.right <= shield[0].right);
+            assert!(candidate.epsilon <= budget && candidate.right <= shield[0].right + 1e-12);
+            assert!(candidate.answered > 1.0 - 1e-12);
+        }
+    }
+
+    #[test]
+    fn confident_mechanisms_fit_their_budget_and_answer_as_often_as_asked() {
+        let (votes, truth) = synthetic::votes(60, Classes::new(4).unwrap(), 60, 7).unwrap();
+        let histograms: Vec<Histogram> = votes.histograms().collect();
+        let (usage, budget) = (Usage::default(), Epsilon::new(6.0).unwrap());
+        let labels = Some(&truth);
+        let whole = &shield_within(budget, &histograms, labels, usage)[0];
+        let sure = &shield_for(Aim::Precision(0.7), budget, &histograms, labels, usage)[0];
+        assert!(sure.epsilon <= budget && (0.7..1.0).contains(&sure.answered), "{sure:?}");
+        assert!(sure.precision() > whole.precision(), "{sure:?} {whole:?}");
+        let gnmax = confident_gnmax_for(0.7, budget, &histograms, labels, usage).unwrap();
+        let cost = gnmax.proven_for(&histograms, usage).epsilon();
+        assert!(cost <= budget && cost.get() > 5.99, "{cost}");
+        let (right, answered) = right_and_answered(&gnmax, &histograms, labels);
+        assert!((0.7..0.72).contains(&answered) && right <= answered, "{right} {answered}");
+    }
+
+    /// The table states no less than what is proven.
+    #[test]
+    #[ignore = "takes minutes of processor time"]
+    fn the_best_known_settings_cost_what_the_table_says() {
+        for known in &KNOWN {
+            let setting = Setting {
+                polynomial: known.polynomial.parse().unwrap(),
+                offset: Offset::new(known.offset).unwrap(),
+                ..Setting::default()
+            };
+            let (classes, voters) = (Classes::new(10).unwrap(), Voters::new(250).unwrap());
+            let mut figure = DataIndependent::new(&setting, classes, voters);
+            let mut proven = figure.epsilon(Usage::default());
+            if proven.get() > known.epsilon {
+                proven = figure.exact(Usage::default());
+            }
+            assert!(proven.get() <= known.epsilon && known.epsilon <= known.budget, "{proven}");
         }
     }
 }

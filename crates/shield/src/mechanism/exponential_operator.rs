@@ -14,16 +14,20 @@
 //! rates takes the place of SHIELD's polynomial. No round always succeeds, as SHIELD's last one of
 //! degree 1 does, so some samples stay without a label.
 //!
-//! Only lower bounds of its cost over all votes are known here ([`ExponentialOperator::at_least`]):
-//! enough to see whether it pays, not enough to promise anything.
+//! Where the rates fall from round to round, as they should, its cost over all votes is proven like
+//! SHIELD's ([`ExponentialOperator::worst_case`]; the proof is that of
+//! [`data_independent`](crate::privacy::data_independent)). For other schedules only a lower bound
+//! is known ([`ExponentialOperator::at_least`]).
 
 use serde::Serialize;
 
 use crate::distribution::{OutputDistribution, Stage};
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Epsilon, Offset, ParameterError, Voters};
+use crate::privacy::data_independent::DataIndependent;
 use crate::privacy::moments::LawPair;
 use crate::privacy::queries::pair_of_laws;
+use crate::privacy::rounds::Rounds;
 use crate::privacy::{Usage, exact_of_pair};
 
 /// Rounds with one rate.
@@ -56,7 +60,16 @@ impl ExponentialOperator {
                           rates are positive and at most 100, rounds 1 to 100,000",
             });
         }
-        Ok(Self { schedule, offset })
+        // Rounds of one rate in a row are one kind of round.
+        let mut merged: Vec<Round> = Vec::with_capacity(schedule.len());
+        for round in schedule {
+            match merged.last_mut() {
+                #[allow(clippy::float_cmp, reason = "the same number, typed twice")]
+                Some(last) if last.rate == round.rate => last.rounds += round.rounds,
+                _ => merged.push(round),
+            }
+        }
+        Ok(Self { schedule: merged, offset })
     }
 
     /// Reads a schedule as in `8x0.1,8x0.05`: rounds x rate, in the order in which they run.
@@ -98,6 +111,17 @@ impl ExponentialOperator {
             Stage { rounds: round.rounds, log_unanimity: entries.iter().map(log).collect() }
         });
         OutputDistribution::of_stages(histogram.classes(), stages)
+    }
+
+    /// The worst case over all votes, proven; `None` where a rate is higher than one before it.
+    pub fn worst_case(&self, classes: Classes, voters: Voters) -> Option<DataIndependent> {
+        let falls = self.schedule.windows(2).all(|pair| pair[0].rate > pair[1].rate);
+        let rounds: Vec<(f64, u32)> =
+            self.schedule.iter().rev().map(|round| (round.rate, round.rounds)).collect();
+        let offset = self.offset.dummies();
+        falls.then(|| {
+            DataIndependent::of_rounds(Rounds::poisson(&rounds, offset, classes, voters.count()))
+        })
     }
 
     /// What the cost over all votes is at least: the worst of some suspicious pairs of neighbours,
@@ -205,6 +229,51 @@ mod tests {
             assert!(ExponentialOperator::parse(bad, offset).is_err(), "{bad}");
         }
         assert_eq!(operator("8x0.1, 2x0.05", 1).text(), "8x0.1,2x0.05");
+    }
+
+    /// Every pair of neighbours of every histogram, and every adaptive choice is no better than the
+    /// worst of them by moments.
+    #[test]
+    fn the_proven_cost_is_that_of_the_worst_pair() {
+        let usage = Usage::default();
+        for (schedule, offset, classes, voters) in
+            [("4x0.3,4x0.1", 2, 3, 6u32), ("3x0.5", 1, 3, 5), ("2x1.5,9x0.2,5x0.01", 3, 4, 7)]
+        {
+            let operator = operator(schedule, offset);
+            let (k, n) = (Classes::new(classes).unwrap(), Voters::new(voters).unwrap());
+            let mut figure = operator.worst_case(k, n).unwrap();
+            let mut worst: f64 = 0.0;
+            for order in [1.5, 6.0, 25.0] {
+                let (order, proven) = figure.log_moment(order);
+                let mut largest: f64 = 0.0;
+                for counts in all_counts(voters, classes).into_iter().filter(|c| c[0] > 0) {
+                    let pair = operator.move_of(counts);
+                    let back = pair.reversed();
+                    largest = largest.max(pair.log_moment(order)).max(back.log_moment(order));
+                    worst = worst.max(exact_of_pair(&pair, usage).get());
+                }
+                let close = proven >= largest && proven <= 1.011 * largest;
+                assert!(close, "{schedule} {order}: {proven} {largest}");
+            }
+            let tight = figure.exact(usage).get();
+            assert!(tight >= worst * (1.0 - 1e-3) && tight < 1.1 * worst, "{tight} {worst}");
+        }
+        assert!(
+            operator("2x0.1,2x0.2", 1)
+                .worst_case(Classes::new(3).unwrap(), Voters::new(5).unwrap())
+                .is_none()
+        );
+    }
+
+    fn all_counts(voters: u32, classes: usize) -> Vec<Vec<u32>> {
+        if classes == 1 {
+            return vec![vec![voters]];
+        }
+        let with = |first: u32| {
+            let rest = all_counts(voters - first, classes - 1).into_iter();
+            rest.map(move |rest| [&[first][..], &rest].concat())
+        };
+        (0..=voters).flat_map(with).collect()
     }
 
     #[test]

@@ -85,6 +85,24 @@ pub(super) fn exact(square: f64, usage: Usage) -> Epsilon {
     Epsilon::new(high).unwrap_or(Epsilon::INFINITE)
 }
 
+/// The largest mu^2 of a query whose exact epsilon is within a budget.
+pub(super) fn square_within(budget: Epsilon, usage: Usage) -> Option<f64> {
+    let fits = |square: f64| exact(square, usage) <= budget;
+    let (mut low, mut high) = (1e-14, 1e4);
+    if !fits(low) {
+        return None;
+    }
+    while high / low > 1.0 + 1e-7 {
+        let middle = (low * high).sqrt();
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
+}
+
 /// The same by moments: alpha(l) = mu^2 l (l+1) / 2.
 pub(super) fn by_moments(square: f64, usage: Usage) -> Epsilon {
     let count = usage.queries.count() as f64;

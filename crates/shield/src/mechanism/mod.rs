@@ -46,14 +46,15 @@ pub use gaussian::ConfidentGnmax;
 use crate::accuracy::Accuracy;
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
-use crate::parameters::{Classes, Offset, Sampling};
-use crate::polya::SharedNoise;
+use crate::parameters::{Classes, Offset, Queries, Sampling};
 use crate::polynomial::Polynomial;
 use crate::privacy::argmax;
 use crate::privacy::noisy_argmax::{Noise, NoisyArgmax};
+use crate::privacy::server_view::ServerView;
 use crate::privacy::shared_argmax::SharedArgmax;
 use crate::setting::Setting;
-use crate::shares::NoiseFamily;
+use crate::shared_noise::NoiseFamily;
+use crate::shared_noise::SharedNoise;
 use crate::votes::{Labels, Votes};
 
 /// A mechanism with its parameters.
@@ -264,10 +265,19 @@ impl Mechanism {
         }
     }
 
+    /// What a server that also sees the labels could tell of one teacher: a figure for SHIELD,
+    /// whose draws it knows.
+    pub fn server_view(&self, histograms: &[Histogram], queries: Queries) -> Option<ServerView> {
+        match self {
+            Self::Shield(setting) => ServerView::of_votes(setting, histograms, queries),
+            _ => None,
+        }
+    }
+
     /// Against whom its epsilon holds, in one sentence.
     pub fn holds_against(&self) -> &'static str {
         match self {
-            Self::Shield(_) => {
+            Self::Shield(_) | Self::ExponentialOperator(_) => {
                 "This epsilon holds against everyone who sees the labels, except the server: it \
                  knows the draws, so it must not see the labels."
             }
@@ -275,10 +285,6 @@ impl Mechanism {
             Self::Exponential(_) | Self::PermuteAndFlip(_) => {
                 "This epsilon holds against everyone who sees the labels, except whoever draws \
                  them: that party sees the votes."
-            }
-            Self::ExponentialOperator(_) => {
-                "No epsilon is proven for all votes. None would hold against the server, which \
-                 knows the draws."
             }
             Self::Lnmax(_) | Self::Gnmax(_) | Self::ConfidentGnmax(_) => {
                 "This epsilon holds against everyone who sees the labels, except whoever adds the \

@@ -10,6 +10,8 @@
 //! The audit proves nothing about a mechanism that passes. It finds out one that breaks its
 //! promise: noise left out, draws used twice, a view that shows too much.
 
+pub mod engine;
+
 use crate::parameters::{Delta, Epsilon};
 
 /// The two worlds of an audit.

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use super::Usage;
 use super::calibrate::queries_within;
 use super::data_independent::{DataIndependent, WorstFound, WorstStrategy};
+use super::watch::Watch;
 use crate::parameters::{Classes, Epsilon, Queries, Voters};
 use crate::setting::Setting;
 
@@ -65,7 +66,19 @@ impl Bound {
         usage: Usage,
         budget: Option<Epsilon>,
     ) -> Self {
-        let mut figure = DataIndependent::new(setting, classes, teachers);
+        Self::watched(setting, classes, teachers, usage, budget, Watch::default())
+    }
+
+    /// The same, telling how far it is.
+    pub fn watched(
+        setting: &Setting,
+        classes: Classes,
+        teachers: Voters,
+        usage: Usage,
+        budget: Option<Epsilon>,
+        watch: Watch,
+    ) -> Self {
+        let mut figure = DataIndependent::new(setting, classes, teachers).watched(watch);
         let moments = figure.epsilon(usage);
         let moments = Figure { epsilon: moments, found: figure.worst_found(usage) };
         let exact = figure.exact(usage);

@@ -17,6 +17,8 @@
 //! All but the first two say what *one* teacher can lose, which is what differential privacy
 //! promises.
 
+pub mod streamed;
+
 use super::Usage;
 use super::conversion::Conversion;
 use super::hockey_stick::Nodes;

@@ -2,12 +2,12 @@
 //! accounting.
 //!
 //! The noise is discrete Laplace noise of scale b, or more where fewer teachers are missing than
-//! were allowed for (see [`crate::polya`]). The noisy counts are (2/b)-private, up to the precision
-//! of the draws, so LNMax's accounting holds as it stands: alpha(l) <= min(2 gamma^2 l (l+1), 2
-//! gamma l) with gamma = 1/b follows from 2 gamma-privacy alone, and so does Theorem 3 of Papernot
-//! et al. (2017), given q. What LNMax's formulas for the continuous law cannot be used for is q
-//! itself, at least the probability that the output is not the leader, and the law of the output:
-//! counts can tie now. Here
+//! were allowed for (see [`crate::shared_noise::polya`]). The noisy counts are (2/b)-private, up to
+//! the precision of the draws, so LNMax's accounting holds as it stands: alpha(l) <= min(2 gamma^2
+//! l (l+1), 2 gamma l) with gamma = 1/b follows from 2 gamma-privacy alone, and so does Theorem 3
+//! of Papernot et al. (2017), given q. What LNMax's formulas for the continuous law cannot be used
+//! for is q itself, at least the probability that the output is not the leader, and the law of the
+//! output: counts can tie now. Here
 //!
 //! - q is at most the sum over the others of P(Z' - Z >= d), d being the leader's lead, with the
 //!   exact law of the difference of two noises; for b large it tends to LNMax's (2 + d/b)/4
@@ -26,8 +26,8 @@ use super::noisy_argmax::laplace_bound;
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
 use crate::parameters::{Delta, Epsilon};
-use crate::polya::{NoiseLaw, SharedNoise};
-use crate::shares::NoiseFamily;
+use crate::shared_noise::NoiseFamily;
+use crate::shared_noise::{NoiseLaw, SharedNoise};
 
 /// The argmax of counts with noise in shares.
 #[derive(Clone, Debug)]

@@ -18,34 +18,8 @@ use super::conversion::Conversion;
 use super::moments::ROUND_UP;
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
-use crate::parameters::{Epsilon, ParameterError};
-
-/// How much noise: the scale of Laplace noise, or the standard deviation of Gaussian noise.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Noise(f64);
-
-impl Noise {
-    /// More would cost nothing less, and drown any vote; sums over as much would never end.
-    const MAX: f64 = 1e9;
-
-    /// That much noise: positive, and at most a thousand million votes.
-    pub fn new(amount: f64) -> Result<Self, ParameterError> {
-        if amount > 0.0 && amount <= Self::MAX {
-            Ok(Self(amount))
-        } else {
-            Err(ParameterError {
-                parameter: "the noise",
-                value: amount.to_string(),
-                allowed: "it must be a positive number, at most 1,000,000,000",
-            })
-        }
-    }
-
-    /// The amount.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
+use crate::parameters::Epsilon;
+pub use crate::parameters::Noise;
 
 /// A noisy argmax.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,10 +35,10 @@ impl NoisyArgmax {
     pub fn log_moment(self, order: f64) -> f64 {
         match self {
             Self::Laplace(scale) => {
-                let gamma = 1.0 / scale.0;
+                let gamma = 1.0 / scale.get();
                 (2.0 * gamma * gamma * order * (order + 1.0)).min(2.0 * gamma * order)
             }
-            Self::Gaussian(sigma) => order * (order + 1.0) / (sigma.0 * sigma.0),
+            Self::Gaussian(sigma) => order * (order + 1.0) / (sigma.get() * sigma.get()),
         }
     }
 
@@ -72,8 +46,8 @@ impl NoisyArgmax {
     pub fn log_moment_of(self, histogram: &Histogram, order: f64) -> f64 {
         let q = self.error_bound(histogram);
         let bound = match self {
-            Self::Laplace(scale) => laplace_bound(2.0 / scale.0, q, order),
-            Self::Gaussian(sigma) => gaussian_bound(sigma.0, q, order),
+            Self::Laplace(scale) => laplace_bound(2.0 / scale.get(), q, order),
+            Self::Gaussian(sigma) => gaussian_bound(sigma.get(), q, order),
         };
         bound.min(self.log_moment(order))
     }
@@ -88,11 +62,12 @@ impl NoisyArgmax {
         let others = counts.iter().enumerate().filter(|&(class, _)| class != leader.index());
         let leads = others.map(|(_, &count)| top - f64::from(count));
         let sum: f64 = match self {
-            Self::Laplace(scale) => {
-                leads.map(|lead| lead / scale.0).map(|lead| (2.0 + lead) / (4.0 * lead.exp())).sum()
-            }
+            Self::Laplace(scale) => leads
+                .map(|lead| lead / scale.get())
+                .map(|lead| (2.0 + lead) / (4.0 * lead.exp()))
+                .sum(),
             Self::Gaussian(sigma) => {
-                leads.map(|lead| 0.5 * libm::erfc(lead / (2.0 * sigma.0))).sum()
+                leads.map(|lead| 0.5 * libm::erfc(lead / (2.0 * sigma.get()))).sum()
             }
         };
         sum.min(1.0)
@@ -104,8 +79,8 @@ impl NoisyArgmax {
         let counts: Vec<f64> = histogram.counts().iter().map(|&count| f64::from(count)).collect();
         let top = counts.iter().copied().fold(0.0, f64::max);
         let (scale, reach) = match self {
-            Self::Laplace(scale) => (scale.0, 40.0),
-            Self::Gaussian(sigma) => (sigma.0, 9.0),
+            Self::Laplace(scale) => (scale.get(), 40.0),
+            Self::Gaussian(sigma) => (sigma.get(), 9.0),
         };
         // Laplace densities have a corner at each count; between corners everything is smooth.
         let mut corners: Vec<f64> =
@@ -146,19 +121,21 @@ impl NoisyArgmax {
 
     fn density(self, x: f64) -> f64 {
         match self {
-            Self::Laplace(scale) => (-(x / scale.0).abs()).exp() / (2.0 * scale.0),
+            Self::Laplace(scale) => (-(x / scale.get()).abs()).exp() / (2.0 * scale.get()),
             Self::Gaussian(sigma) => {
-                let z = x / sigma.0;
-                (-0.5 * z * z).exp() / (sigma.0 * (2.0 * std::f64::consts::PI).sqrt())
+                let z = x / sigma.get();
+                (-0.5 * z * z).exp() / (sigma.get() * (2.0 * std::f64::consts::PI).sqrt())
             }
         }
     }
 
     fn cumulative(self, x: f64) -> f64 {
         match self {
-            Self::Laplace(scale) if x < 0.0 => 0.5 * (x / scale.0).exp(),
-            Self::Laplace(scale) => 1.0 - 0.5 * (-x / scale.0).exp(),
-            Self::Gaussian(sigma) => 0.5 * libm::erfc(-x / (sigma.0 * std::f64::consts::SQRT_2)),
+            Self::Laplace(scale) if x < 0.0 => 0.5 * (x / scale.get()).exp(),
+            Self::Laplace(scale) => 1.0 - 0.5 * (-x / scale.get()).exp(),
+            Self::Gaussian(sigma) => {
+                0.5 * libm::erfc(-x / (sigma.get() * std::f64::consts::SQRT_2))
+            }
         }
     }
 
@@ -242,10 +219,10 @@ mod tests {
         // tail.
         let (sigma, scale, lead) = (20.0, 10.0, 14.0);
         let votes = histogram(&[32, 18]);
-        let gaussian = NoisyArgmax::Gaussian(Noise(sigma)).law(&votes);
+        let gaussian = NoisyArgmax::Gaussian(Noise::new(sigma).unwrap()).law(&votes);
         let expected = 1.0 - 0.5 * libm::erfc(lead / (2.0 * sigma));
         assert!((gaussian.probabilities().next().unwrap() - expected).abs() < 1e-9);
-        let laplace = NoisyArgmax::Laplace(Noise(scale)).law(&votes);
+        let laplace = NoisyArgmax::Laplace(Noise::new(scale).unwrap()).law(&votes);
         let z = lead / scale;
         let expected = 1.0 - (2.0 + z) / (4.0 * z.exp());
         assert!((laplace.probabilities().next().unwrap() - expected).abs() < 1e-9);
@@ -253,7 +230,10 @@ mod tests {
 
     #[test]
     fn the_accountings_bound_the_true_moments() {
-        for mechanism in [NoisyArgmax::Laplace(Noise(20.0)), NoisyArgmax::Gaussian(Noise(20.0))] {
+        for mechanism in [
+            NoisyArgmax::Laplace(Noise::new(20.0).unwrap()),
+            NoisyArgmax::Gaussian(Noise::new(20.0).unwrap()),
+        ] {
             for (counts, moved) in [([90, 8, 2], [89, 9, 2]), ([40, 35, 25], [39, 35, 26])] {
                 let (p, q) =
                     (mechanism.law(&histogram(&counts)), mechanism.law(&histogram(&moved)));
@@ -274,7 +254,10 @@ mod tests {
     #[test]
     fn a_clear_lead_is_cheap() {
         let usage = Usage::default();
-        for mechanism in [NoisyArgmax::Laplace(Noise(20.0)), NoisyArgmax::Gaussian(Noise(40.0))] {
+        for mechanism in [
+            NoisyArgmax::Laplace(Noise::new(20.0).unwrap()),
+            NoisyArgmax::Gaussian(Noise::new(40.0).unwrap()),
+        ] {
             let independent = mechanism.data_independent(usage, Conversion::Renyi);
             let clear =
                 mechanism.data_dependent(&[histogram(&[240, 6, 4])], usage, Conversion::Renyi);
@@ -291,10 +274,10 @@ mod tests {
     #[test]
     fn figures_by_hand() {
         // Pure 2/b-privacy of one query, where moments can say no more.
-        let laplace = NoisyArgmax::Laplace(Noise(20.0));
+        let laplace = NoisyArgmax::Laplace(Noise::new(20.0).unwrap());
         assert!((laplace.log_moment(1e6) - 1e5).abs() < 1e-6);
         // alpha(l) = l(l+1)/sigma^2: the tail bound gives Q/s^2 + 2 sqrt(Q ln(1/delta))/s.
-        let gaussian = NoisyArgmax::Gaussian(Noise(4000.0));
+        let gaussian = NoisyArgmax::Gaussian(Noise::new(4000.0).unwrap());
         let usage = Usage::default();
         let found = gaussian.data_independent(usage, Conversion::TailBound).get();
         let expected = 100.0 / 16e6 + 2.0 * (100.0 * 1e5f64.ln()).sqrt() / 4000.0;

@@ -172,11 +172,14 @@ impl Queries {
         &'a self,
         votes: &'a Votes,
     ) -> impl Fn(usize) -> Vec<Option<usize>> + 'a {
-        |sample| {
-            let moves = &self.distinct[self.samples[sample]].moves;
-            let place = |votes: &u32| moves.iter().position(|moves| moves.from == *votes);
-            votes.histogram(sample).counts().iter().map(place).collect()
-        }
+        |sample| self.places(sample, &votes.histogram(sample))
+    }
+
+    /// For each class of a sample with this histogram, which of its moves takes a vote from it.
+    pub(crate) fn places(&self, sample: usize, histogram: &Histogram) -> Vec<Option<usize>> {
+        let moves = &self.distinct[self.samples[sample]].moves;
+        let place = |votes: &u32| moves.iter().position(|moves| moves.from == *votes);
+        histogram.counts().iter().map(place).collect()
     }
 
     /// Which distinct histogram a sample has.

@@ -1,7 +1,9 @@
 //! What one round, and one term of rounds, does to an urn: the pieces of every privacy figure.
 //!
 //! A class with c of the urn's M entries makes a round of degree p unanimous with probability
-//! phi_p(c) = (c/M)^p, or the ratio of falling factorials where a round draws without replacement.
+//! phi_p(c) = (c/M)^p, or the ratio of falling factorials where a round draws without replacement;
+//! the paper's exponential operator has e^(-lambda (M - c)) (1 - e^(-lambda c)) with a rate lambda
+//! in place of the degree.
 //! With u_p the probability that a round of degree p is *not* unanimous, a term of a rounds gives
 //! class c the share
 //!
@@ -22,7 +24,8 @@ use crate::setting::Setting;
 /// votes and dummies together.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
-    /// Terms in increasing degree: the lowest degree is the last to run.
+    /// Terms in increasing degree: the lowest degree is the last to run. Where entries are drawn
+    /// one by one, degrees count rates, from 2 up.
     pub(crate) terms: Vec<Term>,
     /// Entries in the urn, M = n + wK.
     pub(crate) size: f64,
@@ -32,7 +35,18 @@ pub(crate) struct Rounds {
     pub(crate) offset: u32,
     /// Classes, K.
     pub(crate) classes: usize,
-    sampling: Sampling,
+    draw: Draw,
+}
+
+/// What a round draws.
+#[derive(Clone, Debug)]
+enum Draw {
+    /// As many entries as its degree.
+    Degree(Sampling),
+    /// Every entry on its own, a Poisson number of times: the paper's exponential operator. The
+    /// rates, lowest first; rounds of degree d have the rate number d - 2, so that none is taken
+    /// for a round of degree 1, which never fails.
+    Poisson(Vec<f64>),
 }
 
 impl Rounds {
@@ -41,7 +55,28 @@ impl Rounds {
         terms.reverse();
         let offset = setting.offset.dummies();
         let size = f64::from(voters) + f64::from(offset) * classes.count() as f64;
-        Self { terms, size, voters, offset, classes: classes.count(), sampling: setting.sampling }
+        Self {
+            terms,
+            size,
+            voters,
+            offset,
+            classes: classes.count(),
+            draw: Draw::Degree(setting.sampling),
+        }
+    }
+
+    /// Rounds that draw every entry a Poisson number of times: pairs of rate and rounds, the
+    /// lowest rate first.
+    pub(crate) fn poisson(
+        schedule: &[(f64, u32)],
+        offset: u32,
+        classes: Classes,
+        voters: u32,
+    ) -> Self {
+        let terms = (2..).zip(schedule).map(|(degree, &(_, rounds))| Term { degree, rounds });
+        let size = f64::from(voters) + f64::from(offset) * classes.count() as f64;
+        let draw = Draw::Poisson(schedule.iter().map(|&(rate, _)| rate).collect());
+        Self { terms: terms.collect(), size, voters, offset, classes: classes.count(), draw }
     }
 
     /// ln phi_p(c).
@@ -49,9 +84,15 @@ impl Rounds {
         if entries <= 0.0 {
             return f64::NEG_INFINITY;
         }
-        match self.sampling {
-            Sampling::WithReplacement => f64::from(degree) * (entries / self.size).ln(),
-            Sampling::WithoutReplacement => {
+        match &self.draw {
+            Draw::Poisson(rates) => {
+                let rate = rates[degree as usize - 2];
+                -rate * (self.size - entries) + (-(-rate * entries).exp_m1()).ln()
+            }
+            Draw::Degree(Sampling::WithReplacement) => {
+                f64::from(degree) * (entries / self.size).ln()
+            }
+            Draw::Degree(Sampling::WithoutReplacement) => {
                 if entries <= f64::from(degree - 1) {
                     return f64::NEG_INFINITY;
                 }
@@ -64,9 +105,19 @@ impl Rounds {
     /// 1 - phi_p(c)/(c/M): the chance that a round which first drew this class is not unanimous.
     pub(crate) fn miss(&self, degree: u32, entries: f64) -> f64 {
         let missing = self.size - entries;
-        let log_hit = match self.sampling {
-            Sampling::WithReplacement => f64::from(degree - 1) * (-missing / self.size).ln_1p(),
-            Sampling::WithoutReplacement => {
+        let log_hit = match &self.draw {
+            Draw::Poisson(_) if entries <= 0.0 => {
+                // The limit of (e^(rate c) - 1) / c, which is the rate.
+                let log_first = self.log_unanimous(degree, 1e-9) + 1e9f64.ln();
+                log_first + self.size.ln()
+            }
+            Draw::Poisson(_) => {
+                self.log_unanimous(degree, entries) - (-missing / self.size).ln_1p()
+            }
+            Draw::Degree(Sampling::WithReplacement) => {
+                f64::from(degree - 1) * (-missing / self.size).ln_1p()
+            }
+            Draw::Degree(Sampling::WithoutReplacement) => {
                 if entries <= f64::from(degree - 1) {
                     return if degree == 1 { 0.0 } else { 1.0 };
                 }
@@ -79,13 +130,17 @@ impl Rounds {
 
     /// phi_p(c) - phi_p(c - 1), for a whole number c of at least 1.
     pub(crate) fn step(&self, degree: u32, entries: f64) -> f64 {
-        match self.sampling {
-            Sampling::WithReplacement => {
+        match &self.draw {
+            Draw::Poisson(rates) => {
+                let rate = rates[degree as usize - 2];
+                -(-rate * (self.size - entries)).exp() * (-rate).exp_m1()
+            }
+            Draw::Degree(Sampling::WithReplacement) => {
                 let log_shrink = f64::from(degree) * (-1.0 / entries).ln_1p();
                 -self.log_unanimous(degree, entries).exp() * log_shrink.exp_m1()
             }
             // (c)_p - (c-1)_p = p (c-1)_(p-1).
-            Sampling::WithoutReplacement => {
+            Draw::Degree(Sampling::WithoutReplacement) => {
                 if entries < f64::from(degree) {
                     return 0.0;
                 }
@@ -100,11 +155,16 @@ impl Rounds {
     /// ln(phi_p(c) / phi_p(c - 1)), for a whole number c of at least 1; infinite where c - 1
     /// entries cannot be unanimous.
     pub(crate) fn log_step_ratio(&self, degree: u32, entries: f64) -> f64 {
-        let lost = match self.sampling {
-            Sampling::WithReplacement => {
+        let lost = match &self.draw {
+            Draw::Poisson(rates) => {
+                let rate = rates[degree as usize - 2];
+                let drawn = |entries: f64| (-(-rate * entries).exp_m1()).ln();
+                return rate + drawn(entries) - drawn(entries - 1.0);
+            }
+            Draw::Degree(Sampling::WithReplacement) => {
                 return -f64::from(degree) * (-1.0 / entries).ln_1p();
             }
-            Sampling::WithoutReplacement => f64::from(degree),
+            Draw::Degree(Sampling::WithoutReplacement) => f64::from(degree),
         };
         if entries > lost { -(-lost / entries).ln_1p() } else { f64::INFINITY }
     }
@@ -218,6 +278,31 @@ mod tests {
                 assert!(same, "{polynomial} {sampling}");
             }
         }
+    }
+
+    #[test]
+    fn rounds_of_single_draws_have_what_the_proof_needs() {
+        let rounds = Rounds::poisson(&[(0.01, 3), (0.2, 5)], 2, Classes::new(5).unwrap(), 40);
+        let size: f64 = 50.0;
+        for (degree, rate) in [(2, 0.01), (3, 0.2f64)] {
+            let phi = |c: f64| (-rate * (size - c)).exp() * (1.0 - (-rate * c).exp());
+            let mut last = [0.0; 2];
+            for entries in (3..=50).map(f64::from) {
+                let step = phi(entries) - phi(entries - 1.0);
+                assert!((rounds.step(degree, entries) - step).abs() < 1e-14);
+                let ratio = rounds.log_step_ratio(degree, entries).exp();
+                assert!((ratio / (phi(entries) / phi(entries - 1.0)) - 1.0).abs() < 1e-12);
+                let hit = phi(entries) * size / entries;
+                assert!((rounds.miss(degree, entries) - (1.0 - hit)).abs() < 1e-13);
+                // Convex, and so is what is left of it after a division by c.
+                assert!(step >= last[0] && hit >= last[1]);
+                last = [step, hit];
+            }
+        }
+        // Higher rates like larger classes.
+        let lean = |c| rounds.log_unanimous(3, c) - rounds.log_unanimous(2, c);
+        assert!((3..50).map(f64::from).all(|c| lean(c + 1.0) > lean(c)));
+        assert_eq!(rounds.log_step_ratio(2, 1.0), f64::INFINITY);
     }
 
     #[test]

@@ -30,8 +30,12 @@
 //! (in E_k, the others' unanimity about k ends with the label k for all v: no dependence). All
 //! terms are positive; the recursion is exact.
 
+use std::fmt;
+
+use serde::Serialize;
+
 use crate::histogram::Histogram;
-use crate::parameters::{Classes, ParameterError, Queries};
+use crate::parameters::{Classes, ParameterError, Queries, Voters};
 use crate::privacy::rounds::Rounds;
 use crate::setting::Setting;
 
@@ -107,6 +111,86 @@ pub fn dependence_over(
     Ok(-(samples.count() as f64 * (-mean).ln_1p()).exp_m1())
 }
 
+/// What a server that also sees the labels could tell of one teacher, in figures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ServerView {
+    /// The chance that one label depends on the teacher's vote.
+    pub one_label: f64,
+    /// The chance that at least one of all labels does.
+    pub all_labels: f64,
+    /// How many labels.
+    pub queries: u64,
+}
+
+impl ServerView {
+    /// For these votes: samples and teacher drawn at random.
+    pub fn of_votes(setting: &Setting, histograms: &[Histogram], queries: Queries) -> Option<Self> {
+        let all_labels = dependence_over(setting, histograms, queries).ok()?;
+        let one_label = dependence_over(setting, histograms, Queries::new(1).ok()?).ok()?;
+        Some(Self { one_label, all_labels, queries: queries.count() })
+    }
+
+    /// Before there are votes: the least and the most of some histograms of n - 1 other votes, from
+    /// all in agreement to an even split. Nothing is proven about others.
+    pub fn of_splits(
+        setting: &Setting,
+        classes: Classes,
+        voters: Voters,
+        queries: Queries,
+    ) -> Option<[Self; 2]> {
+        let others = voters.count() - 1;
+        let even = |among: u32| {
+            let counts = (0..u32::try_from(classes.count()).ok()?)
+                .map(|class| match class {
+                    class if class < others % among => others / among + 1,
+                    class if class < among => others / among,
+                    _ => 0,
+                })
+                .collect();
+            let one_label = dependence(setting, &Histogram::new(counts).ok()?).ok()?;
+            let all_labels = -(queries.count() as f64 * (-one_label).ln_1p()).exp_m1();
+            Some(Self { one_label, all_labels, queries: queries.count() })
+        };
+        let most = u32::try_from(classes.count()).ok()?;
+        let views: Vec<Self> = (1..=most.min(16)).map(even).collect::<Option<_>>()?;
+        let by_label = |a: &&Self, b: &&Self| a.one_label.total_cmp(&b.one_label);
+        Some([*views.iter().min_by(by_label)?, *views.iter().max_by(by_label)?])
+    }
+}
+
+impl fmt::Display for ServerView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a label depends on one teacher's vote with probability {:.2e}, and one of {} labels \
+             with {:.2}",
+            self.one_label, self.queries, self.all_labels
+        )
+    }
+}
+
+/// The sentence for `analyze`: about these votes.
+pub fn sentence(view: Option<ServerView>) -> String {
+    view.map_or_else(String::new, |view| {
+        format!(
+            "A server that sees the labels, too, knows the draws: to it {view}. No epsilon says \
+             so.\n"
+        )
+    })
+}
+
+/// The sentence for `bound`: before there are votes.
+pub fn sentence_of_splits(views: Option<[ServerView; 2]>) -> String {
+    views.map_or_else(String::new, |[least, most]| {
+        format!(
+            "A server that sees the labels, too, knows the draws: to it one of {} labels depends \
+             on one teacher's vote with probability {:.2} if all others agree, up to {:.2} if they \
+             are split. No epsilon says so.\n",
+            least.queries, least.all_labels, most.all_labels
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
@@ -161,6 +245,22 @@ mod tests {
             let deviation = (exact * (1.0 - exact) / f64::from(runs)).sqrt();
             assert!((found - exact).abs() < 4.5 * deviation, "{polynomial}: {found} {exact}");
         }
+    }
+
+    #[test]
+    fn a_view_is_stated_in_figures() {
+        let setting = Setting { offset: Offset::PAPER, ..Setting::default() };
+        let (classes, voters) = (Classes::new(10).unwrap(), Voters::new(250).unwrap());
+        let queries = Queries::new(100).unwrap();
+        let [least, most] = ServerView::of_splits(&setting, classes, voters, queries).unwrap();
+        assert!(least.all_labels < most.all_labels && most.all_labels < 1.0, "{least:?} {most:?}");
+        let mut counts = vec![0; 10];
+        counts[0] = 250;
+        let agreed = [Histogram::new(counts).unwrap()];
+        let view = ServerView::of_votes(&setting, &agreed, queries).unwrap();
+        assert!((view.one_label / least.one_label - 1.0).abs() < 1e-9, "{view:?} {least:?}");
+        let text = sentence(Some(view));
+        assert!(text.contains("100 labels") && sentence(None).is_empty(), "{text}");
     }
 
     #[test]

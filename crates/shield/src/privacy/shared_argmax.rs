@@ -8,8 +8,8 @@ use super::skellam::{Sensitivity, SkellamArgmax};
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
 use crate::parameters::Epsilon;
-use crate::polya::SharedNoise;
-use crate::shares::NoiseFamily;
+use crate::shared_noise::NoiseFamily;
+use crate::shared_noise::SharedNoise;
 
 /// The argmax of counts with noise in shares, where everybody has one vote per sample.
 #[derive(Clone, Debug)]

@@ -2,14 +2,15 @@
 //!
 //! # One query
 //!
-//! The noisy counts are counts plus independent Skellam noise of deviation S ([`crate::skellam`]).
-//! One vote that moves from class a to class b takes one from a count and adds one to another; the
-//! other counts and their noise do not change. So the pair of laws to tell apart is that of two
-//! independent coordinates, each shifted by one, and since the law is the same on both sides of 0,
-//! both have the same privacy-loss distribution, in both directions: that of Z against Z + 1. A
-//! vote that becomes an abstention, or the reverse, changes one coordinate only, which reveals
-//! less: the other can be simulated. What is released is computed from the noisy counts, so it
-//! costs no more than they do. None of this depends on the votes.
+//! The noisy counts are counts plus independent Skellam noise of deviation S
+//! ([`crate::shared_noise::skellam`]). One vote that moves from class a to class b takes one from a
+//! count and adds one to another; the other counts and their noise do not change. So the pair of
+//! laws to tell apart is that of two independent coordinates, each shifted by one, and since the
+//! law is the same on both sides of 0, both have the same privacy-loss distribution, in both
+//! directions: that of Z against Z + 1. A vote that becomes an abstention, or the reverse, changes
+//! one coordinate only, which reveals less: the other can be simulated. What is released is
+//! computed from the noisy counts, so it costs no more than they do. None of this depends on the
+//! votes.
 //!
 //! # All queries
 //!
@@ -39,7 +40,7 @@
 //!
 //! Nobody knows the noise: not the server, which adds shares up encrypted, not the student, who
 //! sees the winner. Colluding teachers know their own shares, and D covers them
-//! ([`crate::skellam`]).
+//! ([`crate::shared_noise::skellam`]).
 //!
 //! # Precision
 //!
@@ -52,11 +53,11 @@ use super::moments::{LawPair, Outcome};
 use super::{Usage, exact_of_pair};
 use crate::distribution::OutputDistribution;
 use crate::histogram::Histogram;
+use crate::parameters::Noise;
 use crate::parameters::{Delta, Epsilon, ParameterError, Queries};
-use crate::polya::{Imprecision, NoiseLaw, SharedNoise};
-use crate::privacy::noisy_argmax::Noise;
-use crate::shares::NoiseFamily;
-use crate::skellam::law_with;
+use crate::shared_noise::NoiseFamily;
+use crate::shared_noise::skellam::law_with;
+use crate::shared_noise::{Imprecision, NoiseLaw, SharedNoise};
 
 /// How likely noise passes the point from which on it counts to delta.
 const BEYOND: f64 = 1e-24;

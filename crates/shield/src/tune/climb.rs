@@ -9,28 +9,44 @@
 //! histogram; a polynomial's accuracy is then a sum of geometric series over its degrees. *Cost*:
 //! while it climbs, a polynomial costs what the worst of some suspicious pairs of neighbours costs,
 //! and new suspects are looked for after every step. That is a lower bound. At the end the cost is
-//! proven; where the proof exceeds the budget, the climb goes on with as much less to spend.
+//! proven, composed tightly; where the proof exceeds the budget, or leaves much of it, the climb
+//! goes on with as much less or more to spend.
+//!
+//! The same climb finds schedules of rates for the paper's exponential operator: its rates take the
+//! place of degrees ([`Climb::run_operator`]).
+
+mod mountain;
+
+#[cfg(test)]
+mod tests;
 
 use std::ops::ControlFlow;
 
-use rayon::prelude::*;
-
-use super::space::{Coefficients, polynomial};
+use super::front::Point;
+use super::{Objective, Outcome, Search};
+use crate::accuracy::Accuracy;
 use crate::histogram::Histogram;
-use crate::parameters::{Classes, Epsilon, Offset, ParameterError, Sampling, Voters};
+use crate::mechanism::{ExponentialOperator, Round};
+use crate::parameters::{Epsilon, Offset, ParameterError, Sampling};
 use crate::privacy::Usage;
-use crate::privacy::data_independent::{DataIndependent, Suspects, voters};
-use crate::privacy::rounds::{Rounds, geometric};
 use crate::setting::Setting;
-use crate::votes::Labels;
+use crate::votes::{Label, Labels};
+use mountain::{Kinds, Mountain};
 
 /// The largest degree of a climb.
 pub const MAX_DEGREE: u32 = 16;
 /// The largest number of rounds of a climb.
 pub const MAX_TERMS: u32 = 512;
 
-/// How often the budget is tightened after a proof that exceeded it.
-const PROOFS: usize = 6;
+/// How the cost of what was found is proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Composition {
+    /// By moments: seconds.
+    Moments,
+    /// By moments, and then tightly: minutes where there are hundreds of rounds.
+    #[default]
+    Tight,
+}
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -47,6 +63,8 @@ pub struct Climb {
     pub usage: Usage,
     /// What the labels may cost, proven.
     pub budget: Epsilon,
+    /// How it is proven.
+    pub composition: Composition,
 }
 
 /// The best that a climb found.
@@ -71,49 +89,15 @@ pub struct Step {
     pub stride: u32,
 }
 
-/// One kind of sample: whose class is wanted, and what a round of each degree does.
+/// The best schedule of the exponential operator that a climb found.
 #[derive(Clone, Debug)]
-struct Kind {
-    weight: f64,
-    /// By degree from 1: the chance that a round is unanimous for the wanted class, and the chance
-    /// that it is not unanimous at all.
-    degrees: Vec<(f64, f64)>,
-}
-
-impl Kind {
-    /// The probability of the wanted class.
-    fn right(&self, rounds: &[u32]) -> f64 {
-        let (mut right, mut reached) = (0.0, 1.0);
-        for (&count, &(wanted, miss)) in rounds.iter().zip(&self.degrees).rev() {
-            if count > 0 {
-                right += reached * wanted * geometric(count, miss).sum;
-                reached *= miss.powf(f64::from(count));
-            }
-        }
-        right
-    }
-}
-
-/// A polynomial by its rounds of degree 1, 2, ...; there is always one of degree 1, so that no
-/// sample goes without a label.
-type Counts = Vec<u32>;
-
-/// A place on the way up.
-#[derive(Clone, Debug)]
-struct Place {
-    counts: Counts,
-    right: f64,
-    at_least: f64,
-}
-
-/// A climb on some votes.
-#[derive(Debug)]
-struct Mountain<'a> {
-    climb: &'a Climb,
-    kinds: Vec<Kind>,
-    classes: Classes,
-    voters: Vec<Voters>,
-    suspects: Vec<Suspects>,
+pub struct OperatorSummit {
+    /// The operator.
+    pub operator: ExponentialOperator,
+    /// The expected share of right labels, or of the majority's where no labels were given.
+    pub right: f64,
+    /// The proven cost.
+    pub epsilon: Epsilon,
 }
 
 impl Climb {
@@ -128,280 +112,105 @@ impl Climb {
         labels: Option<&Labels>,
         told: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Result<Option<Summit>, ParameterError> {
-        let mut mountain = Mountain::new(self, histograms, labels)?;
-        let mut budget = self.budget.get();
-        let mut here = mountain.place(mountain.start());
-        let mut best: Option<Summit> = None;
-        for _ in 0..PROOFS {
-            let stopped = mountain.up(&mut here, budget, told).is_break();
-            let setting = mountain.setting(&here.counts);
-            let epsilon = mountain.prove(&setting);
-            if epsilon <= self.budget && best.as_ref().is_none_or(|best| here.right > best.right) {
-                best = Some(Summit { setting, right: here.right, epsilon });
-            }
-            let ratio = epsilon.get() / here.at_least.max(f64::MIN_POSITIVE);
-            let next = self.budget.get() / ratio;
-            // Close enough: another climb would gain next to nothing.
-            let close = epsilon <= self.budget && next < budget * 1.002;
-            if stopped || close || !ratio.is_finite() {
-                break;
-            }
-            budget = if epsilon > self.budget { next.min(budget * 0.995) } else { next };
-        }
-        Ok(best)
+        let mut mountain = Mountain::new(self, Kinds::Degrees, histograms, labels)?;
+        let summit = mountain.summit(told);
+        Ok(summit.map(|(place, epsilon)| Summit {
+            setting: mountain.setting(&place.counts),
+            right: place.right,
+            epsilon,
+        }))
     }
-}
 
-impl<'a> Mountain<'a> {
-    fn new(
-        climb: &'a Climb,
+    /// Climbs over schedules of the paper's exponential operator: how many rounds of each of these
+    /// rates, at most as many as the climb allows. Otherwise as [`Self::run`].
+    pub fn run_operator(
+        &self,
+        rates: &[f64],
         histograms: &[Histogram],
         labels: Option<&Labels>,
-    ) -> Result<Self, ParameterError> {
-        let classes = Classes::new(histograms.first().map_or(2, Histogram::classes))?;
-        let voters = voters(histograms);
-        let all = Setting {
-            polynomial: polynomial(&vec![1; climb.max_degree as usize - 1]),
-            offset: climb.offset,
-            sampling: climb.sampling,
-        };
-        let weight = 1.0 / histograms.len().max(1) as f64;
-        let kind = |(sample, histogram): (usize, &Histogram)| {
-            let truth = labels.map(|labels| labels.as_slice()[sample]);
-            let wanted = match truth {
-                Some(truth) => truth?,
-                None => histogram.leaders().next()?,
-            };
-            let count = u32::try_from(histogram.voters()).ok()?;
-            let rounds = Rounds::new(&all, classes, count);
-            let entries = |votes: u32| f64::from(votes) + f64::from(rounds.offset);
-            let degree = |degree| {
-                let miss = histogram.counts().iter().map(|&votes| {
-                    entries(votes) / rounds.size * rounds.miss(degree, entries(votes))
-                });
-                let wanted = entries(histogram.counts()[wanted.index()]);
-                (rounds.log_unanimous(degree, wanted).exp(), miss.sum::<f64>().min(1.0))
-            };
-            Some(Kind { weight, degrees: (1..=climb.max_degree).map(degree).collect() })
-        };
-        let kinds = histograms.par_iter().enumerate().filter_map(kind).collect();
-        let suspects = vec![Suspects::default(); voters.len()];
-        Ok(Self { climb, kinds, classes, voters, suspects })
-    }
-
-    /// One round of degree 1, and of the others what is usual: more of the middle degrees.
-    fn start(&self) -> Counts {
-        let mut counts = vec![0; self.climb.max_degree as usize];
-        counts[0] = 1;
-        let most = self.climb.max_terms.saturating_sub(1);
-        for (count, share) in counts[1..].iter_mut().zip([4, 6, 8, 6, 4]) {
-            *count = (most / 32).min(share);
-        }
-        counts
-    }
-
-    fn setting(&self, counts: &Counts) -> Setting {
-        let coefficients: Coefficients = counts[1..].to_vec();
-        Setting {
-            polynomial: polynomial(&coefficients),
-            offset: self.climb.offset,
-            sampling: self.climb.sampling,
-        }
-    }
-
-    fn right(&self, counts: &Counts) -> f64 {
-        self.kinds.iter().map(|kind| kind.weight * kind.right(counts)).sum()
-    }
-
-    fn at_least(&self, counts: &Counts) -> f64 {
-        let setting = self.setting(counts);
-        let cost = |(&voters, suspects): (&Voters, &Suspects)| {
-            DataIndependent::new(&setting, self.classes, voters)
-                .at_least(suspects, self.climb.usage)
-        };
-        self.voters.iter().zip(&self.suspects).map(cost).fold(0.0, f64::max)
-    }
-
-    /// A place with what it costs, after looking for pairs that are worse for it than the known
-    /// suspects.
-    fn place(&mut self, counts: Counts) -> Place {
-        let setting = self.setting(&counts);
-        for (&voters, suspects) in self.voters.iter().zip(&mut self.suspects) {
-            DataIndependent::new(&setting, self.classes, voters)
-                .suspect(suspects, self.climb.usage);
-        }
-        Place { right: self.right(&counts), at_least: self.at_least(&counts), counts }
-    }
-
-    fn prove(&self, setting: &Setting) -> Epsilon {
-        let proven = self.voters.iter().map(|&voters| {
-            DataIndependent::new(setting, self.classes, voters).exact(self.climb.usage)
-        });
-        proven.fold(Epsilon::ZERO, |most, next| if next > most { next } else { most })
-    }
-
-    /// How good a place is: its accuracy, less what it exceeds the budget by.
-    fn merit(right: f64, at_least: f64, budget: f64) -> f64 {
-        right - 10.0 * (at_least / budget - 1.0).max(0.0)
-    }
-
-    /// Up as far as it goes.
-    fn up(
-        &mut self,
-        here: &mut Place,
-        budget: f64,
         told: &mut dyn FnMut(Step) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut stride = (self.climb.max_terms / 8).next_power_of_two().max(1);
-        while stride >= 1 {
-            told(Step { right: here.right, at_least: here.at_least, stride })?;
-            match self.better(here, stride, budget) {
-                Some(better) => *here = better,
-                None => stride /= 2,
-            }
+    ) -> Result<Option<OperatorSummit>, ParameterError> {
+        let mut rates = rates.to_vec();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        // Each must be a rate.
+        for &rate in &rates {
+            ExponentialOperator::new(vec![Round { rate, rounds: 1 }], self.offset)?;
         }
-        ControlFlow::Continue(())
-    }
-
-    /// The best place one stride away, if it is better than here.
-    fn better(&mut self, here: &Place, stride: u32, budget: f64) -> Option<Place> {
-        let merit = Self::merit(here.right, here.at_least, budget);
-        let moves = self.moves(&here.counts, stride);
-        let mut ranked: Vec<(f64, Counts)> =
-            moves.into_par_iter().map(|counts| (self.right(&counts), counts)).collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // Nothing is better than its accuracy: what is less accurate than the best so far is good
-        // cannot beat it, so most costs are never computed.
-        let mut best: Option<(f64, Counts)> = None;
-        for some in ranked.chunks(16) {
-            let bar = best.as_ref().map_or(merit + 1e-9, |best| best.0);
-            if some[0].0 <= bar {
-                break;
-            }
-            let weighed = some.par_iter().map(|(right, counts)| {
-                (Self::merit(*right, self.at_least(counts), budget), counts)
-            });
-            let weighed = weighed.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)));
-            if let Some((found, counts)) = weighed.filter(|weighed| weighed.0 > bar) {
-                best = Some((found, counts.clone()));
-            }
-        }
-        let (_, counts) = best?;
-        let place = self.place(counts);
-        // With the new suspects the place may cost more than it seemed.
-        (Self::merit(place.right, place.at_least, budget) > merit + 1e-9).then_some(place)
-    }
-
-    /// More or fewer rounds of one degree, or some of one degree for some of another.
-    fn moves(&self, counts: &Counts, stride: u32) -> Vec<Counts> {
-        let degrees = 1..counts.len();
-        let mut moves = Vec::new();
-        let mut add = |counts: Counts| {
-            if counts.iter().sum::<u32>() <= self.climb.max_terms {
-                moves.push(counts);
-            }
-        };
-        for more in degrees.clone() {
-            let mut grown = counts.clone();
-            grown[more] += stride;
-            for less in degrees.clone().filter(|&less| less != more && counts[less] > 0) {
-                for stride in [stride / 2, stride, 2 * stride] {
-                    let mut moved = grown.clone();
-                    moved[less] = moved[less].saturating_sub(stride.max(1));
-                    add(moved);
-                }
-            }
-            add(grown);
-            if counts[more] > 0 {
-                let mut shrunk = counts.clone();
-                shrunk[more] = shrunk[more].saturating_sub(stride);
-                add(shrunk);
-            }
-        }
-        moves.sort();
-        moves.dedup();
-        moves
+        let mut mountain = Mountain::new(self, Kinds::Rates(rates.clone()), histograms, labels)?;
+        let Some((place, epsilon)) = mountain.summit(told) else { return Ok(None) };
+        let rounds = rates.iter().zip(&place.counts).rev().filter(|(_, rounds)| **rounds > 0);
+        let rounds = rounds.map(|(&rate, &rounds)| Round { rate, rounds }).collect();
+        let operator = ExponentialOperator::new(rounds, self.offset)?;
+        Ok(Some(OperatorSummit { operator, right: place.right, epsilon }))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::accuracy::Accuracy;
-    use crate::synthetic;
+/// The most samples that a climb looks at; more of them hardly change where it ends.
+const SAMPLES: usize = 2000;
 
-    fn small() -> (Vec<Histogram>, Labels) {
-        let (votes, labels) = synthetic::votes(50, Classes::new(3).unwrap(), 40, 1).unwrap();
-        (votes.histograms().collect(), labels)
-    }
+/// Climbs at every offset of a search, to one budget.
+#[derive(Clone, Copy, Debug)]
+pub struct Ascent<'a> {
+    /// Degrees, rounds, offsets, sampling, queries and delta.
+    pub search: &'a Search,
+    /// What the labels may cost, proven.
+    pub budget: Epsilon,
+}
 
-    fn climb(budget: f64, max_degree: u32, max_terms: u32) -> Climb {
-        Climb {
-            max_degree,
-            max_terms,
-            offset: Offset::new(3).unwrap(),
-            sampling: Sampling::default(),
-            usage: Usage::default(),
-            budget: Epsilon::new(budget).unwrap(),
-        }
-    }
-
-    #[test]
-    fn accuracy_is_that_of_the_law() {
-        let (histograms, labels) = small();
-        for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
-            let climb = Climb { sampling, ..climb(4.0, 5, 40) };
-            for labels in [Some(&labels), None] {
-                let mountain = Mountain::new(&climb, &histograms, labels).unwrap();
-                for counts in [vec![1, 0, 0, 0, 0], vec![1, 4, 3, 0, 2], vec![1, 0, 0, 0, 9]] {
-                    let setting = mountain.setting(&counts);
-                    let law = Accuracy::of(&setting, &histograms, labels);
-                    let expected = law.correct_labels.map(|right| right / histograms.len() as f64);
-                    let expected = expected.unwrap_or(law.argmax);
-                    let found = mountain.right(&counts);
-                    assert!((found - expected).abs() < 1e-12, "{counts:?}: {found} {expected}");
-                }
+impl Ascent<'_> {
+    /// Climbs, on at most 2,000 of the samples, evenly spread; what is found is measured on all of
+    /// them. `go_on` may end it early, with what was found by then; `offset_done` hears of every
+    /// offset that is done.
+    pub fn run(
+        &self,
+        histograms: &[Histogram],
+        labels: Option<&Labels>,
+        go_on: &dyn Fn() -> ControlFlow<()>,
+        offset_done: &dyn Fn(),
+    ) -> Result<Outcome, ParameterError> {
+        let step = histograms.len().div_ceil(SAMPLES).max(1);
+        let some: Vec<Histogram> = histograms.iter().step_by(step).cloned().collect();
+        let truth = labels.map(|labels| labels.as_slice().iter().step_by(step).copied().collect());
+        let truth = truth.and_then(|truth: Vec<Label>| Labels::new(truth).ok());
+        let mut outcome = Outcome::default();
+        debug_assert_eq!(self.search.objective, Objective::DataIndependent);
+        for &offset in &self.search.offsets {
+            if outcome.stopped {
+                break;
             }
-        }
-    }
-
-    #[test]
-    fn the_summit_is_proven_and_nothing_small_beats_it() {
-        let (histograms, labels) = small();
-        let climb = climb(6.0, 3, 12);
-        let told = &mut |_| ControlFlow::Continue(());
-        let summit = climb.run(&histograms, Some(&labels), told).unwrap().unwrap();
-        assert!(summit.epsilon <= climb.budget);
-        let mountain = Mountain::new(&climb, &histograms, Some(&labels)).unwrap();
-        // Every polynomial of the space, by its cost on the worst pairs: all that could be better
-        // are within the slack of the proof.
-        for squares in 0..12 {
-            for cubes in 0..12 - squares {
-                let counts = vec![1, squares, cubes];
-                if mountain.right(&counts) > summit.right + 1e-3 {
-                    let setting = mountain.setting(&counts);
-                    let proven = mountain.prove(&setting);
-                    assert!(
-                        proven > climb.budget,
-                        "{counts:?} costs {proven} and beats {summit:?}"
-                    );
-                }
+            let climb = Climb {
+                max_degree: self.search.space.max_degree,
+                max_terms: self.search.space.max_terms,
+                offset,
+                sampling: self.search.sampling,
+                usage: self.search.usage,
+                budget: self.budget,
+                composition: Composition::Tight,
+            };
+            let told = &mut |_| {
+                outcome.evaluated += 1;
+                let go_on = go_on();
+                outcome.stopped |= go_on.is_break();
+                go_on
+            };
+            if let Some(summit) = climb.run(&some, truth.as_ref(), told)? {
+                let accuracy = Accuracy::of(&summit.setting, histograms, labels);
+                let samples = histograms.len().max(1) as f64;
+                let polynomial = summit.setting.polynomial;
+                outcome.cloud.push((summit.epsilon.get(), accuracy.ground_truth));
+                outcome.front.add(Point {
+                    terms: polynomial.round_count(),
+                    degree: polynomial.degree(),
+                    polynomial,
+                    offset,
+                    epsilon: summit.epsilon,
+                    ground_truth: accuracy.ground_truth,
+                    right: accuracy.correct_labels.map(|correct| correct / samples),
+                });
             }
+            offset_done();
         }
-    }
-
-    #[test]
-    fn a_climb_that_is_stopped_keeps_what_it_has() {
-        let (histograms, labels) = small();
-        let told = &mut |_| ControlFlow::Break(());
-        let summit = climb(8.0, 4, 60).run(&histograms, Some(&labels), told).unwrap();
-        assert!(summit.is_none_or(|summit| summit.epsilon.get() <= 8.0));
-    }
-
-    #[test]
-    fn nothing_fits_a_budget_of_next_to_nothing() {
-        let (histograms, labels) = small();
-        let told = &mut |_| ControlFlow::Continue(());
-        assert!(climb(1e-3, 3, 10).run(&histograms, Some(&labels), told).unwrap().is_none());
+        Ok(outcome)
     }
 }

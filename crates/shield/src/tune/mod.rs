@@ -122,7 +122,8 @@ impl Search {
         each as u64 * self.offsets.len() as u64
     }
 
-    fn is_whole(&self) -> bool {
+    /// Whether the space is small enough to be searched whole.
+    pub fn is_whole(&self) -> bool {
         self.space.size() <= WHOLE
     }
 

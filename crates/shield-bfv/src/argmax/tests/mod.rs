@@ -13,10 +13,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
 use shield::backend::{Backend, BallotBox, BallotBoxError, KeysOf, MemoryBallotBox, Presence};
-use shield::polya::SharedNoise;
-use shield::privacy::noisy_argmax::Noise;
+use shield::parameters::Noise;
 use shield::privacy::skellam::Sensitivity;
-use shield::shares::{NoiseFamily, Shares};
+use shield::shared_noise::SharedNoise;
+use shield::shared_noise::{NoiseFamily, Shares};
 use shield::{Class, Classes, Election, Label, Seed, Setting};
 
 use super::plan::Rings;

@@ -67,3 +67,44 @@ fn a_batch_is_eight_polynomials_in_a_power_of_x() {
         assert_eq!(batch, original);
     }
 }
+
+/// The transforms of every kind of lanes that this processor has are those of the reference.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn all_lanes_transform_alike() {
+    use crate::ring::avx2::Avx2;
+    use crate::ring::lanes::Portable;
+    let Some(lanes) = Avx2::detect() else {
+        return;
+    };
+    for (p, size) in
+        primes::largest(51, 65_536, 2, &[]).into_iter().chain([65_537]).zip([64, 8_192, 32_768])
+    {
+        let m = Modulus::new(p);
+        let [reference, doubles] =
+            [Form::Integers, Form::Doubles].map(|form| Ntt::in_form(m, size, form));
+        let extreme = vec![[p - 1; LANES]; size / LANES];
+        let mixed: Vec<Block> = (0..size as u64 / 8)
+            .map(|i| std::array::from_fn(|k| m.pow(i + 3, k as u64 + 5)))
+            .collect();
+        for original in [extreme, mixed] {
+            let (mut x, mut y) = (original.clone(), original.clone());
+            Forward { ntt: &reference, blocks: &mut x }.run(Portable);
+            lanes.vectorize(Forward { ntt: &doubles, blocks: &mut y });
+            assert!(x == y, "forward, size {size}");
+            for unit in [Unit::Plain, Unit::Montgomery] {
+                let (mut x, mut y) = (original.clone(), original.clone());
+                Backward { ntt: &reference, blocks: &mut x, unit }.run(Portable);
+                lanes.vectorize(Backward { ntt: &doubles, blocks: &mut y, unit });
+                assert!(x == y, "backward, size {size}");
+            }
+            let (mut x, mut y) = (original.clone(), original.clone());
+            ForwardBatch { ntt: &reference, blocks: &mut x }.run(Portable);
+            lanes.vectorize(ForwardBatch { ntt: &doubles, blocks: &mut y });
+            assert!(x == y, "forward batch, size {size}");
+            BackwardBatch { ntt: &reference, blocks: &mut x }.run(Portable);
+            lanes.vectorize(BackwardBatch { ntt: &doubles, blocks: &mut y });
+            assert!(x == y && x == original, "backward batch, size {size}");
+        }
+    }
+}

@@ -7,8 +7,8 @@ use shield::backend::{Backend, BallotBox};
 
 use super::super::noise::measured;
 use super::{Fixture, fixture, forged, replaced};
+use crate::aggregation::Examination;
 use crate::scheme::Ciphertext;
-use crate::validity::Examination;
 use crate::{BfvBallot, ReleaseMode};
 
 /// A vote whose error has coefficients of up to 2^bits.

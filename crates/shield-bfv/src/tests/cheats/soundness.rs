@@ -6,8 +6,9 @@ use shield::Seed;
 use shield::backend::{Backend, Presence};
 
 use super::{Fixture, bits, fixtures, replaced, shape};
+use crate::aggregation::{Examination, challenge, voters};
 use crate::ring::PLAINTEXT;
-use crate::validity::{Examination, Validity, Voter, challenge, chunk, voters};
+use crate::validity::{Validity, Voter, chunk};
 use crate::{Coding, Design};
 
 /// V of each sample by the definition, from the slots of each ballot.

@@ -2,19 +2,17 @@
 //! against cost.
 
 use std::io;
+use std::path::Path;
 
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::Color;
 use shield::files::write_atomically_by_name;
+use shield_learn::experiment::{Curves, Findings, PAPER, PaperFront, Place, ResultRow, Results};
 
-use super::curves::{Curves, PaperFront, Place};
-use super::folder::Folder;
-use super::report::{ResultRow, Results};
-use super::rows::PAPER;
 use crate::failure::Failure;
-use crate::plot::{self, COLOURS};
+use crate::plot::{self, Axis, COLOURS};
 
 type Outcome<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -23,13 +21,12 @@ const GREY: RGBColor = RGBColor(205, 205, 205);
 const DARK: RGBColor = RGBColor(90, 90, 90);
 const LETTERS: &str = "sans-serif";
 
+/// Where the strip with the legend begins, from the top of a figure of 800 lines.
+const LEGEND_FROM: i32 = 705;
+
 /// Draws all figures into the folder.
-pub(super) fn draw(
-    folder: &Folder,
-    fronts: &[PaperFront],
-    curves: &Curves,
-    results: &Results,
-) -> Result<(), Failure> {
+pub(super) fn draw(folder: &Path, findings: &Findings) -> Result<(), Failure> {
+    let Findings { results, fronts, curves } = findings;
     if !fronts.is_empty() {
         let chosen = results.paper_rows();
         let size = (620 * u32::try_from(fronts.len()).unwrap_or(1), 620);
@@ -59,7 +56,7 @@ pub(super) fn draw(
 
 /// One figure in both formats. A closure each, since the two backends are different types.
 fn save<'a>(
-    folder: &Folder,
+    folder: &Path,
     name: &str,
     size: (u32, u32),
     svg: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Outcome<SVGBackend<'a>>,
@@ -67,11 +64,11 @@ fn save<'a>(
 ) -> Result<(), Failure> {
     plot::register_letters();
     let other = |error: String| io::Error::other(error);
-    let drawn = write_atomically_by_name(&folder.path(&format!("{name}.svg")), |path| {
+    let drawn = write_atomically_by_name(&folder.join(format!("{name}.svg")), |path| {
         svg(&SVGBackend::new(path, size).into_drawing_area()).map_err(|e| other(e.to_string()))
     });
     let drawn = drawn.and_then(|()| {
-        write_atomically_by_name(&folder.path(&format!("{name}.png")), |path| {
+        write_atomically_by_name(&folder.join(format!("{name}.png")), |path| {
             let area = BitMapBackend::new(path, size).into_drawing_area();
             png(&area).map_err(|e| other(e.to_string()))
         })
@@ -86,13 +83,13 @@ fn chart<'a, B: DrawingBackend>(
     (x, x_name): (std::ops::Range<f64>, &str),
     (y, y_name): (std::ops::Range<f64>, &str),
 ) -> Result<Chart<'a, B>, DrawingAreaErrorKind<B::ErrorType>> {
-    let (x_span, y_span) = (x.end - x.start, y.end - y.start);
+    let (x, y) = (Axis::around(x.start, x.end, 6.0), Axis::around(y.start, y.end, 8.0));
     let mut chart = ChartBuilder::on(area)
         .caption(title, (LETTERS, 24))
         .margin(18)
         .x_label_area_size(58)
         .y_label_area_size(78)
-        .build_cartesian_2d(x, y)?;
+        .build_cartesian_2d(x.start..x.end, y.start..y.end)?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
@@ -101,21 +98,12 @@ fn chart<'a, B: DrawingBackend>(
         .y_desc(y_name)
         .label_style((LETTERS, 20))
         .axis_desc_style((LETTERS, 22))
-        .x_labels(7)
-        .y_labels(9)
-        .x_label_formatter(&|value| tick(*value, x_span))
-        .y_label_formatter(&|value| tick(*value, y_span))
+        .x_labels(x.ticks)
+        .y_labels(y.ticks)
+        .x_label_formatter(&|value| x.label(*value))
+        .y_label_formatter(&|value| y.label(*value))
         .draw()?;
     Ok(chart)
-}
-
-/// A number at an axis, with as many digits as the axis needs to tell its numbers apart.
-fn tick(value: f64, span: f64) -> String {
-    match span {
-        span if span > 2.0 => format!("{value:.1}"),
-        span if span > 0.2 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
 }
 
 /// A range around some values, with a margin on each side.
@@ -135,7 +123,7 @@ fn around(values: impl Iterator<Item = f64>, margin: f64) -> std::ops::Range<f64
 /// The same for percentages: none is above 100.
 fn shares(values: impl Iterator<Item = f64>, margin: f64) -> std::ops::Range<f64> {
     let range = around(values, margin);
-    range.start.max(0.0)..range.end.min(100.5)
+    range.start.max(0.0)..range.end.min(100.0)
 }
 
 fn percent((epsilon, share): Place) -> Place {
@@ -168,7 +156,8 @@ fn paint_fronts<B: DrawingBackend>(
         let cloud = front.cloud.iter().map(|&place| percent(place));
         let inside = cloud.filter(|place| x.contains(&place.0) && y.contains(&place.1));
         chart.draw_series(inside.map(|place| Circle::new(place, 2, GREY.filled())))?;
-        chart.draw_series(LineSeries::new(line.clone(), COLOURS[0].stroke_width(2)))?;
+        let stairs = plot::staircase(line.iter().copied());
+        chart.draw_series(LineSeries::new(stairs, COLOURS[0].stroke_width(2)))?;
         chart.draw_series(line.iter().map(|&place| Circle::new(place, 3, COLOURS[0].filled())))?;
         if let Some((name, place)) = chosen {
             let place = percent(*place);
@@ -191,6 +180,11 @@ fn diamond<B: DrawingBackend>(place: Place) -> Diamond<B> {
     EmptyElement::at(place)
         + Polygon::new(corners, WHITE.filled())
         + PathElement::new(edge, RED.stroke_width(2))
+}
+
+/// What the axis of the proven cost is called.
+fn cost_axis(results: &Results) -> String {
+    format!("epsilon (data-independent, {} queries, delta {:e})", results.queries, results.delta)
 }
 
 /// The mechanisms by the order of their colours.
@@ -239,16 +233,18 @@ fn paint_right_labels<B: DrawingBackend>(
     let best = heights.clone().fold(0.0, f64::max);
     // Labels that are wrong more often than that are of no use to a student.
     let y = shares(heights.filter(|&height| height > best - 40.0), 0.05);
+    // The legend has a strip of its own, so that it covers nothing.
+    let (plot, strip) = area.split_vertically(LEGEND_FROM);
     let mut chart = chart(
-        area,
+        &plot,
         "Right labels against what they cost",
-        (x.clone(), &results.cost_axis()),
+        (x.clone(), &cost_axis(results)),
         (y.clone(), "expected right labels (%)"),
     )?;
     if let Some(top) = top {
-        level(&mut chart, &x, top, "exact argmax (no privacy)")?;
+        level(&mut chart, &x, top)?;
     }
-    for (prefix, name, colour) in SERIES {
+    for (prefix, _, colour) in SERIES {
         let colour = COLOURS[colour];
         let line: Vec<Place> = by_series(prefix)
             .into_iter()
@@ -258,12 +254,9 @@ fn paint_right_labels<B: DrawingBackend>(
         chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
         let inside = |place: &Place| x.contains(&place.0) && y.contains(&place.1);
         let marks: Vec<Place> = marks(prefix).into_iter().filter(inside).collect();
-        chart
-            .draw_series(marks.into_iter().map(|place| Circle::new(place, 6, colour.filled())))?
-            .label(name)
-            .legend(move |(x, y)| Circle::new((x + 12, y), 6, colour.filled()));
+        chart.draw_series(marks.into_iter().map(|place| Circle::new(place, 6, colour.filled())))?;
     }
-    legend(&mut chart)?;
+    legend(&strip)?;
     area.present()
 }
 
@@ -293,16 +286,18 @@ fn paint_students<B: DrawingBackend>(
     let x = 0.0..around(all.iter().map(|place| place.0), 0.10).end;
     let ends = all.iter().flat_map(|&(_, mean, spread)| [mean - spread, mean + spread]);
     let y = shares(ends.chain(exact.map(|spread| 100.0 * spread.mean)), 0.12);
+    // The legend has a strip of its own, so that it covers nothing.
+    let (plot, strip) = area.split_vertically(LEGEND_FROM);
     let mut chart = chart(
-        area,
+        &plot,
         &format!("Students ({variant}): mean and deviation over splits and draws"),
-        (x.clone(), &results.cost_axis()),
+        (x.clone(), &cost_axis(results)),
         (y, "right on unseen images (%)"),
     )?;
     if let Some(spread) = exact {
-        level(&mut chart, &x, 100.0 * spread.mean, "exact argmax (no privacy)")?;
+        level(&mut chart, &x, 100.0 * spread.mean)?;
     }
-    for (place, (prefix, name, colour)) in SERIES.into_iter().enumerate() {
+    for (place, (prefix, _, colour)) in SERIES.into_iter().enumerate() {
         let colour = COLOURS[colour];
         // A little apart, so that mechanisms of one cost do not hide each other.
         let aside = (place as f64 - 1.5) * 0.008 * x.end;
@@ -313,7 +308,9 @@ fn paint_students<B: DrawingBackend>(
         }
         let cap = 0.006 * x.end;
         chart.draw_series(points.iter().flat_map(|&(epsilon, mean, spread)| {
-            let (at, low, high) = (epsilon + aside, mean - spread, mean + spread);
+            // No share of right answers is below 0 or above 100.
+            let (low, high) = ((mean - spread).max(0.0), (mean + spread).min(100.0));
+            let at = epsilon + aside;
             let bar = [(at, low), (at, high)];
             let ends = [low, high].map(|end| [(at - cap, end), (at + cap, end)]);
             [bar, ends[0], ends[1]].map(|line| PathElement::new(line, colour.stroke_width(2)))
@@ -321,12 +318,9 @@ fn paint_students<B: DrawingBackend>(
         let middle = |&(epsilon, mean, _): &(f64, f64, f64)| {
             Circle::new((epsilon + aside, mean), 6, colour.filled())
         };
-        chart
-            .draw_series(points.iter().map(middle))?
-            .label(name)
-            .legend(move |(x, y)| Circle::new((x + 12, y), 6, colour.filled()));
+        chart.draw_series(points.iter().map(middle))?;
     }
-    legend(&mut chart)?;
+    legend(&strip)?;
     area.present()
 }
 
@@ -335,24 +329,24 @@ fn level<B: DrawingBackend>(
     chart: &mut Chart<'_, B>,
     x: &std::ops::Range<f64>,
     height: f64,
-    name: &str,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     let ends = [(x.start, height), (x.end, height)];
-    chart
-        .draw_series(DashedLineSeries::new(ends, 8, 6, DARK.stroke_width(2)))?
-        .label(name)
-        .legend(|(x, y)| PathElement::new([(x, y), (x + 24, y)], DARK.stroke_width(2)));
+    chart.draw_series(DashedLineSeries::new(ends, 8, 6, DARK.stroke_width(2)))?;
     Ok(())
 }
 
-fn legend<'a, B: DrawingBackend + 'a>(
-    chart: &mut Chart<'a, B>,
+/// What the colours mean, in two columns.
+fn legend<B: DrawingBackend>(
+    strip: &DrawingArea<B, Shift>,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.9))
-        .border_style(RGBColor(180, 180, 180))
-        .label_font((LETTERS, 20))
-        .draw()
+    let place = |number: i32| (100 + 560 * (number % 2), 16 + 30 * (number / 2));
+    let style = || (LETTERS, 20).into_font();
+    for ((_, name, colour), number) in SERIES.into_iter().zip(0..) {
+        let (x, y) = place(number);
+        strip.draw(&Circle::new((x, y), 6, COLOURS[colour].filled()))?;
+        strip.draw(&Text::new(name, (x + 18, y - 5), style()))?;
+    }
+    let (x, y) = place(4);
+    strip.draw(&PathElement::new([(x - 12, y), (x + 12, y)], DARK.stroke_width(2)))?;
+    strip.draw(&Text::new("exact argmax (no privacy)", (x + 18, y - 5), style()))
 }

@@ -1,28 +1,17 @@
 //! `experiment`: the paper's experiment, from teachers to students, with every mechanism on the
 //! same votes.
-//!
-//! | file | holds |
-//! |---|---|
-//! | [`study`] | what is studied: images, teachers, sizes, the space of polynomials |
-//! | [`rows`] | the mechanisms, their accuracy and their cost |
-//! | [`students`] | the labels that each student gets, and what it learns from them |
-//! | [`folder`] | what is finished, so that a second run goes on |
-//! | [`report`], [`curves`], [`figures`] | tables, JSON and figures |
 
-mod curves;
 mod figures;
-mod folder;
-mod report;
-mod rows;
-mod students;
-mod study;
+mod table;
 
+use std::io::Write;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Args, Subcommand};
-use shield::{Histogram, Label, Votes, files};
-use shield_learn::student::Variant;
-use shield_learn::teachers::teach;
+use indicatif::ProgressBar;
+use shield::files::write_atomically;
+use shield_learn::experiment::{self, Progress, Scope, Study};
 
 use super::Output;
 use super::learn::VariantName;
@@ -30,10 +19,6 @@ use super::teach::ProfileName;
 use crate::console;
 use crate::failure::Failure;
 use crate::inputs::on_threads;
-use folder::Folder;
-use rows::{Analysis, Row, Tuning};
-use students::{Labelled, Mark};
-use study::Study;
 
 /// The paper's experiment: teachers, private labels by every mechanism, students
 #[derive(Args, Debug)]
@@ -108,146 +93,74 @@ struct CommonArgs {
     threads: Option<usize>,
 }
 
-/// All that an experiment found out.
-struct Findings {
-    votes: Votes,
-    tuning: Tuning,
-    rows: Vec<(Row, Analysis)>,
-    /// For each row, the labels of each student.
-    labels: Vec<Vec<Labelled>>,
-    /// For each row, the accuracies of each student, by variant.
-    marks: Vec<Vec<Mark>>,
+impl CommonArgs {
+    fn scope(&self) -> Scope {
+        Scope {
+            students: self.students,
+            variants: self.variants.iter().map(|&name| name.into()).collect(),
+            rows: self.rows.clone(),
+            votes: self.votes.clone(),
+            seed: self.seed,
+        }
+    }
 }
 
 pub(super) fn run(args: &ExperimentArgs, output: Output) -> Result<(), Failure> {
     let (study, common) = match &args.subject {
-        Subject::Mnist(args) => (Study::mnist(&args.data, args.profile)?, &args.common),
+        Subject::Mnist(args) => {
+            let name = match args.profile {
+                ProfileName::Paper => "paper",
+                ProfileName::Pate => "pate",
+            };
+            (Study::mnist(&args.data, name, args.profile.into())?, &args.common)
+        }
         Subject::Digits(common) => (Study::digits()?, common),
     };
     if common.students == 0 {
         return Err(Failure::bad_input("--students is 0; give 1 or more"));
     }
-    let results = on_threads(common.threads, |threads| study_all(&study, common, threads))??;
+    let bars = Bars(Mutex::new(ProgressBar::hidden()));
+    let findings = on_threads(common.threads, |_| {
+        experiment::run(&study, &common.scope(), &common.out, &bars)
+    })??;
+    bars.clear();
+    let table = table::table(&findings.results);
+    let path = common.out.join("results.txt");
+    write_atomically(&path, |file| file.write_all(table.as_bytes())).map_err(|error| {
+        Failure::failed(format!("{}: cannot write it: {error}", path.display()))
+    })?;
+    figures::draw(&common.out, &findings)?;
     match output {
-        Output::Json => console::print_json(&results),
+        Output::Json => console::print_json(&findings.results),
         Output::Tables => {
-            console::print(&results.table())?;
+            console::print(&table)?;
             console::note(&format!("table, JSON and figures: {}", common.out.display()));
             Ok(())
         }
     }
 }
 
-/// All stages, and their results in the folder.
-fn study_all(study: &Study, args: &CommonArgs, threads: usize) -> Result<report::Results, Failure> {
-    let given = args.votes.as_deref().map(|path| study.read_votes(path)).transpose()?;
-    let folder = Folder::open(&args.out, &study.settings(args.seed, given.as_ref()))?;
-    let findings = find_out(study, args, given, &folder, threads)?;
-    let results = report::Results::new(study, args.seed, &findings);
-    folder.write("results.json", &results)?;
-    folder.write_text("results.txt", &results.table())?;
-    illustrate(study, &findings, &results, &folder)?;
-    Ok(results)
+/// One progress bar per stage, one after the other.
+struct Bars(Mutex<ProgressBar>);
+
+impl Bars {
+    fn bar(&self) -> MutexGuard<'_, ProgressBar> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn clear(&self) {
+        self.bar().finish_and_clear();
+    }
 }
 
-/// The figures, and what they need besides the rows.
-fn illustrate(
-    study: &Study,
-    findings: &Findings,
-    results: &report::Results,
-    folder: &Folder,
-) -> Result<(), Failure> {
-    let histograms: Vec<Histogram> = findings.votes.histograms().collect();
-    let fronts = curves::paper_fronts(study, &histograms, folder)?;
-    let curves = curves::curves(study, &findings.tuning, &histograms, &study.truth()?, folder)?;
-    figures::draw(folder, &fronts, &curves, results)
-}
-
-/// Every stage, each taken up where an earlier run left it.
-fn find_out(
-    study: &Study,
-    args: &CommonArgs,
-    given: Option<Votes>,
-    folder: &Folder,
-    threads: usize,
-) -> Result<Findings, Failure> {
-    let votes = match given {
-        Some(votes) => votes,
-        None => trained(study, args.seed, folder)?,
-    };
-    let truth = study.truth()?;
-    let histograms: Vec<Histogram> = votes.histograms().collect();
-
-    let tuning = folder.unit_or("tuning", || {
-        let bar = console::progress(study.tuning.search(study.usage).work(), "tuning");
-        let tuning = study.tuning.tune(&votes, study.queries, study.usage, &|done| bar.inc(done));
+impl Progress for Bars {
+    fn stage(&self, name: &'static str, steps: u64) {
+        let mut bar = self.bar();
         bar.finish_and_clear();
-        tuning
-    })?;
-    let all = rows::rows(&tuning.chosen, study.usage)?;
-    let known = |name: &String| all.iter().any(|row| row.key.starts_with(name.as_str()));
-    if let Some(unknown) = args.rows.iter().find(|name| !known(name)) {
-        let keys: Vec<&str> = all.iter().map(|row| row.key.as_str()).collect();
-        return Err(Failure::bad_input(format!(
-            "--rows {unknown}: there is no such row; the rows are {}",
-            keys.join(", ")
-        )));
+        *bar = console::progress(steps, name);
     }
-    let wanted = |row: &Row| {
-        args.rows.is_empty() || args.rows.iter().any(|name| row.key.starts_with(name.as_str()))
-    };
 
-    // A row's place among all rows decides its draws, so the choice of rows changes no label.
-    let rows: Vec<(usize, Row)> =
-        all.into_iter().enumerate().filter(|(_, row)| wanted(row)).collect();
-    let bar = console::progress(rows.len() as u64, "accounting");
-    let mut analysed = Vec::new();
-    for (_, row) in &rows {
-        let analysis = folder.unit_or(&format!("{}.analysis", row.key), || {
-            Ok(row.analyse(&votes, &histograms, &truth, study.usage))
-        })?;
-        analysed.push((row.clone(), analysis));
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-
-    let splits = (0..args.students)
-        .map(|student| study.split(args.seed, student))
-        .collect::<Result<Vec<_>, _>>()?;
-    let classes = students::Class { study, votes: &votes, truth: &truth, seed: args.seed, splits };
-    let labels = classes.label(&rows, folder, threads)?;
-    let variants: Vec<Variant> = args.variants.iter().map(|&name| name.into()).collect();
-    let marks = classes.learn(&rows, &labels, &variants, folder)?;
-    Ok(Findings { votes, tuning, rows: analysed, labels, marks })
-}
-
-/// The votes of teachers trained here, now or by an earlier run.
-fn trained(study: &Study, seed: u64, folder: &Folder) -> Result<Votes, Failure> {
-    let path = folder.path("votes.npy.gz");
-    if path.exists() {
-        return study.read_votes(&path);
-    }
-    let bar = console::progress(study.teachers as u64, "teaching");
-    let votes =
-        teach(&study.profile, &study.training, &study.public.images, study.teachers, seed, || {
-            bar.inc(1);
-        })
-        .map_err(Failure::bad_input)?;
-    bar.finish_and_clear();
-    files::write_votes(&path, &votes).map_err(Failure::failed)?;
-    Ok(votes)
-}
-
-/// How many labels are right.
-fn right(labels: &[Label], truth: &[Label]) -> usize {
-    labels.iter().zip(truth).filter(|(label, truth)| label.is_some() && label == truth).count()
-}
-
-/// The name of a variant on the command line.
-fn variant_name(variant: Variant) -> &'static str {
-    match variant {
-        Variant::Strong => "strong",
-        Variant::Plain => "plain",
-        Variant::Supervised => "supervised",
+    fn step(&self, steps: u64) {
+        self.bar().inc(steps);
     }
 }

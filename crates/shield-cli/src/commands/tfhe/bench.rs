@@ -1,5 +1,5 @@
-//! `bench --backend tfhe`: seconds a sample of every engine that answers one sample at once, and of
-//! the BFV engine beside them, in one run on the same votes and draws.
+//! `bench --backend tfhe`: seconds per sample of every engine that answers one sample at once, and
+//! of the BFV engine beside them, in one run on the same votes and draws.
 
 mod bootstrapped;
 
@@ -24,8 +24,8 @@ use crate::console::{self, duration};
 use crate::failure::Failure;
 use crate::inputs::on_threads;
 
-/// The paper's Table 3: polynomials, and seconds a sample of its own implementation where it states
-/// them.
+/// The paper's Table 3: polynomials, and seconds per sample of its own implementation where it
+/// states them.
 const PAPER: [(&str, Option<f64>); 4] = [
     ("2X^3+3X^2+X", Some(4.95)),
     ("2X^4+6X^3+3X^2+X", Some(14.29)),
@@ -245,7 +245,7 @@ fn describe(report: &Report) -> String {
         c => format!("{c:.0} B"),
     };
     let mut text = format!(
-        "{} teachers, {} classes, {} thread{}; times are of the aggregation, a sample; \"from \
+        "{} teachers, {} classes, {} thread{}; times are of the aggregation, per sample; \"from \
          arrival\" is with what the server does once with each ballot that is drawn\n",
         report.teachers,
         report.classes,
@@ -254,7 +254,7 @@ fn describe(report: &Report) -> String {
     );
     for comparison in &report.polynomials {
         let paper = comparison.paper_seconds_per_sample.map_or(String::new(), |seconds| {
-            format!(" (the paper, on its machine: {} a sample)", duration(seconds))
+            format!(" (the paper, on its machine: {} per sample)", duration(seconds))
         });
         let rows = comparison.engines.iter().map(|row| {
             vec![
@@ -278,7 +278,7 @@ fn describe(report: &Report) -> String {
             "encrypt a vote",
             "receive a vote",
             "up, a vote",
-            "down, a sample",
+            "down, per sample",
             "public key",
             "evaluation key",
         ];

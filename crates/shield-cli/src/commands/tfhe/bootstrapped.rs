@@ -3,8 +3,8 @@
 use serde::Serialize;
 use shield::backend::{Backend, BackendBytes};
 use shield::framing::Kind;
-use shield::polya::SharedNoise;
-use shield::shares::NoiseFamily;
+use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::SharedNoise;
 use shield::{Election, Votes};
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, flooding};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
@@ -89,12 +89,12 @@ impl Work {
             ("wrong label", format!("probability at most 2^{:.0}", self.failure_log2)),
             (
                 "flooding",
-                format!("statistical distance at most 2^-{} a batch", self.statistical_bits),
+                format!("statistical distance at most 2^-{} per batch", self.statistical_bits),
             ),
             ("ballot", format!("{} a teacher and batch", kilobytes(self.ballot_bytes))),
             ("public key", kilobytes(self.public_key_bytes)),
             ("evaluation key", kilobytes(self.evaluation_key_bytes)),
-            ("result", format!("{} a batch", kilobytes(self.result_bytes))),
+            ("result", format!("{} per batch", kilobytes(self.result_bytes))),
         ]
     }
 }

@@ -1,5 +1,7 @@
 //! Jobs: frozen once, computed by anybody, in any order, as often as it takes.
 
+use super::super::checked::Checked;
+use super::super::storage::local_files;
 use super::*;
 use crate::engine::faults;
 use crate::{Job, Problem, Refused};
@@ -52,14 +54,16 @@ fn a_job_gives_the_bytes_of_one_aggregation() {
     job.finish(&other.path("results")).unwrap();
     let read = |held: &Held| fs::read(held.path("results")).unwrap();
     assert!(read(&one) == read(&other));
-    let seed = freeze::stored_seed(&job_frozen(&other), &other.path("job").join("seed")).unwrap();
+    let frozen = job_frozen(&other);
+    let part = freeze::stored_part(&frozen, &other.path("job").join("seed")).unwrap();
+    let seed = part.seed(crate::seed::Purpose::Draws, &frozen.digest());
     assert_eq!(other.labels("results"), other.clear_with(&[0, 1, 2, 3], &seed));
 }
 
 fn job_frozen(held: &Held) -> freeze::Frozen {
     let nothing = &|_| {};
     let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
-    let storage: Arc<dyn Storage> = Arc::new(LocalFiles);
+    let storage = local_files();
     let checked = Checked::new(&held.file, key, &storage, &ballots, nothing);
     checked.unwrap().frozen
 }

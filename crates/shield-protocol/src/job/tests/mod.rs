@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngCore, SeedableRng};
@@ -11,13 +10,13 @@ use shield::{Class, Label, Seed, Vote};
 use tempfile::TempDir;
 
 use super::ballot_folder::BallotFolder;
-use super::checked::Checked;
 use super::freeze;
-use super::{Aggregated, LocalFiles, Storage, aggregate};
+use super::{Aggregated, aggregate};
 use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
 use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
 
+mod audits;
 mod engines;
 mod folder;
 
@@ -212,7 +211,7 @@ fn a_ballot_that_changes_while_it_is_needed_is_noticed() {
     let bytes = fs::read(&held.keys.evaluation).unwrap();
     let key = engine.check_evaluation_key(&bytes).unwrap();
     let ballots = held.path("ballots");
-    let storage: Arc<dyn Storage> = Arc::new(LocalFiles);
+    let storage = super::storage::local_files();
     let folder = BallotFolder::open(&held.file, &engine, key, &storage, &ballots, &|_| {}).unwrap();
     let open = || folder.batch(0).bytes(0).map(drop);
     open().unwrap();

@@ -87,6 +87,10 @@ impl Backend for ClearBackend {
         self.samples_per_batch
     }
 
+    fn distance(&self) -> f64 {
+        0.0
+    }
+
     fn generate_keys<R: RngCore + CryptoRng>(
         &self,
         rng: &mut R,

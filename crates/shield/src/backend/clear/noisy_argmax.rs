@@ -1,9 +1,9 @@
 //! SPEED's noisy argmax without encryption: the reference for the encrypted one.
 //!
 //! A teacher's ballot holds, for each sample and class, its one-hot vote plus its share of the
-//! noise ([`crate::polya`], [`crate::skellam`]). Who abstains sends the shares alone: so nobody
-//! sees who abstained, and the noise is whole. The output is the class with the largest sum, the
-//! lowest where several tie.
+//! noise ([`crate::shared_noise::polya`], [`crate::shared_noise::skellam`]). Who abstains sends the
+//! shares alone: so nobody sees who abstained, and the noise is whole. The output is the class with
+//! the largest sum, the lowest where several tie.
 
 use rand::{CryptoRng, RngCore};
 use thiserror::Error;
@@ -16,9 +16,9 @@ use crate::backend::{
 use crate::election::Election;
 use crate::framing::MadeFor;
 use crate::parameters::{Class, Classes};
-use crate::polya::SharedNoise;
 use crate::seed::Seed;
-use crate::shares::{NoiseFamily, Shares};
+use crate::shared_noise::SharedNoise;
+use crate::shared_noise::{NoiseFamily, Shares};
 use crate::votes::{Label, Vote};
 
 /// Too many teachers are missing.
@@ -170,6 +170,10 @@ impl Backend for ClearNoisyArgmax {
         Self::SAMPLES_PER_BATCH
     }
 
+    fn distance(&self) -> f64 {
+        0.0
+    }
+
     fn generate_keys<R: RngCore + CryptoRng>(
         &self,
         rng: &mut R,
@@ -230,8 +234,8 @@ mod tests {
     use super::*;
     use crate::backend::suite::{self, Case, vectors};
     use crate::backend::{BackendBytes, MemoryBallotBox};
+    use crate::parameters::Noise;
     use crate::privacy::distributed_argmax::DistributedArgmax;
-    use crate::privacy::noisy_argmax::Noise;
     use crate::setting::Setting;
     use rand::SeedableRng;
     use rand_chacha::ChaCha20Rng;

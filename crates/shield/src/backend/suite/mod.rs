@@ -52,7 +52,7 @@ pub struct Shape {
 impl Case {
     /// A case of some shape; which votes, follows from the number.
     ///
-    /// Two votes in three go to one class a sample, so that rounds succeed and fail in turn.
+    /// Two votes in three go to one class per sample, so that rounds succeed and fail in turn.
     ///
     /// # Panics
     /// If the shape is not an election.

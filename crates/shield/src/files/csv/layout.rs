@@ -286,7 +286,7 @@ impl Layout {
             return Ok(());
         }
         Err(FileProblem::Array(format!(
-            "row 1 has several columns; labels are one number a row (one of {} columns must be \
+            "row 1 has several columns; labels are one number per row (one of {} columns must be \
              called `label` in a header, or the others be left out)",
             self.columns
         )))
@@ -294,7 +294,7 @@ impl Layout {
 }
 
 /// The character that all lines have equally often; else the commonest.
-fn separator(lines: &[&str]) -> Separator {
+pub(super) fn separator(lines: &[&str]) -> Separator {
     const CHARACTERS: [char; 4] = [';', '\t', '|', ','];
     let lines: Vec<&&str> = lines.iter().filter(|line| !line.trim().is_empty()).collect();
     let count = |line: &str, character: char| {

@@ -8,7 +8,7 @@ mod layout;
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Write};
 
-use super::columns::{Columns, IgnoredColumns};
+use super::columns::{Columns, IgnoredColumns, is_id_name};
 use super::intake::{Intake, Value};
 use super::problem::FileProblem;
 use super::warning::Warning;
@@ -61,6 +61,36 @@ pub(super) fn read(
         }
     }
     Ok(())
+}
+
+/// The first column of a table, without its header: what it calls `id` or the like.
+pub(super) fn first_column(reader: impl BufRead) -> Result<Vec<String>, FileProblem> {
+    let mut lines = Lines { reader, count: 0 };
+    let mut all = vec![];
+    while let Some(line) = lines.next()? {
+        all.push((lines.count, line));
+    }
+    while all.last().is_some_and(|(_, line)| line.trim().is_empty()) {
+        all.pop();
+    }
+    let head: Vec<&str> = all.iter().take(HEAD_LINES).map(|(_, line)| line.as_str()).collect();
+    let separator = layout::separator(&head);
+    let mut ids = Vec::with_capacity(all.len());
+    for (row, line) in &all {
+        let mut first = None;
+        cells(line, separator, *row, |cell| {
+            first.get_or_insert_with(|| cell.trim().to_owned());
+            Ok(())
+        })?;
+        ids.push(first.unwrap_or_default());
+    }
+    if ids.first().is_some_and(|first| is_id_name(first)) {
+        ids.remove(0);
+    }
+    if ids.is_empty() {
+        return Err(FileProblem::Empty);
+    }
+    Ok(ids)
 }
 
 /// The lines of a file, without their ends.
@@ -131,7 +161,13 @@ impl Table<'_> {
         cells(line, layout.separator, row, |cell| {
             let column = found;
             found += 1;
-            if ignored.next_if_eq(&column).is_some() || column >= layout.columns {
+            if ignored.next_if_eq(&column).is_some() {
+                if layout.ignored.first() == Some(&column) {
+                    self.intake.id(cell);
+                }
+                return Ok(());
+            }
+            if column >= layout.columns {
                 return Ok(());
             }
             let number = match small(cell) {

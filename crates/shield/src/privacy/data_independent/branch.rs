@@ -186,7 +186,8 @@ impl Search<'_> {
             };
             heap.extend(parts);
         }
-        Maximum { upper: upper.max(self.lower), worst: self.worst }
+        // A pair's own value is rounded, too.
+        Maximum { upper: upper.max(self.lower * ROUND_UP), worst: self.worst }
     }
 
     fn meet(&mut self, pair: Pair) {

@@ -79,6 +79,15 @@
 //! `adaptive`. Beyond a thousand queries a single dominating pair is composed instead, for which
 //! bounds of hockey sticks at some epsilons are enough: see `hockey_stick`.
 //!
+//! # The paper's exponential operator
+//!
+//! A round of the exponential operator with rate lambda has phi(c) = e^(-lambda M) (e^(lambda c) -
+//! 1), with M the same for all histograms. All that the proof asks of phi holds: it is convex and
+//! grows, (e^(lambda c) - 1)/c is convex, phi(c)/phi(c-1) falls in c, the chances of the classes
+//! sum up to at most 1, and for rates mu > lambda the ratio of their phi grows in c, because
+//! x / (1 - e^(-x c)) grows in x. So rates take the place of degrees, where the rounds run from the
+//! highest rate to the lowest.
+//!
 //! # Infinite, and zero
 //!
 //! With replacement the cost is infinite exactly if w = 0: a class with a single vote can win, and
@@ -92,6 +101,7 @@ pub(crate) mod branch;
 mod cell;
 mod envelope;
 mod log_sum;
+mod suspects;
 mod worst;
 
 #[cfg(test)]
@@ -104,12 +114,14 @@ use rayon::prelude::*;
 use adaptive::Task;
 use branch::{Maximum, Pair, Tolerance, maximise};
 use envelope::Objective;
+pub(crate) use suspects::Suspects;
 
 use super::Usage;
 use super::conversion::{Best, Conversion};
 use super::hockey_stick::Nodes;
 use super::loss_distribution::{LARGEST_LOSS, LossDistribution};
 use super::rounds::Rounds;
+use super::watch::Watch;
 use crate::histogram::Histogram;
 use crate::parameters::{Classes, Epsilon, Voters};
 use crate::setting::Setting;
@@ -126,10 +138,13 @@ pub struct DataIndependent {
     log_moments: BTreeMap<i32, f64>,
     /// The worst pairs met so far: where the next search starts.
     hints: Vec<Pair>,
+    /// What moments have proven last.
+    by_moments: Option<(Usage, Best)>,
     /// What tight composition has proven last.
     tight: Option<(Usage, Epsilon)>,
     /// The pairs that were worst somewhere on its way.
     chosen: Vec<Pair>,
+    watch: Watch,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +186,11 @@ const ORDER_GRID: f64 = 1.02;
 impl DataIndependent {
     /// The worst case of a mechanism over all histograms of that many votes.
     pub fn new(setting: &Setting, classes: Classes, voters: Voters) -> Self {
-        let rounds = Rounds::new(setting, classes, voters.count());
+        Self::of_rounds(Rounds::new(setting, classes, voters.count()))
+    }
+
+    /// The worst case of any rounds that have what the proof needs.
+    pub(crate) fn of_rounds(rounds: Rounds) -> Self {
         let (least, most) =
             (f64::from(rounds.offset), f64::from(rounds.offset) + f64::from(rounds.voters));
         // The lowest degree decides: whoever cannot win a round of it cannot win any.
@@ -187,9 +206,17 @@ impl DataIndependent {
             regime,
             log_moments: BTreeMap::new(),
             hints: Vec::new(),
+            by_moments: None,
             tight: None,
             chosen: Vec::new(),
+            watch: Watch::default(),
         }
+    }
+
+    /// Says how far tight composition is, in percent.
+    #[must_use]
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { watch, ..self }
     }
 
     /// ln E[(P/Q)^l] is at most this, for every pair of neighbours; `order` is rounded to a grid
@@ -233,6 +260,16 @@ impl DataIndependent {
     }
 
     fn best(&mut self, usage: Usage) -> Best {
+        if let Some((_, known)) = self.by_moments.filter(|(known, _)| *known == usage) {
+            return known;
+        }
+        let best = self.least(usage);
+        self.by_moments = Some((usage, best));
+        best
+    }
+
+    /// The least epsilon over all orders, proven.
+    fn least(&mut self, usage: Usage) -> Best {
         let queries = usage.queries.count() as f64;
         let mut used = 1.0;
         let best = Conversion::Renyi.minimise(usage.delta, |order| {
@@ -281,7 +318,8 @@ impl DataIndependent {
             return enough;
         }
         let (rounds, starts) = (&self.rounds, &self.starts());
-        let proven = Task { rounds, usage, enough: enough.get(), order, starts }.prove();
+        let watch = &self.watch;
+        let proven = Task { rounds, usage, enough: enough.get(), order, starts, watch }.prove();
         self.chosen = proven.pairs;
         let epsilon = Epsilon::new(proven.epsilon).unwrap_or(Epsilon::INFINITE);
         if epsilon < enough { epsilon } else { enough }
@@ -322,7 +360,8 @@ impl DataIndependent {
             return None;
         }
         let (rounds, starts) = (&self.rounds, &self.starts());
-        let task = Task { rounds, usage, enough: enough.get(), order, starts };
+        let watch = &Watch::default();
+        let task = Task { rounds, usage, enough: enough.get(), order, starts, watch };
         let achieved = task.achieve(&self.chosen);
         let first = achieved.first.map(|first| self.chosen[first].votes(&self.rounds));
         Some(WorstStrategy {
@@ -408,54 +447,6 @@ impl DataIndependent {
         let (histogram, epsilon) =
             found.map_or((Vec::new(), 0.0), |(pair, cost)| (pair.votes(&self.rounds), cost));
         WorstFound { histogram, epsilon: Epsilon::new(epsilon).unwrap_or(Epsilon::INFINITE) }
-    }
-}
-
-/// Pairs of neighbours that were bad for some mechanism, to be tried on others with the same urn.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Suspects(Vec<Pair>);
-
-impl Suspects {
-    /// Adds those that are new, up to a handful.
-    pub(crate) fn merge(&mut self, others: &[Pair]) {
-        const HANDFUL: usize = 6;
-        for pair in others.iter().rev().take(2) {
-            if !self.0.contains(pair) {
-                self.0.push(pair.clone());
-            }
-        }
-        let surplus = self.0.len().saturating_sub(HANDFUL);
-        self.0.drain(..surplus);
-    }
-}
-
-impl DataIndependent {
-    /// The worst pairs met, the latest last.
-    pub(crate) fn suspects(&self) -> &[Pair] {
-        &self.hints
-    }
-
-    /// Adds the worst pair that a search finds from the suspects outwards, without proving
-    /// anything.
-    pub(crate) fn suspect(&self, suspects: &mut Suspects, usage: Usage) {
-        let mut starts = self.starts();
-        starts.extend(suspects.0.iter().cloned());
-        if let Some((pair, _)) = worst::climb(&self.rounds, &starts, usage.queries, usage.delta) {
-            suspects.merge(&[pair]);
-        }
-    }
-
-    /// What the cost by moments is at least: what the worst of the suspects costs.
-    pub(crate) fn at_least(&self, suspects: &Suspects, usage: Usage) -> f64 {
-        match self.regime {
-            Regime::Free => 0.0,
-            Regime::Infinite => f64::INFINITY,
-            Regime::Ordinary => suspects
-                .0
-                .iter()
-                .map(|pair| worst::epsilon(&self.rounds, pair, usage.queries, usage.delta))
-                .fold(0.0, f64::max),
-        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The rows of the engines that bootstrap. They take seconds a sample, so they are measured on few.
+//! The rows of the engines that bootstrap. They take seconds per sample, so they are measured on
+//! few.
 
 use std::time::Instant;
 
@@ -8,8 +9,8 @@ use shield::Label;
 use shield::backend::noisy_argmax::ClearNoisyArgmax;
 use shield::backend::{Backend, BackendBytes, BallotBox, ClearKey, KeysOf, MemoryBallotBox};
 use shield::framing::Kind;
-use shield::polya::SharedNoise;
-use shield::privacy::noisy_argmax::Noise;
+use shield::parameters::Noise;
+use shield::shared_noise::SharedNoise;
 use shield_tfhe::baseline::gates;
 use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;

@@ -66,6 +66,7 @@ use super::branch::Pair;
 use crate::privacy::Usage;
 use crate::privacy::moments::LawPair;
 use crate::privacy::rounds::Rounds;
+use crate::privacy::watch::Watch;
 
 /// What is to be composed, and what is known of it beforehand.
 #[derive(Clone, Debug)]
@@ -78,6 +79,7 @@ pub(super) struct Task<'a> {
     pub(super) order: f64,
     /// Pairs that may be bad.
     pub(super) starts: &'a [Pair],
+    pub(super) watch: &'a Watch,
 }
 
 /// A proven epsilon, and the pairs that were worst on the way.
@@ -132,6 +134,7 @@ impl Task<'_> {
                 value = value.widened(partition.reach());
             }
             value = value.before(&partition.choices());
+            self.watch.tell(left, queries);
         }
         Proven {
             epsilon: value.epsilon(delta).unwrap_or(f64::INFINITY),

@@ -8,12 +8,12 @@ use rayon::prelude::*;
 use shield::Seed;
 use shield::backend::BallotBox;
 
-use super::{ReducedSums, Sums, Validity, Voter};
-use crate::aggregation::Aggregation;
+use super::Aggregation;
 use crate::ballot::BfvBallot;
 use crate::error::BfvError;
 use crate::ring::LANES;
 use crate::scheme::Ciphertext;
+use crate::validity::{ReducedSums, Sums, Validity, Voter};
 
 /// Purpose of the seed that the check's coefficients come from.
 const CHALLENGE: &str = "shield 2026 bfv validity seed bound to all ballots of a batch";

@@ -1,22 +1,21 @@
 //! The labels that each student gets, and what it learns from them.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use shield::backend::{Backend, ClearBackend};
+use shield::labelling::{self, BallotRandomness};
 use shield::{Class as Digit, Election, Label, Labels, Mechanism, Seed, Votes};
-use shield_bfv::ReleaseMode;
-use shield_learn::experiment::{Classroom, Split};
-use shield_learn::student::Variant;
+use shield_bfv::{BfvBackend, ReleaseMode};
 
-use super::folder::Folder;
+use super::classroom::{Classroom, Split};
+use super::error::ExperimentError;
 use super::rows::{self, Row};
-use super::study::Study;
-use super::{right, variant_name};
-use crate::commands::label::{self, Engine, Run};
-use crate::console;
-use crate::failure::Failure;
+use super::{Stages, right};
+use crate::student::Variant;
 
 /// One student's labels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -57,10 +56,9 @@ pub(super) struct Mark {
 
 /// All students, with what they share.
 pub(super) struct Class<'a> {
-    pub(super) study: &'a Study,
+    pub(super) stages: Stages<'a>,
     pub(super) votes: &'a Votes,
     pub(super) truth: &'a Labels,
-    pub(super) seed: u64,
     pub(super) splits: Vec<Split>,
 }
 
@@ -69,10 +67,9 @@ impl Class<'_> {
     pub(super) fn label(
         &self,
         rows: &[(usize, Row)],
-        folder: &Folder,
-        threads: usize,
-    ) -> Result<Vec<Vec<Labelled>>, Failure> {
-        let bar = console::progress((rows.len() * self.splits.len()) as u64, "labelling");
+    ) -> Result<Vec<Vec<Labelled>>, ExperimentError> {
+        let Stages { folder, progress, scope, .. } = self.stages;
+        progress.stage("labelling", (rows.len() * self.splits.len()) as u64);
         let mut all = Vec::with_capacity(rows.len());
         for (place, row) in rows {
             let mut own = Vec::with_capacity(self.splits.len());
@@ -80,15 +77,14 @@ impl Class<'_> {
                 let unit = format!("{}.labels.{}", row.key, student + 1);
                 own.push(folder.unit_or(&unit, || {
                     // Repeatable on purpose: these labels protect nobody, the images are public.
-                    let mut draws = Seed::from_number(self.seed)
+                    let mut draws = Seed::from_number(scope.seed)
                         .stream("shield 2026 experiment", (place * 1_000_000 + student) as u64);
-                    self.label_one(&row.mechanism, split, &mut draws, threads)
+                    self.label_one(&row.mechanism, split, &mut draws)
                 })?);
-                bar.inc(1);
+                progress.step(1);
             }
             all.push(own);
         }
-        bar.finish_and_clear();
         Ok(all)
     }
 
@@ -97,8 +93,7 @@ impl Class<'_> {
         mechanism: &Mechanism,
         split: &Split,
         draws: &mut ChaCha20Rng,
-        threads: usize,
-    ) -> Result<Labelled, Failure> {
+    ) -> Result<Labelled, ExperimentError> {
         let asked = split.asked();
         let rows = asked.iter().map(|&image| self.votes.sample(image));
         let votes = Votes::from_rows(self.votes.classes(), rows)?;
@@ -112,18 +107,18 @@ impl Class<'_> {
                     setting.clone(),
                 )?;
                 let seed = Seed::random(draws);
-                let engine = Engine::Bfv(ReleaseMode::Reveal);
-                let run = Run::new(&votes, &seed, threads, &|_| ());
-                let labelling = label::label(engine, election.clone(), &run)?;
-                let clear = label::label(Engine::Clear, election, &run)?;
-                let same = labelling.labels.iter().zip(&clear.labels).filter(|(a, b)| a == b);
+                let bfv = BfvBackend::new(election.clone(), ReleaseMode::Reveal)
+                    .map_err(ExperimentError::failed)?;
+                let labelled = label_with(&bfv, &votes, &seed)?;
+                let clear = label_with(&ClearBackend::new(election), &votes, &seed)?;
+                let same = labelled.labels.iter().zip(&clear.labels).filter(|(a, b)| a == b);
                 let encrypted = Encrypted {
                     as_in_the_clear: same.count(),
-                    encrypt_seconds: labelling.seconds.encrypt,
-                    aggregate_seconds: labelling.seconds.aggregate,
-                    threads,
+                    encrypt_seconds: labelled.seconds.encrypt,
+                    aggregate_seconds: labelled.seconds.aggregate,
+                    threads: rayon::current_num_threads(),
                 };
-                (labelling.labels, Some(encrypted))
+                (labelled.labels, Some(encrypted))
             }
             clear => (rows::draw(&votes, draws, clear), None),
         };
@@ -143,23 +138,22 @@ impl Class<'_> {
         rows: &[(usize, Row)],
         labels: &[Vec<Labelled>],
         variants: &[Variant],
-        folder: &Folder,
-    ) -> Result<Vec<Vec<Mark>>, Failure> {
+    ) -> Result<Vec<Vec<Mark>>, ExperimentError> {
         let total = rows.len() * self.splits.len() * variants.len();
-        let bar = console::progress(total as u64, "students");
+        let Stages { folder, progress, study, .. } = self.stages;
+        progress.stage("students", total as u64);
         let mut marks: Vec<Vec<Mark>> = vec![Vec::new(); rows.len()];
         for (student, split) in self.splits.iter().enumerate() {
             for &variant in variants {
-                let unit =
-                    |row: &Row| format!("{}.{}.{}", row.key, variant_name(variant), student + 1);
+                let unit = |row: &Row| format!("{}.{}.{}", row.key, variant.name(), student + 1);
                 let known: Vec<Option<Mark>> =
                     rows.iter().map(|(_, row)| folder.finished(&unit(row))).collect();
-                bar.inc(known.iter().flatten().count() as u64);
+                progress.step(known.iter().flatten().count() as u64);
                 if let Some(known) = known.iter().copied().collect::<Option<Vec<Mark>>>() {
                     marks.iter_mut().zip(known).for_each(|(marks, mark)| marks.push(mark));
                     continue;
                 }
-                let classroom = Classroom::new(variant, &self.study.public, split);
+                let classroom = Classroom::new(variant, &study.public, split);
                 let found = rows
                     .par_iter()
                     .zip(labels)
@@ -170,14 +164,13 @@ impl Class<'_> {
                         }
                         let mark = self.mark(&classroom, &labels[student], student, variant)?;
                         let mark = folder.keep(&unit(row), &mark)?;
-                        bar.inc(1);
+                        progress.step(1);
                         Ok(mark)
                     })
-                    .collect::<Result<Vec<Mark>, Failure>>()?;
+                    .collect::<Result<Vec<Mark>, ExperimentError>>()?;
                 marks.iter_mut().zip(found).for_each(|(marks, mark)| marks.push(mark));
             }
         }
-        bar.finish_and_clear();
         Ok(marks)
     }
 
@@ -187,13 +180,22 @@ impl Class<'_> {
         labelled: &Labelled,
         student: usize,
         variant: Variant,
-    ) -> Result<Mark, Failure> {
+    ) -> Result<Mark, ExperimentError> {
         let start = Instant::now();
         // The same first weights in every row: only the labels differ.
-        let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(student as u64);
-        let accuracy = classroom
-            .accuracy(&labelled.labels(), self.votes.classes(), seed)
-            .map_err(Failure::failed)?;
+        let seed = self.stages.scope.seed.wrapping_mul(1_000_003).wrapping_add(student as u64);
+        let accuracy = classroom.accuracy(&labelled.labels(), self.votes.classes(), seed)?;
         Ok(Mark { student, variant, accuracy, seconds: start.elapsed().as_secs_f64() })
     }
+}
+
+/// Labels votes with an engine: every role in this process.
+fn label_with<B: Backend>(
+    backend: &B,
+    votes: &Votes,
+    seed: &Seed,
+) -> Result<labelling::Labelled, ExperimentError> {
+    let go_on = |_| ControlFlow::Continue(());
+    labelling::label(backend, votes, seed, BallotRandomness::Fresh, &go_on)
+        .map_err(ExperimentError::failed)
 }

@@ -6,19 +6,18 @@ use serde_json::{Map, Value, json};
 use shield::privacy::Usage;
 use shield::tune::Space;
 use shield::{Class, Classes, Delta, Labels, Offset, Queries, Votes, files};
-use shield_learn::data::{Labelled, Mnist, drawn_digits};
-use shield_learn::experiment::Split;
-use shield_learn::student::Variant;
-use shield_learn::teachers::Profile;
 
+use super::classroom::Split;
+use super::error::ExperimentError;
 use super::rows::TuningSpace;
-use crate::commands::teach::ProfileName;
-use crate::failure::Failure;
+use crate::data::{Labelled, Mnist, drawn_digits};
+use crate::student::Variant;
+use crate::teachers::Profile;
 
 /// What is studied, and how large everything is.
 #[derive(Debug)]
-pub(super) struct Study {
-    pub(super) name: &'static str,
+pub struct Study {
+    pub(super) name: String,
     pub(super) profile: Profile,
     pub(super) training: Labelled,
     pub(super) public: Labelled,
@@ -31,16 +30,12 @@ pub(super) struct Study {
 }
 
 impl Study {
-    /// MNIST with the paper's sizes.
-    pub(super) fn mnist(folder: &Path, profile: ProfileName) -> Result<Self, Failure> {
-        let Mnist { training, test } = Mnist::load(folder).map_err(Failure::bad_input)?;
-        let name = match profile {
-            ProfileName::Paper => "mnist, paper profile",
-            ProfileName::Pate => "mnist, pate profile",
-        };
+    /// MNIST in a folder with the paper's sizes, with teachers of a profile and the profile's name.
+    pub fn mnist(folder: &Path, name: &str, profile: Profile) -> Result<Self, ExperimentError> {
+        let Mnist { training, test } = Mnist::load(folder)?;
         Ok(Self {
-            name,
-            profile: profile.into(),
+            name: format!("mnist, {name} profile"),
+            profile,
             training,
             public: test,
             teachers: 250,
@@ -57,9 +52,9 @@ impl Study {
     }
 
     /// A small study for tests and first looks.
-    pub(super) fn digits() -> Result<Self, Failure> {
+    pub fn digits() -> Result<Self, ExperimentError> {
         Ok(Self {
-            name: "drawn digits",
+            name: "drawn digits".to_owned(),
             profile: Profile::pate(),
             training: drawn_digits(600, 1),
             public: drawn_digits(400, 2),
@@ -100,34 +95,31 @@ impl Study {
     }
 
     /// Reads votes on the public images.
-    pub(super) fn read_votes(&self, path: &Path) -> Result<Votes, Failure> {
+    pub(super) fn read_votes(&self, path: &Path) -> Result<Votes, ExperimentError> {
         let votes = files::read_votes(path, Some(Classes::new(10)?))?;
         if votes.samples() != self.public.images.len() {
-            return Err(Failure::bad_input(format!(
-                "{}: {} samples, but there are {} public images; give votes on those, or leave \
-                 --votes out to train teachers",
-                path.display(),
-                votes.samples(),
-                self.public.images.len()
-            )));
+            return Err(ExperimentError::OtherImages {
+                path: path.to_owned(),
+                found: votes.samples(),
+                wanted: self.public.images.len(),
+            });
         }
         Ok(votes)
     }
 
     /// The true digits of the public images.
-    pub(super) fn truth(&self) -> Result<Labels, Failure> {
+    pub(super) fn truth(&self) -> Result<Labels, ExperimentError> {
         let digits = self.public.classes.iter().map(|&digit| Some(Class(u16::from(digit))));
         Ok(Labels::new(digits.collect())?)
     }
 
     /// One student's split.
-    pub(super) fn split(&self, seed: u64, student: usize) -> Result<Split, Failure> {
-        Split::draw(self.public.images.len(), self.seen, self.queries, seed, student)
-            .map_err(Failure::failed)
+    pub(super) fn split(&self, seed: u64, student: usize) -> Result<Split, ExperimentError> {
+        Ok(Split::draw(self.public.images.len(), self.seen, self.queries, seed, student)?)
     }
 }
 
-fn offsets(dummies: &[u32]) -> Result<Vec<Offset>, Failure> {
+fn offsets(dummies: &[u32]) -> Result<Vec<Offset>, ExperimentError> {
     Ok(dummies.iter().map(|&dummies| Offset::new(dummies)).collect::<Result<_, _>>()?)
 }
 

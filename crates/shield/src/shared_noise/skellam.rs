@@ -15,33 +15,32 @@
 //!
 //! # Dropouts and colluding teachers
 //!
-//! As for Laplace noise ([`crate::polya`]): shares are sized for m = n - D, the sum of v >= m
-//! shares is the noise of m of them plus independent noise, so by post-processing no less private.
-//! A teacher knows its own share, and c teachers who pool what they know can subtract theirs: what
-//! is left is the sum of the others' shares, at least m of them if at most D are missing or
-//! colluding, taken together. So D must cover both.
+//! As for Laplace noise ([`crate::shared_noise::polya`]): shares are sized for m = n - D, the sum
+//! of v >= m shares is the noise of m of them plus independent noise, so by post-processing no less
+//! private. A teacher knows its own share, and c teachers who pool what they know can subtract
+//! theirs: what is left is the sum of the others' shares, at least m of them if at most D are
+//! missing or colluding, taken together. So D must cover both.
 //!
 //! # Precision
 //!
-//! Shares are integers from a table of integer weights ([`crate::shares`]). The weights follow from
+//! Shares are integers from a table of integer weights ([`super::shares`]). The weights follow from
 //! the exact ratios P(k+1)/P(k) = lambda/(k+1), multiplied up in floats from the most likely number
 //! outwards, with lambda = v/2m rounded up (more noise, not less): the weight at distance d from
-//! there is off by a factor of at most 1 + 2^-51 d + 2^-40. The table ends where less than 2^-75
-//! is left on both sides together. [`SharedNoise::imprecision`] turns both into what they may cost
-//! in privacy, and the accounting adds it.
+//! there is off by a factor of at most 1 + 2^-51 d + 2^-40. The table ends where less than 2^-75 is
+//! left on both sides together. [`SharedNoise::imprecision`](super::SharedNoise::imprecision) turns
+//! both into what they may cost in privacy, and the accounting adds it.
 
-use crate::polya::{NoiseLaw, SharedNoise};
-use crate::shares::LEFT;
+use super::law::NoiseLaw;
+use super::shares::LEFT;
 
 /// lambda = v/2m, rounded up.
-fn mean_of_share(noise: &SharedNoise) -> f64 {
-    let deviation = noise.scale().get();
-    (deviation * deviation / (2.0 * f64::from(noise.shares()))).next_up().next_up()
+fn mean_of_share(deviation: f64, shares: u32) -> f64 {
+    (deviation * deviation / (2.0 * f64::from(shares))).next_up().next_up()
 }
 
 /// Weights of a Poisson variable of mean lambda, from some number on: the most likely has one.
-pub(crate) fn weights(noise: &SharedNoise) -> Vec<f64> {
-    let lambda = mean_of_share(noise);
+pub(super) fn weights(deviation: f64, shares: u32) -> Vec<f64> {
+    let lambda = mean_of_share(deviation, shares);
     let mode = lambda.floor();
     let left = libm::exp2(LEFT - 1.0);
     // Below the mode, ratios k/lambda fall: what is left below k is at most w (k/lambda)/(1 -
@@ -69,7 +68,7 @@ pub(crate) fn weights(noise: &SharedNoise) -> Vec<f64> {
 ///
 /// From I_(k-1)(v) = I_(k+1)(v) + (2k/v) I_k(v), of which the wanted solution is the one that falls
 /// with k; computed downwards from far out it grows over every other (Miller's algorithm).
-pub(crate) fn law(variance: f64) -> NoiseLaw {
+pub(super) fn law(variance: f64) -> NoiseLaw {
     law_with(variance, 0)
 }
 
@@ -82,7 +81,7 @@ pub(crate) fn law_with(variance: f64, further: u32) -> NoiseLaw {
 
 /// Where tables of the law end: by Bernstein's inequality, P(|Z| > z) <= 2 exp(-z^2/(2v + 2z/3)),
 /// less than 1e-30 is left.
-pub(crate) fn furthest(variance: f64) -> f64 {
+pub(super) fn furthest(variance: f64) -> f64 {
     (12.5 * variance.sqrt() + 60.0).ceil()
 }
 
@@ -94,8 +93,8 @@ pub(crate) fn furthest(variance: f64) -> f64 {
 )]
 mod tests {
     use super::*;
-    use crate::privacy::noisy_argmax::Noise;
-    use crate::shares::{NoiseFamily, Shares};
+    use crate::parameters::Noise;
+    use crate::shared_noise::{NoiseFamily, SharedNoise, Shares};
     use rand::SeedableRng;
     use rand_chacha::ChaCha20Rng;
     use statrs::distribution::{ChiSquared, ContinuousCDF, Discrete, Poisson};
@@ -184,8 +183,8 @@ mod tests {
     fn weights_are_the_poisson_law() {
         for (deviation, teachers) in [(3.0, 4), (0.1, 2_000), (40.0, 250), (900.0, 1)] {
             let noise = noise(deviation, teachers, 0);
-            let weights = weights(&noise);
-            let lambda = mean_of_share(&noise);
+            let weights = weights(noise.scale().get(), noise.shares());
+            let lambda = mean_of_share(noise.scale().get(), noise.shares());
             let mode = weights.iter().position(|&w| (w - 1.0).abs() < 1e-300).unwrap();
             let first = lambda.floor() as usize - mode;
             let poisson = Poisson::new(lambda).unwrap();
@@ -207,9 +206,9 @@ mod tests {
         for lambda in [1e-9, 0.3, 1.0, 7.7, 400.0, 1e6] {
             let teachers = 1;
             let noise = noise((2.0_f64 * lambda).sqrt().clamp(0.01, 9_000.0), teachers, 0);
-            let weights = weights(&noise);
+            let weights = weights(noise.scale().get(), noise.shares());
             let total: f64 = weights.iter().sum();
-            let mean = mean_of_share(&noise);
+            let mean = mean_of_share(noise.scale().get(), noise.shares());
             // The next weight on each side, times a generous count of those that follow.
             let mode = weights.iter().position(|&w| (w - 1.0).abs() < 1e-300).unwrap();
             let last = mean.floor() + (weights.len() - 1 - mode) as f64;

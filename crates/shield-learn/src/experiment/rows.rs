@@ -15,10 +15,10 @@ use shield::{
 };
 use shield_bfv::{BfvBackend, ReleaseMode};
 
-use crate::failure::Failure;
+use super::error::ExperimentError;
 
 /// The polynomials of the paper's Table 1, at offset 1.
-pub(super) const PAPER: [&str; 4] =
+pub const PAPER: [&str; 4] =
     ["2X^3+3X^2+X", "2X^4+6X^3+3X^2+X", "6X^4+6X^3+4X^2+X", "8X^4+6X^3+4X^2+X"];
 
 /// One row.
@@ -43,10 +43,13 @@ pub(super) struct Analysis {
 
 /// A setting that tuning chose.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Tuned {
-    pub(super) target: f64,
-    pub(super) polynomial: Polynomial,
-    pub(super) offset: Offset,
+pub struct Tuned {
+    /// The epsilon that it may cost at most.
+    pub target: f64,
+    /// Its polynomial.
+    pub polynomial: Polynomial,
+    /// Its offset.
+    pub offset: Offset,
 }
 
 /// Where the tuned rows come from.
@@ -74,7 +77,7 @@ impl TuningSpace {
         queries: usize,
         usage: Usage,
         progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Tuning, Failure> {
+    ) -> Result<Tuning, ExperimentError> {
         let search = self.search(usage);
         let histograms: Vec<Histogram> = votes.histograms().take(self.samples).collect();
         let front = search.run(&histograms, progress)?.front.into_points();
@@ -88,11 +91,7 @@ impl TuningSpace {
             let affordable =
                 |point: &&Point| point.epsilon.is_finite() && point.epsilon.get() <= target;
             let best = front.iter().rev().filter(affordable).find(|point| runs(point));
-            let best = best.ok_or_else(|| {
-                Failure::failed(format!(
-                    "no polynomial of the search costs at most epsilon {target}; try larger offsets"
-                ))
-            })?;
+            let best = best.ok_or(ExperimentError::NothingAffordable { target })?;
             chosen.push(Tuned { target, polynomial: best.polynomial.clone(), offset: best.offset });
         }
         Ok(Tuning { chosen, front })
@@ -120,14 +119,14 @@ type Kind = fn(Noise) -> Mechanism;
 
 /// All rows: the exact argmax, the paper's polynomials, the tuned ones, and PATE's mechanisms at
 /// the same costs.
-pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
+pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = vec![Row {
         key: "exact".to_owned(),
         name: "exact argmax".to_owned(),
         mechanism: Mechanism::Exact,
     }];
     for (i, text) in PAPER.iter().enumerate() {
-        let polynomial: Polynomial = text.parse().map_err(Failure::failed)?;
+        let polynomial: Polynomial = text.parse().map_err(ExperimentError::failed)?;
         rows.push(Row {
             key: format!("paper-{}", i + 1),
             name: format!("{text}, w = 1"),
@@ -148,7 +147,7 @@ pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Failure> {
     for (key, what, noisy, kind) in noisy {
         for Tuned { target, .. } in tuned {
             let noise = calibrate::noise_within(Epsilon::new(*target)?, usage, noisy)
-                .ok_or_else(|| Failure::failed(format!("no noise is enough for {target}")))?;
+                .ok_or(ExperimentError::NothingAffordable { target: *target })?;
             rows.push(Row {
                 key: format!("{key}-{target}"),
                 name: format!("{what} {:.1}", noise.get()),

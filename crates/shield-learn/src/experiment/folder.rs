@@ -2,7 +2,7 @@
 //! ended.
 //!
 //! Every unit of work is one file, written whole or not at all. The settings that all units depend
-//! on stand beside them: a folder with other settings is refused, never mixed.
+//! on are beside them: a folder with other settings is refused, never mixed.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use shield::files::write_atomically;
 
-use crate::failure::Failure;
+use super::error::ExperimentError;
 
 const SETTINGS: &str = "settings.json";
 const UNITS: &str = "units";
@@ -26,8 +26,11 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Opens the folder, or makes it. Refuses one that holds an experiment with other settings.
-    pub(super) fn open(path: &Path, settings: &Map<String, Value>) -> Result<Self, Failure> {
-        let bad = |why: String| Failure::bad_input(format!("{}: {why}", path.display()));
+    pub(super) fn open(
+        path: &Path,
+        settings: &Map<String, Value>,
+    ) -> Result<Self, ExperimentError> {
+        let bad = |why: String| ExperimentError::Folder { path: path.to_owned(), why };
         let units = path.join(UNITS);
         fs::create_dir_all(&units).map_err(|error| {
             bad(format!("cannot make the folder ({error}); give another --out"))
@@ -72,18 +75,18 @@ impl Folder {
         &self,
         unit: &str,
         result: &T,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ExperimentError> {
         let text = document(result)?;
         write_text(&self.unit(unit), &text)?;
-        serde_json::from_str(&text).map_err(Failure::failed)
+        serde_json::from_str(&text).map_err(ExperimentError::failed)
     }
 
     /// A unit from the folder, or else made now and kept.
     pub(super) fn unit_or<T: Serialize + DeserializeOwned>(
         &self,
         unit: &str,
-        make: impl FnOnce() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        make: impl FnOnce() -> Result<T, ExperimentError>,
+    ) -> Result<T, ExperimentError> {
         if let Some(known) = self.finished(unit) {
             return Ok(known);
         }
@@ -91,27 +94,27 @@ impl Folder {
     }
 
     /// Writes a document beside the units.
-    pub(super) fn write<T: Serialize>(&self, name: &str, content: &T) -> Result<(), Failure> {
+    pub(super) fn write<T: Serialize>(
+        &self,
+        name: &str,
+        content: &T,
+    ) -> Result<(), ExperimentError> {
         write_text(&self.path(name), &document(content)?)
     }
 
     fn unit(&self, name: &str) -> PathBuf {
         self.path.join(UNITS).join(format!("{name}.json"))
     }
-
-    /// Writes a text beside the units.
-    pub(super) fn write_text(&self, name: &str, text: &str) -> Result<(), Failure> {
-        write_text(&self.path(name), text)
-    }
 }
 
-fn document<T: Serialize>(content: &T) -> Result<String, Failure> {
-    Ok(serde_json::to_string_pretty(content).map_err(Failure::failed)? + "\n")
+fn document<T: Serialize>(content: &T) -> Result<String, ExperimentError> {
+    Ok(serde_json::to_string_pretty(content).map_err(ExperimentError::failed)? + "\n")
 }
 
-fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
-    write_atomically(path, |file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::failed(format!("{}: cannot write it: {error}", path.display())))
+fn write_text(path: &Path, text: &str) -> Result<(), ExperimentError> {
+    write_atomically(path, |file| file.write_all(text.as_bytes())).map_err(|error| {
+        ExperimentError::failed(format!("{}: cannot write it: {error}", path.display()))
+    })
 }
 
 /// What differs, in words.
@@ -153,9 +156,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         Folder::open(place.path(), &settings(1)).unwrap();
         Folder::open(place.path(), &settings(1)).unwrap();
-        let Err(Failure::BadInput(message)) = Folder::open(place.path(), &settings(2)) else {
-            panic!("accepted");
-        };
+        let refused = Folder::open(place.path(), &settings(2)).unwrap_err();
+        assert!(refused.is_bad_input());
+        let message = refused.to_string();
         assert!(message.contains("seed: 1 there, 2 now") && message.contains("--out"), "{message}");
         assert!(!message.contains("queries"), "{message}");
     }

@@ -1,0 +1,41 @@
+//! Labels a file of votes that stay encrypted, and says what the labels cost.
+//!
+//! ```console
+//! $ cargo run --release -p shield-bfv --example label_votes -- examples/synthetic/votes.npy
+//! ```
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use shield::labelling::{BallotRandomness, label};
+use shield::privacy::Usage;
+use shield::{Delta, Election, Histogram, Mechanism, Queries, Seed, Setting, files};
+use shield_bfv::{BfvBackend, ReleaseMode};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("give a file of votes: samples x teachers")?;
+    let votes = files::read_votes(Path::new(&path), None)?;
+    let setting = Setting::default();
+    let (teachers, samples) = (votes.teachers(), votes.samples());
+    let election = Election::new(teachers, votes.classes(), samples, setting.clone())?;
+
+    let engine = BfvBackend::new(election, ReleaseMode::Reveal)?;
+    let seed = Seed::random(&mut StdRng::from_os_rng());
+    let progress = |more| {
+        eprintln!("{more} more samples have a label");
+        ControlFlow::Continue(())
+    };
+    let labelled = label(&engine, &votes, &seed, BallotRandomness::Fresh, &progress)?;
+
+    let histograms: Vec<Histogram> = votes.histograms().collect();
+    let usage = Usage { queries: Queries::new(samples as u64)?, delta: Delta::default() };
+    let price = Mechanism::Shield(setting).proven_for(&histograms, usage);
+    for label in &labelled.labels {
+        println!("{}", label.map_or(String::new(), |class| class.to_string()));
+    }
+    eprintln!("epsilon {:.3} at delta {:e}", price.epsilon(), usage.delta.get());
+    Ok(())
+}
