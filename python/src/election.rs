@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::CString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -111,16 +112,13 @@ impl Election {
             let part = |key: &str| setting.getattr(key)?.str()?.extract::<String>();
             let (polynomial, offset) = (part("polynomial")?, part("offset")?);
             let sampling = part("sampling")?;
-            text += &format!(
-                "polynomial = {}\noffset = {offset}\nsampling = {}\n",
-                quoted(&polynomial),
-                quoted(&sampling)
-            );
+            let _ = writeln!(text, "polynomial = {}", quoted(&polynomial));
+            let _ = writeln!(text, "offset = {offset}\nsampling = {}", quoted(&sampling));
         }
         if let Some(deadline) = deadline {
-            text += &format!("deadline = {deadline}\n");
+            let _ = writeln!(text, "deadline = {deadline}");
         }
-        text += &format!("teachers = [{}]\n", names.join(", "));
+        let _ = writeln!(text, "teachers = [{}]", names.join(", "));
         Self::new(&text)
     }
 

@@ -77,6 +77,7 @@ impl SecretKey {
         format!("<SecretKey {}: for the student alone>", self.id)
     }
 
+    #[expect(clippy::unused_self, reason = "Python calls it on a key")]
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
             "a secret key is not pickled: it would travel unprotected; save it to a file",

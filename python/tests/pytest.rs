@@ -53,16 +53,16 @@ fn the_package_installs_and_its_tests_pass() {
         command.current_dir(package).env("CARGO_TARGET_DIR", target());
         command
     };
-    if !fresh {
+    if fresh {
+        let again = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."];
+        run("pip install ./python", pip().args(again));
+    } else {
         let mut make = Command::new(&python);
         make.args(["-m", "venv", "--clear"]).arg(&environment);
         run("python -m venv", &mut make);
         run("pip install maturin", pip().arg("maturin>=1.9,<2"));
         run("pip install ./python[test]", pip().args(["--no-build-isolation", ".[test]"]));
         fs::write(&stamp, &project).expect("the target folder can be written");
-    } else {
-        let again = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."];
-        run("pip install ./python", pip().args(again));
     }
     for tool in ["mypy", "pyright"] {
         run(tool, Command::new(bin.join(tool)).current_dir(package));
