@@ -32,8 +32,11 @@ pub fn inject(election: &Election, batch: usize, times: u32) {
     faults.get_or_insert_default().insert((election.fingerprint(), batch), times);
 }
 
-/// Batches whose aggregation waits, by election.
-static HELD: Mutex<Option<HashSet<([u8; 32], usize)>>> = Mutex::new(None);
+/// An election's fingerprint and a batch.
+type Batch = ([u8; 32], usize);
+
+/// Batches whose aggregation waits.
+static HELD: Mutex<Option<HashSet<Batch>>> = Mutex::new(None);
 
 /// Told whenever a batch is let go.
 static LET_GO: Condvar = Condvar::new();
