@@ -23,7 +23,7 @@ const MAX_TERMS: usize = 2_000;
 const WORDS: usize = 8;
 
 /// Blocks that a step of the inner loop takes from each ballot.
-const TILE: usize = 16;
+const TILE: usize = 8;
 
 type BlockSums = [[Block; WORDS]; REPETITIONS];
 
