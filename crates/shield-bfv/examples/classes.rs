@@ -68,7 +68,7 @@ fn place(classes: usize, milliseconds: f64) -> (f64, f64) {
     (margin + x * (width - 2.0 * margin), height - margin - y * (height - 2.0 * margin))
 }
 
-/// A curve's name, colour and points.
+/// A line of the figure: its name, its colour and its points.
 type Line<'a> = (&'a str, &'a str, &'a [(usize, f64)]);
 
 fn figure(lines: &[Line<'_>]) -> String {

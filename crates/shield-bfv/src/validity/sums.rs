@@ -23,7 +23,7 @@ const MAX_TERMS: usize = 2_000;
 const WORDS: usize = 8;
 
 /// Blocks that a step of the inner loop takes from each ballot.
-const TILE: usize = 16;
+const TILE: usize = 8;
 
 type BlockSums = [[Block; WORDS]; REPETITIONS];
 
@@ -266,7 +266,6 @@ impl Kernel for Accumulate<'_> {
         let count = self.ballots.len();
         // The ballots' blocks side by side: their own places are a power of two apart, and would
         // push one another out of the cache. Both parts and twice the second, as operands.
-        #[expect(clippy::large_stack_arrays, reason = "24 kB, which stay in the cache")]
         let mut gathered = [[[[0; LANES]; 3]; LANES]; TILE];
         for (tile, sums) in self.sums.chunks_mut(TILE).enumerate() {
             let start = self.first + tile * TILE;

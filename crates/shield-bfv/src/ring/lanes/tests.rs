@@ -140,8 +140,8 @@ impl Kernel for Residues {
         let digit = a.digit(x, factor);
         // Twice a prime is the most that `scale` is given, and 2^52 - 1 for small primes.
         let most = l.splat((2 * m.value() - 1).max(LOW));
-        let mut operands = [ox; 40 * TILE];
-        operands.iter_mut().step_by(2).for_each(|x| *x = oy);
+        let operands: Vec<L::V> =
+            (0..40 * TILE).map(|i| if i % 2 == 0 { oy } else { ox }).collect();
         let mut linear = [[[0; LANES]; 2]; 3];
         for (out, count) in linear.iter_mut().zip([1, 7, 40]) {
             a.linear(&operands[..count * TILE], &[weight; 40][..count], out);
