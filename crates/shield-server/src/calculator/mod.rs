@@ -157,12 +157,15 @@ struct Sample {
 /// A setting with its classes and voters.
 type Proven = (Setting, usize, u32);
 
+/// A mechanism with its numbers of teachers and classes.
+type Curve = (Other, u32, usize);
+
 /// Answers questions, and remembers what took long.
 #[derive(Default)]
 pub struct Calculator {
     observed: Option<Observed>,
     samples: Mutex<HashMap<(u32, usize), Arc<Sample>>>,
-    shares: Mutex<HashMap<(Other, u32, usize), Arc<Vec<curves::Share>>>>,
+    shares: Mutex<HashMap<Curve, Arc<Vec<curves::Share>>>>,
     proofs: Mutex<HashMap<Proven, DataIndependent>>,
 }
 
@@ -220,17 +223,11 @@ impl Calculator {
             Part::Other(other) => {
                 let key = (other, asked.voters.count(), asked.classes.count());
                 let known = lock(&self.shares).get(&key).cloned();
-                let shares = match known {
-                    Some(shares) => shares,
-                    None => {
-                        let shares = other.shares(
-                            asked.voters.count(),
-                            &sample.histograms,
-                            sample.labels.as_ref(),
-                        );
-                        remember(&self.shares, key, Arc::new(shares))
-                    }
-                };
+                let shares = known.unwrap_or_else(|| {
+                    let (teachers, labels) = (asked.voters.count(), sample.labels.as_ref());
+                    let shares = other.shares(teachers, &sample.histograms, labels);
+                    remember(&self.shares, key, Arc::new(shares))
+                });
                 Answer::Other {
                     mechanism: other.name(),
                     curve: curves::curve(&shares, asked.classes, asked.usage),
