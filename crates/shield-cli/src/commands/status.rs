@@ -67,9 +67,9 @@ pub(super) fn run(args: &StatusArgs, output: Output) -> Result<(), Failure> {
         };
         return match output {
             Output::Json => console::print_json(&json!({ "missing": missing })),
-            Output::Tables => {
-                console::print(&missing.iter().map(|name| format!("{name}\n")).collect::<String>())
-            }
+            Output::Tables => console::print(
+                &missing.iter().flat_map(|name| [name.as_str(), "\n"]).collect::<String>(),
+            ),
         };
     }
     match output {

@@ -1,7 +1,7 @@
 //! `tune`: the best polynomials and offsets for given votes.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -241,6 +241,10 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
+    if plot::is_page(path) { plot_page::write(path, figure) } else { plot::draw(path, figure) }
 }
 
 fn figure<'a>(
