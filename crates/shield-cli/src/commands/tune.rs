@@ -243,10 +243,6 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
-    if plot::is_page(path) { plot_page::write(path, figure) } else { plot::draw(path, figure) }
-}
-
 fn figure<'a>(
     args: &TuneArgs,
     search: &Search,
