@@ -26,7 +26,7 @@ class Status:
 
     name: str
     stage: str
-    """setup, open, closing, released, failed or withdrawn."""
+    """awaiting-keys, open, closing, released, failed or withdrawn."""
     teachers: int
     voted: int
     quorum: int

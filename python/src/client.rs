@@ -109,7 +109,7 @@ impl Client {
         let file = self.call(py, None, |connection, _| {
             client::election_file(&connection.client, &connection.election()?)
         })?;
-        Ok(Election { file })
+        Ok(Election::of(file))
     }
 
     /// Where the election is, as a document.

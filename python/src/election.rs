@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::ffi::CString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use numpy::PyArray1;
 use pyo3::exceptions::PyUserWarning;
@@ -51,9 +52,19 @@ impl Source {
 #[pyclass(frozen, module = "shield_pate._native")]
 pub(crate) struct Election {
     pub(crate) file: ElectionFile,
+    /// Planning an election takes longer than encrypting a ballot: it is done once.
+    engine: OnceLock<Arc<dyn Engine>>,
 }
 
 impl Election {
+    pub(crate) fn of(file: ElectionFile) -> Self {
+        Self { file, engine: OnceLock::new() }
+    }
+
+    pub(crate) fn engine(&self) -> Arc<dyn Engine> {
+        Arc::clone(self.engine.get_or_init(|| self.file.engine()))
+    }
+
     fn parts(&self) -> PyResult<u32> {
         u32::try_from(self.file.batches()).map_err(refuse)
     }
@@ -64,13 +75,13 @@ impl Election {
     /// Reads an election from the text of its file.
     #[new]
     fn new(text: &str) -> PyResult<Self> {
-        Ok(Self { file: ElectionFile::parse(text).map_err(refuse)? })
+        Ok(Self::of(ElectionFile::parse(text).map_err(refuse)?))
     }
 
     /// Reads an election file.
     #[classmethod]
     fn load(_class: &Bound<'_, PyType>, path: PathBuf) -> PyResult<Self> {
-        Ok(Self { file: shield_protocol::read_election(&path).map_err(protocol)? })
+        Ok(Self::of(shield_protocol::read_election(&path).map_err(protocol)?))
     }
 
     /// Makes an election. Without a quorum every teacher must vote on every sample.
@@ -101,16 +112,13 @@ impl Election {
             let part = |key: &str| setting.getattr(key)?.str()?.extract::<String>();
             let (polynomial, offset) = (part("polynomial")?, part("offset")?);
             let sampling = part("sampling")?;
-            text += &format!(
-                "polynomial = {}\noffset = {offset}\nsampling = {}\n",
-                quoted(&polynomial),
-                quoted(&sampling)
-            );
+            let _ = writeln!(text, "polynomial = {}", quoted(&polynomial));
+            let _ = writeln!(text, "offset = {offset}\nsampling = {}", quoted(&sampling));
         }
         if let Some(deadline) = deadline {
-            text += &format!("deadline = {deadline}\n");
+            let _ = writeln!(text, "deadline = {deadline}");
         }
-        text += &format!("teachers = [{}]\n", names.join(", "));
+        let _ = writeln!(text, "teachers = [{}]", names.join(", "));
         Self::new(&text)
     }
 
@@ -219,9 +227,8 @@ impl Election {
         &self,
         py: Python<'py>,
     ) -> PyResult<(SecretKey, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let file = self.file.clone();
-        let made =
-            calls::run(py, None, None, move |_| file.engine().make_keys(&mut OsRng.unwrap_err()))?;
+        let engine = self.engine();
+        let made = calls::run(py, None, None, move |_| engine.make_keys(&mut OsRng.unwrap_err()))?;
         let keys = made.map_err(refuse)?;
         let (public, evaluation) =
             (PyBytes::new(py, &keys.public), PyBytes::new(py, &keys.evaluation));
@@ -262,9 +269,9 @@ impl Election {
         if votes.len() != samples {
             return Err(refuse(Problem::VoteCount { votes: votes.len(), samples }));
         }
-        let (file, parts) = (self.file.clone(), self.parts()?);
+        let (engine, file, parts) = (self.engine(), self.file.clone(), self.parts()?);
         let ballot = calls::run(py, None, None, move |_| {
-            cast(&file, &public_key.read()?, number, parts, &votes)
+            cast(&engine, &file, &public_key.read()?, number, parts, &votes)
         })??;
         Ok(PyBytes::new(py, &ballot))
     }
@@ -277,8 +284,9 @@ impl Election {
         results: Source,
     ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         secret.check(&self.file.digest())?;
-        let (file, bytes) = (self.file.clone(), secret.shared());
-        let found = calls::run(py, None, None, move |_| open(&file, &bytes, &results.read()?))??;
+        let (engine, file, bytes) = (self.engine(), self.file.clone(), secret.shared());
+        let found =
+            calls::run(py, None, None, move |_| open(&engine, &file, &bytes, &results.read()?))??;
         if let Some(warning) = found.warning().and_then(|warning| CString::new(warning).ok()) {
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 1)?;
         }
@@ -298,14 +306,14 @@ impl Election {
 }
 
 fn cast(
+    engine: &Arc<dyn Engine>,
     file: &ElectionFile,
     public_key: &[u8],
     teacher: u32,
     parts: u32,
     votes: &[Vote],
 ) -> PyResult<Vec<u8>> {
-    let engine = file.engine();
-    let voting = Arc::clone(&engine).voting(public_key).map_err(damaged)?;
+    let voting = Arc::clone(engine).voting(public_key).map_err(damaged)?;
     let mut ballot = Vec::new();
     let content = Content::Ballot { teacher };
     let mut writer =
@@ -318,9 +326,13 @@ fn cast(
     Ok(ballot)
 }
 
-fn open(file: &ElectionFile, secret: &[u8], results: &[u8]) -> PyResult<Inspected> {
-    let engine: Arc<dyn Engine> = file.engine();
-    let revealing = Arc::clone(&engine).revealing(secret).map_err(damaged)?;
-    let reader = ResultsReader::new(results, file, &*engine).map_err(damaged)?;
+fn open(
+    engine: &Arc<dyn Engine>,
+    file: &ElectionFile,
+    secret: &[u8],
+    results: &[u8],
+) -> PyResult<Inspected> {
+    let revealing = Arc::clone(engine).revealing(secret).map_err(damaged)?;
+    let reader = ResultsReader::new(results, file, &**engine).map_err(damaged)?;
     inspect_from(file, &*revealing, reader, Path::new("results")).map_err(protocol)
 }

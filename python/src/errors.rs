@@ -80,8 +80,9 @@ fn is_damage(error: &(dyn Error + 'static)) -> bool {
 /// What a client could not do.
 pub(crate) fn client(error: ClientError) -> PyErr {
     match error {
-        ClientError::Local(_) | ClientError::Certificate(_) => refuse(error),
-        ClientError::Refused { status: 400 | 413 | 422, .. } => refuse(error),
+        ClientError::Local(_)
+        | ClientError::Certificate(_)
+        | ClientError::Refused { status: 400 | 413 | 422, .. } => refuse(error),
         ClientError::Write { .. } => PyOSError::new_err(error.to_string()),
         _ => ServerError::new_err(error.to_string()),
     }

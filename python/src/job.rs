@@ -91,7 +91,7 @@ impl Job {
 
     #[getter]
     fn election(&self) -> Election {
-        Election { file: self.job.file().clone() }
+        Election::of(self.job.file().clone())
     }
 
     #[getter]

@@ -45,7 +45,7 @@ impl SecretKey {
     /// Reads the key of an election from a file.
     #[classmethod]
     fn load(_class: &Bound<'_, PyType>, election: &Election, path: PathBuf) -> PyResult<Self> {
-        let engine = election.file.engine();
+        let engine = election.engine();
         let limit = engine.max_bytes(Kind::SecretKey);
         let file = std::fs::File::open(&path)?;
         let mut bytes = Zeroizing::new(Vec::with_capacity(limit + 1));
@@ -77,6 +77,7 @@ impl SecretKey {
         format!("<SecretKey {}: for the student alone>", self.id)
     }
 
+    #[expect(clippy::unused_self, reason = "Python calls it on a key")]
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
             "a secret key is not pickled: it would travel unprotected; save it to a file",

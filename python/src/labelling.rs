@@ -86,15 +86,18 @@ fn all_roles<B: Backend>(
         .map_err(|error| error.to_string())
 }
 
+/// Classes as NumPy has them.
+type Numbers<'py> = Bound<'py, PyArray1<i32>>;
+
 /// Made-up votes and their true labels.
 #[pyfunction]
-pub(crate) fn synthesize<'py>(
-    py: Python<'py>,
+pub(crate) fn synthesize(
+    py: Python<'_>,
     teachers: usize,
     classes: usize,
     samples: usize,
     seed: u64,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>)> {
+) -> PyResult<(Numbers<'_>, Numbers<'_>)> {
     let classes = Classes::new(classes).map_err(refuse)?;
     let (votes, truth) = synthetic::votes(teachers, classes, samples, seed).map_err(refuse)?;
     let cells: Vec<_> = (0..samples).flat_map(|sample| votes.sample(sample)).collect();

@@ -116,7 +116,7 @@ impl Chunks<'_> {
 impl Read for Chunks<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         // A chunk that came back short was the last.
-        if self.chunk.is_empty() && self.place % CHUNK as u64 == 0 {
+        if self.chunk.is_empty() && self.place.is_multiple_of(CHUNK as u64) {
             self.fetch()?;
         }
         let count = to.len().min(self.chunk.len());

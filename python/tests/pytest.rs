@@ -43,6 +43,10 @@ fn the_package_installs_and_its_tests_pass() {
     };
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (environment, bin) = (target().join("python/venv"), target().join("python/venv/bin"));
+    // The build finds maturin, and the tests find `shield`, where the environment has them.
+    let others = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths(std::iter::once(bin.clone()).chain(env::split_paths(&others)));
+    let path = path.expect("paths without colons");
     let project = fs::read_to_string(package.join("pyproject.toml")).expect("the project file");
     // The requirements are installed once, and again when they change.
     let stamp = environment.join("installed");
@@ -50,30 +54,27 @@ fn the_package_installs_and_its_tests_pass() {
     let pip = || {
         let mut command = Command::new(bin.join("python"));
         command.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]);
-        command.current_dir(package).env("CARGO_TARGET_DIR", target());
+        command.current_dir(package).env("CARGO_TARGET_DIR", target()).env("PATH", &path);
         command
     };
-    if !fresh {
+    if fresh {
+        let again = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."];
+        run("pip install ./python", pip().args(again));
+    } else {
         let mut make = Command::new(&python);
         make.args(["-m", "venv", "--clear"]).arg(&environment);
         run("python -m venv", &mut make);
         run("pip install maturin", pip().arg("maturin>=1.9,<2"));
         run("pip install ./python[test]", pip().args(["--no-build-isolation", ".[test]"]));
         fs::write(&stamp, &project).expect("the target folder can be written");
-    } else {
-        let again = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."];
-        run("pip install ./python", pip().args(again));
     }
     for tool in ["mypy", "pyright"] {
-        run(tool, Command::new(bin.join(tool)).current_dir(package));
+        run(tool, Command::new(bin.join(tool)).current_dir(package).env("PATH", &path));
     }
-    let path = env::join_paths(
-        std::iter::once(bin.clone())
-            .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
-    );
-    let mut tests = Command::new(bin.join("python"));
-    tests.args(["-m", "pytest", "--durations=5"]).current_dir(package);
-    tests.env("PATH", path.expect("paths without colons"));
+    // Not in the package's folder: Python would find the sources there, not what was installed.
+    let mut tests = Command::new(bin.join("pytest"));
+    tests.arg("--durations=5").arg(package.join("tests")).current_dir(&environment);
+    tests.env("PATH", &path);
     // A machine that runs other tests at the same time hears Ctrl-C later.
     tests.env("SHIELD_CTRL_C_SECONDS", "1.0");
     run("pytest", &mut tests);

@@ -68,7 +68,10 @@ fn place(classes: usize, milliseconds: f64) -> (f64, f64) {
     (margin + x * (width - 2.0 * margin), height - margin - y * (height - 2.0 * margin))
 }
 
-fn figure(lines: &[(&str, &str, &[(usize, f64)])]) -> String {
+/// A line of the figure: its name, its colour and its points.
+type Line<'a> = (&'a str, &'a str, &'a [(usize, f64)]);
+
+fn figure(lines: &[Line<'_>]) -> String {
     let (width, height, margin) = SIZE;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \

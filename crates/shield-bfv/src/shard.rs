@@ -172,7 +172,7 @@ impl BfvBackend {
         for poly in shard.tallies.iter().flat_map(|tally| &tally.parts) {
             write_poly(&mut out, context, poly);
         }
-        for poly in shard.sums.iter().flat_map(|s| &s.repetitions).flat_map(|r| r.polys()) {
+        for poly in shard.sums.iter().flat_map(ReducedSums::polys) {
             write_poly(&mut out, context, poly);
         }
         let checksum = blake3::hash(&out);

@@ -9,7 +9,6 @@ mod console;
 mod failure;
 mod inputs;
 mod plot;
-mod plot_page;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

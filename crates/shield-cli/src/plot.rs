@@ -1,5 +1,7 @@
 //! Figures: privacy against accuracy, as SVG or PNG, or as a page.
 
+mod page;
+
 use std::io;
 use std::path::Path;
 use std::sync::Once;
@@ -39,11 +41,6 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     Err(Failure::bad_input(format!("{}: a plot ends in .html, .svg or .png", path.display())))
 }
 
-/// Whether a figure goes into a page, by the name of the file.
-pub(crate) fn is_page(path: &Path) -> bool {
-    extension(path) == "html"
-}
-
 fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
@@ -57,8 +54,11 @@ pub(crate) fn register_letters() {
     });
 }
 
-/// Draws a figure as a picture.
+/// Draws a figure.
 pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
+    if extension(path) == "html" {
+        return page::write(path, figure);
+    }
     register_letters();
     let drawn = files::write_atomically_by_name(path, |path| {
         let drawn = if extension(path) == "svg" {

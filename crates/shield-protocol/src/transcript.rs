@@ -238,7 +238,9 @@ impl Chain {
         for AskedBatch { batch, samples } in asked {
             self.number(*batch);
             self.number(samples.len());
-            samples.iter().for_each(|&sample| self.number(sample));
+            for &sample in samples {
+                self.number(sample);
+            }
         }
     }
 

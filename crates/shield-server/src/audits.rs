@@ -28,9 +28,10 @@ pub(crate) async fn ask(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path(name): Path<Name>,
-    Json(question): Json<Question>,
+    body: Bytes,
 ) -> Result<(StatusCode, Json<AuditStatus>), Problem> {
     caller.student(&name)?;
+    let question: Question = Problem::parse(&body)?;
     let setup = service.setup(&name).await?;
     let stage = service.store.election(&name).await?.stage;
     if stage != Stage::Released {
@@ -70,9 +71,10 @@ pub(crate) async fn answer(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path((name, round)): Path<(Name, u32)>,
-    Json(answer): Json<Answer>,
+    body: Bytes,
 ) -> Result<(StatusCode, Json<AuditStatus>), Problem> {
     caller.student(&name)?;
+    let answer: Answer = Problem::parse(&body)?;
     let setup = service.setup(&name).await?;
     let text = serde_json::to_string(&answer).map_err(Problem::internal)?;
     let _one_at_a_time = service.booking.lock().await;

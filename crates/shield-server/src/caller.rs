@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use shield_protocol::credentials::{Role, Token, TokenHash};
@@ -91,22 +91,36 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
-/// Whoever is signed in at the page, whose script calls with a cookie instead of a token.
-pub(crate) trait SignedIn: Send + Sync {
-    /// The hash of the token that the caller has signed in with. Refuses what would change
-    /// anything and does not come from the page itself: the cookie alone would not tell it from
-    /// another site's.
-    fn token(&self, parts: &Parts) -> Result<Option<TokenHash>, Problem>;
+/// Knows who has signed in at the page.
+pub(crate) trait SignIns: Send + Sync {
+    /// The hash of the token that somebody has signed in with.
+    fn token(&self, headers: &HeaderMap) -> Option<TokenHash>;
 }
 
-/// The page, as far as callers need it: an extension of every request.
-#[derive(Clone)]
-pub(crate) struct Door(pub(crate) Arc<dyn SignedIn>);
+/// Refuses forms that another site sends. The cookie is not sent along from there either; this is
+/// the second lock.
+pub(crate) fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let origin = text(header::ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
+    let same_host = match (origin, text(header::HOST.as_str())) {
+        (Some(("http" | "https", origin)), Some(host)) => origin.eq_ignore_ascii_case(host),
+        _ => false,
+    };
+    if same_host && text("sec-fetch-site").is_none_or(|site| site == "same-origin") {
+        Ok(())
+    } else {
+        Err(Problem::forbidden("this form was not sent from this server's own page"))
+    }
+}
 
-/// An operator who is signed in at the page.
+/// An operator who is signed in at the page, whose script calls. What changes anything must come
+/// from the page itself: the cookie alone would not tell it from another site's.
 async fn at_the_page(parts: &Parts, service: &Arc<Service>) -> Result<Caller, Problem> {
-    let door = parts.extensions.get::<Door>().ok_or_else(Problem::unauthorised)?;
-    let token = door.0.token(parts)?.ok_or_else(Problem::unauthorised)?;
+    let page = parts.extensions.get::<Arc<dyn SignIns>>().ok_or_else(Problem::unauthorised)?;
+    let token = page.token(&parts.headers).ok_or_else(Problem::unauthorised)?;
+    if !parts.method.is_safe() {
+        from_this_page(&parts.headers)?;
+    }
     match service.store.role(&token).await? {
         Some(Role::Operator) => Ok(Caller(Role::Operator)),
         _ => Err(Problem::unauthorised()),

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{RawQuery, State};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form, Json};
@@ -28,7 +27,7 @@ use shield_protocol::hex::hex;
 use tokio::sync::Semaphore;
 
 use crate::calculator::{Answer, Calculator, Question};
-use crate::caller::{Operator, SignedIn};
+use crate::caller::{Operator, SignIns, from_this_page};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::sessions::Sessions;
@@ -122,6 +121,12 @@ pub(crate) struct Page {
     calculator: Arc<Calculator>,
 }
 
+impl SignIns for Page {
+    fn token(&self, headers: &HeaderMap) -> Option<TokenHash> {
+        self.session(headers).and_then(|name| self.sessions.token(name, Instant::now()))
+    }
+}
+
 impl Page {
     /// A page that nobody has looked at.
     pub(crate) fn new(speaks: Speaks, certificate: Option<String>) -> Self {
@@ -157,11 +162,6 @@ impl Page {
             .flat_map(|cookies| cookies.split(';'))
             .filter_map(|cookie| cookie.trim().split_once('='))
             .find_map(|(name, value)| (name == wanted).then_some(value))
-    }
-
-    /// The hash of the token that somebody has signed in with.
-    fn token(&self, headers: &HeaderMap) -> Option<TokenHash> {
-        self.session(headers).and_then(|name| self.sessions.token(name, Instant::now()))
     }
 
     async fn is_signed_in(&self, service: &Service, headers: &HeaderMap) -> Result<bool, Problem> {
@@ -219,16 +219,6 @@ pub(crate) async fn show(
     Ok(document(StatusCode::OK, "SHIELD server", body, Script::Live(SCRIPT)))
 }
 
-impl SignedIn for Page {
-    fn token(&self, parts: &Parts) -> Result<Option<TokenHash>, Problem> {
-        let token = Self::token(self, &parts.headers);
-        if token.is_some() && !parts.method.is_safe() {
-            from_this_page(&parts.headers)?;
-        }
-        Ok(token)
-    }
-}
-
 /// The calculator's answers, for the operator.
 pub(crate) async fn calculate(
     Extension(page): Extension<Arc<Page>>,
@@ -279,23 +269,6 @@ pub(crate) async fn sign_out(
     }
     Ok(page.go_home(&headers, "", Some(0)))
 }
-
-/// Refuses forms that another site sends. The cookie is not sent along from there either; this is
-/// the second lock.
-fn from_this_page(headers: &HeaderMap) -> Result<(), Problem> {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let origin = text(header::ORIGIN.as_str()).and_then(|origin| origin.split_once("://"));
-    let same_host = match (origin, text(header::HOST.as_str())) {
-        (Some(("http" | "https", origin)), Some(host)) => origin.eq_ignore_ascii_case(host),
-        _ => false,
-    };
-    if same_host && text("sec-fetch-site").is_none_or(|site| site == "same-origin") {
-        Ok(())
-    } else {
-        Err(Problem::forbidden("this form was not sent from this server's own page"))
-    }
-}
-
 fn form(status: StatusCode, message: Option<&'static str>) -> Response {
     let message = message.map_or_else(Markup::default, |message| {
         Template::new("<p class=\"notice bad\" role=\"alert\">{{message}}</p>\n    ")

@@ -78,6 +78,11 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unusable", detail)
     }
 
+    /// A JSON document, read after it is known who sent it.
+    pub(crate) fn parse<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Self> {
+        serde_json::from_slice(body).map_err(Self::unusable)
+    }
+
     pub(crate) fn busy() -> Self {
         let detail = "the server has as many uploads as it takes at once; try again in a moment";
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);

@@ -18,7 +18,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
-use crate::caller::{self, Caller, Door};
+use crate::caller::{self, Caller, SignIns};
 use crate::error::ServeError;
 use crate::page::{Page, Speaks};
 use crate::problem::{self, Problem};
@@ -36,7 +36,6 @@ pub(crate) const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The API.
 pub(crate) fn router(service: Arc<Service>, page: Page) -> Router {
-    let page = Arc::new(page);
     let request_id = HeaderName::from_static("x-request-id");
     let no_store = SetResponseHeaderLayer::if_not_present(
         header::CACHE_CONTROL,
@@ -57,8 +56,9 @@ pub(crate) fn router(service: Arc<Service>, page: Page) -> Router {
     // What anybody may send is not worth more memory than a token takes; the narrower limit is the
     // one that counts.
     let open = routes::open().router.layer(DefaultBodyLimit::max(OPEN_BODY));
+    let page = Arc::new(page);
     open.merge(guarded)
-        .layer(Extension(Door(Arc::<Page>::clone(&page))))
+        .layer(Extension(Arc::clone(&page) as Arc<dyn SignIns>))
         .layer(Extension(page))
         .method_not_allowed_fallback(not_allowed)
         .layer(DefaultBodyLimit::max(SMALL_BODY))

@@ -77,17 +77,22 @@ impl Kernel for Scale<'_> {
 
 /// `out = a * b / 2^52`.
 pub(crate) fn product(modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
-    dispatch(Sum { modulus, out, terms: &[(a, b)], keep: Keep::Replace });
+    dispatch(Sum { modulus, out, terms: &[(a, b)], keep: Keep::Replace, given: Given::Residues });
 }
 
 /// `out = sum a * b / 2^52` over at most 4,096 pairs.
 pub(crate) fn sum_of_products(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
-    dispatch(Sum { modulus, out, terms, keep: Keep::Replace });
+    dispatch(Sum { modulus, out, terms, keep: Keep::Replace, given: Given::Residues });
 }
 
 /// `out += sum a * b / 2^52` over at most 4,096 pairs.
 pub(crate) fn add_products(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
-    dispatch(Sum { modulus, out, terms, keep: Keep::Add });
+    dispatch(Sum { modulus, out, terms, keep: Keep::Add, given: Given::Residues });
+}
+
+/// The same for what [`operands`] has prepared.
+pub(crate) fn add_prepared(modulus: Modulus, out: &mut [u64], terms: &[(&[u64], &[u64])]) {
+    dispatch(Sum { modulus, out, terms, keep: Keep::Add, given: Given::Operands });
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,11 +101,27 @@ enum Keep {
     Add,
 }
 
+/// What the terms of a sum are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    Residues,
+    Operands,
+}
+
+impl Given {
+    #[inline(always)]
+    fn load<L: Lanes>(self, l: L, a: L::Arithmetic, block: &Block) -> L::V {
+        let x = l.load(block);
+        if self == Self::Residues { a.operand(x) } else { x }
+    }
+}
+
 struct Sum<'a> {
     modulus: Modulus,
     out: &'a mut [u64],
     terms: &'a [(&'a [u64], &'a [u64])],
     keep: Keep,
+    given: Given,
 }
 
 impl Kernel for Sum<'_> {
@@ -135,7 +156,7 @@ impl Sum<'_> {
             for terms in self.terms.chunks(SETTLED_PRODUCTS) {
                 for (x, y) in terms {
                     let (x, y) = (&blocks(x)[t], &blocks(y)[t]);
-                    sum = a.short_add(sum, a.operand(l.load(x)), a.operand(l.load(y)));
+                    sum = a.short_add(sum, self.given.load(l, a, x), self.given.load(l, a, y));
                 }
                 sum = a.short_settle(sum);
             }
@@ -157,7 +178,7 @@ impl Sum<'_> {
                 for (x, y) in terms {
                     let (x, y): (&[Block; TILE], &[Block; TILE]) = (tile_of(x, t), tile_of(y, t));
                     for ((sum, x), y) in open.iter_mut().zip(x).zip(y) {
-                        let (x, y) = (a.operand(l.load(x)), a.operand(l.load(y)));
+                        let (x, y) = (self.given.load(l, a, x), self.given.load(l, a, y));
                         *sum = a.multiply_add(*sum, x, y);
                     }
                 }

@@ -75,12 +75,14 @@ pub(crate) fn tally<'a, E>(
                     let mut values = Buffer::stale(n);
                     context.lift_multiplier(i, encoded, &mut values);
                     ntt.forward(&mut values);
+                    limb::operands(ntt.modulus(), &mut values);
                     values
                 })
                 .collect();
             sums.par_chunks_mut(sums_of_tile).enumerate().for_each(|(number, sums)| {
                 let at = number * tile..(number + 1) * tile;
-                let gathered = gather(&ballots, i, &at, planes);
+                let mut gathered = gather(&ballots, i, &at, planes);
+                limb::operands(ntt.modulus(), &mut gathered);
                 let stride = ballots.len() * tile;
                 let mut pairs: Vec<(&[u64], &[u64])> = Vec::with_capacity(ballots.len());
                 let mut start = 0;
@@ -92,7 +94,7 @@ pub(crate) fn tally<'a, E>(
                         pairs.extend(own.iter().zip(&values[start..]).map(|(mask, values)| {
                             (&values[at.clone()], &ballots[mask.ballot * tile..][..tile])
                         }));
-                        limb::add_products(ntt.modulus(), sum, &pairs);
+                        limb::add_prepared(ntt.modulus(), sum, &pairs);
                     }
                     start += own.len();
                 }

@@ -23,7 +23,7 @@ const MAX_TERMS: usize = 2_000;
 const WORDS: usize = 8;
 
 /// Blocks that a step of the inner loop takes from each ballot.
-const TILE: usize = 16;
+const TILE: usize = 8;
 
 type BlockSums = [[Block; WORDS]; REPETITIONS];
 
@@ -127,16 +127,16 @@ impl Sums {
 /// up to the sums over all.
 #[derive(Clone)]
 pub(crate) struct ReducedSums {
-    pub(crate) repetitions: [ReducedRepetition; REPETITIONS],
+    repetitions: [ReducedRepetition; REPETITIONS],
 }
 
 /// Those of one repetition, before anything is relinearised.
 #[derive(Clone)]
-pub(crate) struct ReducedRepetition {
+struct ReducedRepetition {
     /// The tensor squares, divided by Montgomery's factor.
-    pub(crate) tensor: [Poly<Values>; 3],
+    tensor: [Poly<Values>; 3],
     /// The weighted values.
-    pub(crate) values: [Poly<Values>; 2],
+    values: [Poly<Values>; 2],
 }
 
 impl ReducedSums {
@@ -147,6 +147,11 @@ impl ReducedSums {
         let first = ReducedRepetition { tensor: [a, b, c], values: [d, e] };
         let second = ReducedRepetition { tensor: [f, g, h], values: [i, j] };
         Some(Self { repetitions: [first, second] })
+    }
+
+    /// Every polynomial, in the order of [`Self::from_polys`].
+    pub(crate) fn polys(&self) -> impl Iterator<Item = &Poly<Values>> {
+        self.repetitions.iter().flat_map(ReducedRepetition::polys)
     }
 
     /// Adds the sums of other ballots.
@@ -185,7 +190,7 @@ impl ReducedSums {
 
 impl ReducedRepetition {
     /// Every polynomial, in a fixed order.
-    pub(crate) fn polys(&self) -> [&Poly<Values>; 5] {
+    fn polys(&self) -> [&Poly<Values>; 5] {
         let ([a, b, c], [d, e]) = (&self.tensor, &self.values);
         [a, b, c, d, e]
     }

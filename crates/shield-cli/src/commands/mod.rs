@@ -45,9 +45,9 @@ mod vote;
 #[cfg(not(feature = "learn"))]
 mod without_learn;
 
+use crate::console::Output;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub(crate) use crate::console::Output;
 use crate::failure::Failure;
 
 /// The program's arguments.

@@ -17,7 +17,6 @@ use crate::console::{self, DO_NOT_PUBLISH, percent};
 use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, VotesArgs};
 use crate::plot::{self, Figure};
-use crate::plot_page;
 
 /// The Pareto front of privacy and accuracy over polynomials and offsets
 #[derive(Args, Debug)]

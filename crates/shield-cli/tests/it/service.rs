@@ -202,6 +202,8 @@ fn thirty_kills_lose_nothing_and_change_nothing() {
         let path = parties.folder.join(format!("{kind}.key"));
         client::submit_key(&client(&student), parties.file.name(), &path).unwrap();
     }
+    let secret = parties.folder.join("secret.key");
+    client::rehearse(&client(&student), parties.file.name(), &secret).unwrap();
     let ballots: Vec<Vec<Vec<u8>>> = (0..TEACHERS)
         .map(|teacher| parties.ballot(&votes(teacher, SAMPLES), teacher as u64))
         .collect();
@@ -290,6 +292,8 @@ fn crowd(teachers: usize, samples: usize, limits: Limits) -> (f64, Vec<f64>, u64
         let path = parties.folder.join(format!("{kind}.key"));
         client::submit_key(&client(&student), parties.file.name(), &path).unwrap();
     }
+    let secret = parties.folder.join("secret.key");
+    client::rehearse(&client(&student), parties.file.name(), &secret).unwrap();
     let ballots: Vec<Vec<Vec<u8>>> = (0..teachers)
         .map(|teacher| parties.ballot(&votes(teacher, samples), teacher as u64))
         .collect();

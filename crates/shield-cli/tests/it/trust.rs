@@ -64,9 +64,12 @@ impl Story {
             !text.starts_with("--")
                 && (text.contains(['.', '/']) || ["keys", "ballots"].contains(&text))
         };
-        let own = |text: &&str| match is_file(text) {
-            true => self.path(text).to_str().unwrap().to_owned(),
-            false => (*text).to_owned(),
+        let own = |text: &&str| {
+            if is_file(text) {
+                self.path(text).to_str().unwrap().to_owned()
+            } else {
+                (*text).to_owned()
+            }
         };
         arguments.iter().map(own).collect()
     }
@@ -174,7 +177,8 @@ fn a_cheat_raises_an_alarm_and_an_audit_repairs_the_labels() {
     assert_eq!(last["alarms"], serde_json::json!([]));
     assert_eq!(last["excluded"], serde_json::json!(["dogwood"]));
     for (sample, label) in last["labels"].as_array().unwrap().iter().enumerate() {
-        assert!(label.is_u64() && (first[sample].is_empty() || first[sample] == label.to_string()));
+        let known = first[sample].parse::<u64>().ok();
+        assert!(label.is_u64() && (known.is_none() || known == label.as_u64()), "{sample}");
     }
     let verified =
         story.run(&[&VERIFY[..], &["--seed", "again.bin.seed", "--results", "again.bin"]].concat());

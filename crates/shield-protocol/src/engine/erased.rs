@@ -192,10 +192,8 @@ where
         let release = self.backend.decode_release(release, batch, self.id)?;
         let labels = self.backend.decrypt(&self.key.0, batch, &release);
         let labels = labels.map_err(EngineError::new)?;
-        let alarms = match self.backend.election().always_labels() {
-            true => missing(&labels),
-            false => vec![],
-        };
+        let always = self.backend.election().always_labels();
+        let alarms = if always { missing(&labels) } else { vec![] };
         Ok(Revealed { labels, alarms })
     }
 }

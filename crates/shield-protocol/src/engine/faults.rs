@@ -6,12 +6,17 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rand::CryptoRng;
-use shield::backend::{ClearBackend, Presence};
+use shield::backend::{BallotBoxError, ClearBackend, Presence};
 use shield::framing::{DecodeError, KeyId, Kind};
+use shield::votes::Vote;
 use shield::{Election, Seed};
 use thiserror::Error;
 
 use super::{Aggregating, BallotBytes, EncodedKeys, Engine, EngineError, Revealing, Voting};
+
+/// Random bytes at the end of a ballot, a nonce's and those that stand for a checksum: no two are
+/// the same, as with encryption.
+const RANDOM: usize = 64;
 
 /// Samples in a batch: few, so that small elections have several.
 const SAMPLES_PER_BATCH: usize = 4;
@@ -27,8 +32,11 @@ pub fn inject(election: &Election, batch: usize, times: u32) {
     faults.get_or_insert_default().insert((election.fingerprint(), batch), times);
 }
 
-/// Batches whose aggregation waits, by election.
-static HELD: Mutex<Option<HashSet<([u8; 32], usize)>>> = Mutex::new(None);
+/// An election's fingerprint and a batch.
+type Batch = ([u8; 32], usize);
+
+/// Batches whose aggregation waits.
+static HELD: Mutex<Option<HashSet<Batch>>> = Mutex::new(None);
 
 /// Told whenever a batch is let go.
 static LET_GO: Condvar = Condvar::new();
@@ -102,7 +110,8 @@ impl Engine for FaultyEngine {
     }
 
     fn max_bytes(&self, kind: Kind) -> usize {
-        Engine::max_bytes(&*self.clear, kind)
+        let random = if kind == Kind::Ballot { RANDOM } else { 0 };
+        Engine::max_bytes(&*self.clear, kind) + random
     }
 
     fn make_keys(&self, rng: &mut dyn CryptoRng) -> Result<EncodedKeys, EngineError> {
@@ -123,7 +132,7 @@ impl Engine for FaultyEngine {
         batch: usize,
         key: KeyId,
     ) -> Result<Presence, DecodeError> {
-        self.clear.check_ballot(bytes, batch, key)
+        self.clear.check_ballot(sent(bytes), batch, key)
     }
 
     fn check_release(&self, bytes: &[u8], batch: usize, key: KeyId) -> Result<(), DecodeError> {
@@ -135,7 +144,7 @@ impl Engine for FaultyEngine {
     }
 
     fn voting(self: Arc<Self>, public_key: &[u8]) -> Result<Box<dyn Voting>, DecodeError> {
-        Arc::clone(&self.clear).voting(public_key)
+        Ok(Box::new(RandomVoting(Arc::clone(&self.clear).voting(public_key)?)))
     }
 
     fn aggregating(
@@ -148,6 +157,46 @@ impl Engine for FaultyEngine {
 
     fn revealing(self: Arc<Self>, secret_key: &[u8]) -> Result<Box<dyn Revealing>, DecodeError> {
         Arc::clone(&self.clear).revealing(secret_key)
+    }
+}
+
+/// What comes before the random bytes of a ballot.
+fn sent(ballot: &[u8]) -> &[u8] {
+    ballot.split_last_chunk::<RANDOM>().map_or(&[], |(sent, _)| sent)
+}
+
+/// Adds what makes the votes of a ballot differ from every other's, as encryption would.
+struct RandomVoting(Box<dyn Voting>);
+
+impl Voting for RandomVoting {
+    fn key(&self) -> KeyId {
+        self.0.key()
+    }
+
+    fn encrypt(
+        &self,
+        batch: usize,
+        votes: &[Vote],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, EngineError> {
+        let mut ballot = self.0.encrypt(batch, votes, rng)?;
+        let mut random = [0; RANDOM];
+        rng.fill_bytes(&mut random);
+        ballot.extend(random);
+        Ok(ballot)
+    }
+}
+
+/// Ballots without their random bytes.
+struct Sent<'a>(&'a dyn BallotBytes);
+
+impl BallotBytes for Sent<'_> {
+    fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
+        self.0.presence(teacher)
+    }
+
+    fn bytes(&self, teacher: u32) -> Result<Vec<u8>, BallotBoxError> {
+        self.0.bytes(teacher).map(|ballot| sent(&ballot).to_vec())
     }
 }
 
@@ -169,7 +218,7 @@ impl Aggregating for FaultyAggregating {
     ) -> Result<Vec<u8>, EngineError> {
         wait(self.election, batch);
         strike(self.election, batch).map_err(EngineError::new)?;
-        self.clear.aggregate(batch, ballots, seed)
+        self.clear.aggregate(batch, &Sent(ballots), seed)
     }
 
     fn shard(

@@ -140,12 +140,10 @@ impl Store {
         hash: &str,
     ) -> Result<Option<[u8; 32]>, StoreError> {
         use std::io::{Read, Seek, SeekFrom};
-        const END: i64 = shield_protocol::engine::NONCE as i64 + 32;
+        const END: u64 = shield_protocol::engine::NONCE as u64 + 32;
         let mut file = std::fs::File::open(self.folder.path(election, object, hash))?;
-        if file.metadata()?.len() < END.unsigned_abs() {
-            return Ok(None);
-        }
-        file.seek(SeekFrom::End(-END))?;
+        let Some(before) = file.metadata()?.len().checked_sub(END) else { return Ok(None) };
+        file.seek(SeekFrom::Start(before))?;
         let mut checksum = [0; 32];
         file.read_exact(&mut checksum)?;
         Ok(Some(checksum))

@@ -22,7 +22,7 @@ use crate::shared_noise::SharedNoise;
 use crate::votes::{Label, Labels};
 
 /// Polynomials worth trying, from few rounds to many.
-pub const POLYNOMIALS: [&str; 9] = [
+pub const POLYNOMIALS: [&str; 12] = [
     "X",
     "2X^3+3X^2+X",
     "8X^4+6X^3+4X^2+X",
@@ -30,8 +30,11 @@ pub const POLYNOMIALS: [&str; 9] = [
     "9X^5+24X^4+22X^3+8X^2+X",
     "X^7+X^6+16X^5+17X^4+20X^3+8X^2+X",
     "34X^8+2X^4+27X^3+X",
-    "7X^10+14X^9+2X^8+6X^7+4X^6+6X^5+7X^4+10X^3+8X^2+X",
-    "6X^8+20X^7+97X^6+94X^3+X",
+    "4X^10+4X^9+2X^6+5X^5+5X^4+10X^3+6X^2+X",
+    "2X^10+10X^9+2X^8+4X^7+7X^6+8X^5+2X^4+14X^3+8X^2+X",
+    "88X^6+58X^5+11X^4+53X^3+18X^2+X",
+    "10X^8+9X^7+49X^6+66X^5+26X^4+50X^3+19X^2+X",
+    "X^7+33X^6+46X^5+85X^4+53X^3+11X^2+X",
 ];
 
 /// The best setting that is known for 250 teachers, 10 classes, 100 queries and a delta of 1e-5.
@@ -43,7 +46,7 @@ pub struct Known {
     pub polynomial: &'static str,
     /// Dummies of each class.
     pub offset: u32,
-    /// The proven cost by tight composition, rounded up.
+    /// The proven cost, rounded up.
     pub epsilon: f64,
 }
 
@@ -63,9 +66,16 @@ impl Known {
     }
 }
 
-/// Settings whose cost was proven once, so that it need not be proven again.
-pub const KNOWN: [Known; 1] =
-    [Known { budget: 2.0, polynomial: POLYNOMIALS[8], offset: 3, epsilon: 1.9931 }];
+/// The best settings known for some budgets, with costs that were proven once, so that they need
+/// not be proven again: the third by tight composition, the others by moments. All but the second
+/// were found by climbs on a few hundred synthetic samples; docs/experiments.md judges them on
+/// other votes.
+pub const KNOWN: [Known; 4] = [
+    Known { budget: 0.5, polynomial: POLYNOMIALS[7], offset: 40, epsilon: 0.4901 },
+    Known { budget: 1.0, polynomial: POLYNOMIALS[6], offset: 12, epsilon: 0.9805 },
+    Known { budget: 2.0, polynomial: POLYNOMIALS[10], offset: 4, epsilon: 1.9699 },
+    Known { budget: 4.0, polynomial: POLYNOMIALS[11], offset: 1, epsilon: 3.2246 },
+];
 
 /// Offsets that are tried.
 const OFFSETS: [u32; 32] = [
@@ -427,7 +437,7 @@ mod tests {
 
     /// The table states no less than what is proven.
     #[test]
-    #[ignore = "takes a minute of processor time"]
+    #[ignore = "takes minutes of processor time"]
     fn the_best_known_settings_cost_what_the_table_says() {
         for known in &KNOWN {
             let setting = Setting {
@@ -436,7 +446,11 @@ mod tests {
                 ..Setting::default()
             };
             let (classes, voters) = (Classes::new(10).unwrap(), Voters::new(250).unwrap());
-            let proven = DataIndependent::new(&setting, classes, voters).exact(Usage::default());
+            let mut figure = DataIndependent::new(&setting, classes, voters);
+            let mut proven = figure.epsilon(Usage::default());
+            if proven.get() > known.epsilon {
+                proven = figure.exact(Usage::default());
+            }
             assert!(proven.get() <= known.epsilon && known.epsilon <= known.budget, "{proven}");
         }
     }

@@ -115,7 +115,9 @@ impl Kernel for Residues {
         let product = a.product(ox, a.multiplier(y));
         // A whole operand is the same modulo p only.
         let mut whole = store(l, a.whole(product));
-        whole.iter_mut().for_each(|x| *x %= m.value());
+        for x in &mut whole {
+            *x %= m.value();
+        }
         let mut closed = (zero, zero);
         for start in (0..self.terms).step_by(LANES) {
             let count = LANES.min(self.terms - start);
@@ -138,8 +140,8 @@ impl Kernel for Residues {
         let digit = a.digit(x, factor);
         // Twice a prime is the most that `scale` is given, and 2^52 - 1 for small primes.
         let most = l.splat((2 * m.value() - 1).max(LOW));
-        let mut operands = vec![ox; 40 * TILE];
-        operands.iter_mut().step_by(2).for_each(|x| *x = oy);
+        let operands: Vec<L::V> =
+            (0..40 * TILE).map(|i| if i % 2 == 0 { oy } else { ox }).collect();
         let mut linear = [[[0; LANES]; 2]; 3];
         for (out, count) in linear.iter_mut().zip([1, 7, 40]) {
             a.linear(&operands[..count * TILE], &[weight; 40][..count], out);

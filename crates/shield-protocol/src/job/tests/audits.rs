@@ -273,7 +273,7 @@ fn a_rehearsal_finds_a_damaged_evaluation_key() {
     assert_eq!(rehearse(&evaluation), Ok(24));
     // Residues of the relinearisation key are swapped; checksum and form are right.
     let key = Header::read(&evaluation).unwrap().key;
-    let start = evaluation.len() - 32 - held.payload(&evaluation);
+    let start = evaluation.len() - 32 - payload(&evaluation);
     let mut payload = evaluation[start..evaluation.len() - 32].to_vec();
     let (middle, length) = (payload.len() / 2, 4096);
     let (front, back) = payload.split_at_mut(middle);
@@ -292,15 +292,8 @@ fn a_rehearsal_finds_a_damaged_evaluation_key() {
     }
 }
 
-impl Held {
-    fn payload(&self, key: &[u8]) -> usize {
-        let empty = seal(
-            Kind::EvaluationKey,
-            &[0; 32],
-            MadeFor { batch: 0, key: Header::read(key).unwrap().key },
-            0,
-            |_| {},
-        );
-        key.len() - empty.len()
-    }
+/// Bytes of a key's payload, without its frame.
+fn payload(key: &[u8]) -> usize {
+    let made_for = MadeFor { batch: 0, key: Header::read(key).unwrap().key };
+    key.len() - seal(Kind::EvaluationKey, &[0; 32], made_for, 0, |_| {}).len()
 }

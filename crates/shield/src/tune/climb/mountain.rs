@@ -35,8 +35,8 @@ pub(super) enum Kinds {
 #[derive(Clone, Debug)]
 struct Sample {
     weight: f64,
-    /// By degree from 1, or by rate: the chance that a round is unanimous for the wanted class, and the chance
-    /// that it is not unanimous at all.
+    /// By degree from 1, or by rate: the chance that a round is unanimous for the wanted class, and
+    /// the chance that it is not unanimous at all.
     degrees: Vec<(f64, f64)>,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Mountain<'a> {
         told: &mut dyn FnMut(Step) -> ControlFlow<()>,
     ) -> Option<(Place, Epsilon)> {
         let most = self.climb.budget.get();
-        let (mut here, mut stopped) = self.from_everywhere(most, told)?;
+        let (mut here, mut stopped) = self.climb_all_starts(most, told)?;
         let mut best: Option<(Place, Epsilon)> = None;
         let mut budget = most;
         for how in [Composition::Moments, Composition::Tight] {
@@ -262,7 +262,7 @@ impl<'a> Mountain<'a> {
     }
 
     /// The best place that is reached from any of the starts, and whether the climb was stopped.
-    fn from_everywhere(
+    fn climb_all_starts(
         &mut self,
         budget: f64,
         told: &mut dyn FnMut(Step) -> ControlFlow<()>,

@@ -9,10 +9,10 @@ use shield::files;
 use shield::tune::front::Point;
 use shield_server::calculator::CHART_SCRIPT;
 
+use super::Figure;
 use crate::failure::Failure;
-use crate::plot::Figure;
 
-const PAGE: &str = include_str!("plot_page.html");
+const PAGE: &str = include_str!("page.html");
 
 /// The most points of the cloud that are drawn.
 const CLOUD: usize = 2_000;
