@@ -1,7 +1,7 @@
 //! `tune`: the best polynomials and offsets for given votes.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -219,7 +219,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     // After the answer, so that minutes of search are not lost to a full disk; and before its
     // failure, since a reader that goes away wants the plot all the same.
     if let Some(path) = &args.plot {
-        draw(path, &figure(args, &search, &outcome, chosen))?;
+        plot::draw(path, &figure(args, &search, &outcome, chosen))?;
     }
     printed?;
     let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
@@ -241,10 +241,6 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
-    if plot::is_page(path) { plot_page::write(path, figure) } else { plot::draw(path, figure) }
 }
 
 fn figure<'a>(
