@@ -1,7 +1,7 @@
 //! `tune`: the best polynomials and offsets for given votes.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
