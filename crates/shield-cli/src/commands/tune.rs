@@ -121,9 +121,8 @@ impl TuneArgs {
             && (2..=climb::MAX_DEGREE).contains(&self.max_degree)
             && self.max_terms <= climb::MAX_TERMS;
         match (self.search, target) {
-            (Some(How::Front), _) => Ok(None),
             (None, Some(target)) if possible && !search.is_whole() => Ok(Some(target)),
-            (None, _) => Ok(None),
+            (None | Some(How::Front), _) => Ok(None),
             (Some(How::Climb), Some(target)) if possible => Ok(Some(target)),
             (Some(How::Climb), _) => Err(Failure::bad_input(format!(
                 "a climb needs --target-epsilon, the data-independent figure, a --max-degree of 2 \
@@ -167,24 +166,21 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             ControlFlow::Continue(())
         }
     };
-    let outcome = match args.how(&search, target_epsilon)? {
-        Some(budget) => {
-            let bar = console::progress(search.offsets.len() as u64, "offsets");
-            let ascent = Ascent { search: &search, budget };
-            let outcome = ascent.run(histograms, labels.as_ref(), &go_on, &|| bar.inc(1))?;
-            bar.finish_and_clear();
-            outcome
-        }
-        None => {
-            let bar = console::progress(search.work(), "polynomials");
-            let progress = |done| {
-                bar.inc(done);
-                go_on()
-            };
-            let outcome = search.run_until(histograms, labels.as_ref(), &progress)?;
-            bar.finish_and_clear();
-            outcome
-        }
+    let outcome = if let Some(budget) = args.how(&search, target_epsilon)? {
+        let bar = console::progress(search.offsets.len() as u64, "offsets");
+        let ascent = Ascent { search: &search, budget };
+        let outcome = ascent.run(histograms, labels.as_ref(), &go_on, &|| bar.inc(1))?;
+        bar.finish_and_clear();
+        outcome
+    } else {
+        let bar = console::progress(search.work(), "polynomials");
+        let progress = |done| {
+            bar.inc(done);
+            go_on()
+        };
+        let outcome = search.run_until(histograms, labels.as_ref(), &progress)?;
+        bar.finish_and_clear();
+        outcome
     };
     if outcome.stopped {
         console::warn("the search was ended early: better settings may be missing");
