@@ -403,7 +403,6 @@ fn frozen() -> (Case, [BootstrappedBackend; 2]) {
 }
 
 #[test]
-#[ignore = "needs the vectors, which `write_frozen_vectors` makes"]
 fn frozen_vectors_are_read() {
     let (case, [backend, _]) = frozen();
     vectors::check(&folder(), &backend, &case);

@@ -223,7 +223,6 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-#[ignore = "needs the vectors, which `write_frozen_vectors` makes"]
 fn frozen_vectors_are_read() {
     let (case, [backend, _]) = engines();
     vectors::check(&folder(), &backend, &case);

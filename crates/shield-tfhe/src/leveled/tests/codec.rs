@@ -233,7 +233,6 @@ fn frozen(upload: Upload) -> (Case, [LeveledBackend; 2]) {
 }
 
 #[test]
-#[ignore = "needs the vectors, which `write_frozen_vectors` makes"]
 fn frozen_vectors_are_read() {
     for upload in [Upload::Plain, Upload::Compact] {
         let (case, [backend, _]) = frozen(upload);
