@@ -48,7 +48,8 @@ class FsspecStore:
         """Bytes of some ranges; shorter where a file ends."""
         # Sizes are known where the folder was listed; nobody asks for more of other files.
         sizes = self._sizes
-        spans = [(url, start, min(start + n, sizes.get(url, start + n))) for url, start, n in wanted]
+        ends = (min(start + n, sizes.get(url, start + n)) for url, start, n in wanted)
+        spans = [(url, start, end) for (url, start, _), end in zip(wanted, ends)]
         whole = [(url, start, end) for url, start, end in spans if start < end]
         read = iter(
             self._fs.cat_ranges(

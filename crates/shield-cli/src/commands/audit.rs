@@ -16,7 +16,8 @@ use crate::inputs::{ElectionArgs, InvitationArgs, on_threads};
 
 /// After an alarm: name the teachers whose ballots are no votes, and aggregate without them
 #[derive(Args, Debug)]
-#[command(after_help = "With a server, the student alone:\n  shield audit online --invitation \
+#[command(
+    after_help = "Example with a server, the student alone:\n  shield audit online --invitation \
         student.toml --secret-key keys/secret.key --results results.bin\n  \
     shield fetch results --invitation student.toml --out results-2.bin\n\n\
     Over files, in turn:\n  \
@@ -30,7 +31,8 @@ use crate::inputs::{ElectionArgs, InvitationArgs, on_threads};
         --results results.bin --answer answer.toml --out results-2.bin      # server\n\n\
     The student's answer is one bit per teacher. A server that does not follow the protocol could \
     ask for another bit instead; so the student answers only about samples that raised an alarm, \
-    once, and not if more than a third of the voters would be accused.")]
+    once, and not if more than a third of the voters would be accused."
+)]
 pub(super) struct AuditArgs {
     #[command(subcommand)]
     step: Step,

@@ -17,8 +17,8 @@ use crate::inputs::{read_election, system_rng};
 /// Student: see that the keys work, before anyone votes
 #[derive(Args, Debug)]
 #[command(
-    after_help = "With a server, which makes the ballots; until then it takes none:\n  shield \
-        rehearse --invitation student.toml --secret-key keys/secret.key\n\n\
+    after_help = "Example with a server, which makes the ballots; until then it takes none:\n  \
+        shield rehearse --invitation student.toml --secret-key keys/secret.key\n\n\
     With files alone:\n  shield rehearse --election-file ward-7.toml --public-key \
         keys/public.key --evaluation-key keys/evaluation.key --secret-key keys/secret.key\n\n\
     `shield submit` of both keys rehearses by itself if secret.key is beside them."
