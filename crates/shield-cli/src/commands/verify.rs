@@ -15,15 +15,13 @@ use crate::inputs::{ElectionArgs, on_threads};
 
 /// Check a finished election: every byte of its results, or that your ballot was counted
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example for an auditor, who must not see the labels:\n  \
+#[command(after_help = "Example for an auditor, who must not see the labels:\n  \
         shield fetch evidence --invitation operator.toml --election ward-7 --out evidence\n  \
     shield verify --election evidence/election.toml --evaluation-key evidence/evaluation.key \
         --ballots evidence/ballots --seed evidence/seed --results evidence/results.bin\n\n\
     Teacher:\n  shield verify --election ward-7.toml --receipt amber.ballot.receipt --transcript \
         results.bin.transcript.toml\n\n\
-    Exit code 1 if something does not agree."
-)]
+    Exit code 1 if something does not agree.")]
 pub(super) struct VerifyArgs {
     #[command(flatten)]
     election: ElectionArgs,
