@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use rand::{SeedableRng, rngs::StdRng};
-//! use shield::backend::Backend;
+//! use shield::backend::{Backend, MemoryBallotBox};
 //! use shield::{Class, Classes, Election, Seed, Setting};
 //! use shield_bfv::{BfvBackend, ReleaseMode};
 //!
@@ -20,7 +20,7 @@
 //! }
 //! // The server draws and aggregates without reading a vote; the student reads the label.
 //! let seed = Seed::random(&mut rng);
-//! let release = engine.aggregate(&keys.evaluation, 0, &ballots, &seed)?;
+//! let release = engine.aggregate(&keys.evaluation, 0, &MemoryBallotBox::new(ballots, 1), &seed)?;
 //! let labels = engine.decrypt(&keys.secret, 0, &release)?;
 //! # assert!(labels[0].is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())

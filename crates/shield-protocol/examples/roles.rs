@@ -14,9 +14,11 @@ use shield_protocol::{ElectionFile, Progress, aggregate, cast, make_keys, reveal
 
 const ELECTION: &str = r#"
 name = "birds"
+group = "zoos"
 samples = 3
 classes = 4
 polynomial = "2X^2+X"
+quorum = 3
 teachers = ["anna", "bela", "cora", "dina", "ella"]
 "#;
 

@@ -22,16 +22,18 @@
 //! let mut rng = StdRng::from_os_rng();
 //! let election = ElectionFile::parse(
 //!     r#"name = "birds"
+//!     group = "zoos"
 //!     samples = 2
 //!     classes = 2
 //!     polynomial = "X^2+X"
+//!     quorum = 3
 //!     teachers = ["anna", "bela", "cora"]"#,
 //! )?;
 //! let keys = make_keys(&election, &folder.join("keys"), &mut rng)?.files; // the student
 //! let ballots = folder.join("ballots");
 //! std::fs::create_dir(&ballots)?;
 //! for teacher in ["anna", "bela", "cora"] {
-//!     let votes = [Some(Class(1)), None]; // no vote on the second sample
+//!     let votes = [Some(Class(1)), Some(Class(0))];
 //!     let out = ballots.join(teacher).with_extension("ballot");
 //!     cast(&election, &keys.public, teacher, &votes, &out, &mut rng)?;
 //! }

@@ -63,19 +63,20 @@ pub(crate) async fn price(
 
 impl Service {
     /// Refuses what the group's budget cannot pay, with the numbers.
+    /// Reads nothing from the store: it may be asked while a transaction is open.
     pub(crate) async fn afford(
         &self,
         file: &ElectionFile,
+        budget: GroupBudget,
         mut costs: Vec<Cost>,
         cost: Cost,
-    ) -> Result<GroupBudget, Problem> {
-        let budget = self.group_budget(file).await?;
+    ) -> Result<(), Problem> {
         let before = self.sum(costs.clone(), budget).await?.epsilon;
         let alone = self.sum(vec![cost.clone()], budget).await?.epsilon;
         costs.push(cost);
         let sum = self.sum(costs, budget).await?;
         if sum.covered {
-            return Ok(budget);
+            return Ok(());
         }
         let after = sum.epsilon;
         let detail = if after.get() <= budget.epsilon {

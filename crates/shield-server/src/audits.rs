@@ -195,7 +195,8 @@ impl Service {
         }
         let sum: VoterCounts = sum.into_iter().collect();
         let others = self.costs(file).await?;
-        self.afford(file, others, Cost::new(file, sum.clone())).await?;
+        let budget = self.group_budget(file).await?;
+        self.afford(file, budget, others, Cost::new(file, sum.clone())).await?;
         Ok(sum)
     }
 }

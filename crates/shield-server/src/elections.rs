@@ -53,7 +53,8 @@ pub(crate) async fn create(
     };
     if !known {
         let others = service.costs(&file).await?;
-        let budget = service.afford(&file, others, Cost::reserved(&file)).await?;
+        let budget = service.group_budget(&file).await?;
+        service.afford(&file, budget, others, Cost::reserved(&file)).await?;
         service.store.set_first_budget(file.group(), budget).await?;
     }
     let stored = service.store.create_election(&file, &tokens).await?;
@@ -133,11 +134,10 @@ pub(crate) async fn withdraw(
 
 pub(crate) async fn reissue(
     State(service): State<Arc<Service>>,
-    caller: Caller,
+    _: Operator,
     Path(name): Path<Name>,
     Json(new): Json<NewToken>,
 ) -> Result<Json<Value>, Problem> {
-    caller.operator()?;
     let election = service.store.election(&name).await?;
     let role = match &new.teacher {
         None => Role::Student { election: name.clone() },
@@ -165,13 +165,14 @@ impl Service {
         // Read before the transaction: inside it, a second connection might never come, with all of
         // them waiting in line behind the row that the transaction holds.
         let others = self.costs(&setup.file).await?;
+        let budget = self.group_budget(&setup.file).await?;
         let stored = self
             .store
             .freeze(name, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
                 let voters = turnout(&setup, ballots, &[])?;
                 let voters = with_quorum(&setup, &voters, ballots)?;
                 let cost = Cost::new(&setup.file, voters.clone());
-                self.afford(&setup.file, others, cost).await?;
+                self.afford(&setup.file, budget, others, cost).await?;
                 let frozen = evidence::frozen(&setup, key.as_ref(), ballots)?;
                 Ok((voters, part.seed(Purpose::Draws, &frozen.digest())))
             })

@@ -112,9 +112,9 @@ fn a_sum_is_at_one_order_and_never_below_the_best() {
     let best = accountant.total(&costs, Delta::default());
     let sum = accountant.sum(&costs, &budget(100.0));
     assert!(sum.epsilon >= best && sum.covered, "{sum:?} {best}");
-    // Near the best order it is close to it.
+    // For a budget of about its cost, the order is near the best one.
     let first = file("8X^4+6X^3+4X^2+X", 5, 20, 18);
-    let order = accountant.order(&first, &Budget { epsilon: 2.0, delta: Delta::default() });
+    let order = accountant.order(&first, &Budget { epsilon: 7.0, delta: Delta::default() });
     let like = [Cost::new(&first, vec![(20, 40)])];
     let at = accountant.sum(&like, &GroupBudget { order, ..budget(100.0) }).epsilon.get();
     let best = accountant.total(&like, Delta::default()).get();

@@ -64,7 +64,7 @@ fn refusals_are_problems_with_an_id() {
         ("GET", "/v1/elections/none", &[token], "", 404),
         ("GET", "/nowhere", &[token], "", 404),
         ("PATCH", "/v1/elections", &[token], "", 405),
-        ("GET", "/v1/elections/none/results/0", &[token], "", 403),
+        ("GET", "/v1/elections/none/results/0", &[token], "", 404),
     ] {
         let answer = server.send(method, path, headers, body);
         let about = format!("{method} {path}: {answer:?}");

@@ -152,6 +152,7 @@ async fn prepare(folder: &Path) -> ElectionFile {
     let mut rng = StdRng::seed_from_u64(7);
     let made = engine.make_keys(&mut rng).unwrap();
     keys(&store, &name, &hex(made.id.as_bytes()), &made.public, &made.evaluation).await;
+    store.set_rehearsed(&name).await.unwrap();
     let voting = Arc::clone(&engine).voting(&made.public).unwrap();
     for (batch, number) in (0..engine.batches()).zip(0..) {
         for teacher in 0..3_u16 {
