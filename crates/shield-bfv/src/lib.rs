@@ -20,7 +20,8 @@
 //! }
 //! // The server draws and aggregates without reading a vote; the student reads the label.
 //! let seed = Seed::random(&mut rng);
-//! let release = engine.aggregate(&keys.evaluation, 0, &MemoryBallotBox::new(ballots, 1), &seed)?;
+//! let ballots = MemoryBallotBox::new(1, ballots);
+//! let release = engine.aggregate(&keys.evaluation, 0, &ballots, &seed)?;
 //! let labels = engine.decrypt(&keys.secret, 0, &release)?;
 //! # assert!(labels[0].is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
