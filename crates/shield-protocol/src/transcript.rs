@@ -2,7 +2,7 @@
 //! sample, and what was aggregated again.
 //!
 //! With its receipt a teacher finds its ballot's digest here; the student sees how full the urns
-//! were; and [`verify`](mod@crate::verify) recomputes everything from it. There are digests and
+//! were; and [`verify`](crate::job::verify) recomputes everything from it. There are digests and
 //! names in it, and nothing secret.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! SPEED's noisy argmax in batches: labels that are private against everybody, the server too.
 //!
-//! Every teacher adds a share of noise that nobody knows to its votes ([`shield::skellam`]), the
-//! server adds ballots up and finds the class with the largest noisy count, ties to the lowest,
+//! Every teacher adds a share of noise that nobody knows to its votes ([`shield::shared_noise`]),
+//! the server adds ballots up and finds the class with the largest noisy count, ties to the lowest,
 //! while everything is encrypted, and the student sees that class and nothing else. Data flows one
 //! way, and the modules follow it:
 //!
