@@ -227,10 +227,15 @@ class ComparisonRow:
     """One mechanism at its best setting for a budget."""
 
     mechanism: str
+    #: Which samples it labels: "all", or those "where-sure".
+    answers: str
     setting: str
     budget: float
     epsilon: float
     right: float
+    #: The share of samples that get a label, and of right ones among those labels.
+    answered: float
+    precision: float
     holds_against_server: bool
     seconds_per_sample: float | None
 

@@ -197,4 +197,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # By its own name: workers could not find what belongs to `__main__`.
+    from shield_pate.ray import main as run
+
+    run()

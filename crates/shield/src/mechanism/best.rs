@@ -93,6 +93,9 @@ const ENOUGH: usize = 3;
 /// hundreds of rounds.
 const CLOSER_LOOKS: usize = 2;
 
+/// The most rounds whose cost is proven here: more take minutes, so of those only the known count.
+const PROVEN_ROUNDS: usize = 100;
+
 /// A setting of SHIELD that fits a budget, and how good it is.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -185,6 +188,10 @@ pub fn shield_for(
         }
         // One setting of each polynomial will do.
         if found.iter().any(|known| known.setting.polynomial == setting.polynomial) {
+            continue;
+        }
+        let known = |&voters: &Voters| Known::cost(&setting, classes, voters, usage).is_some();
+        if setting.polynomial.rounds().count() > PROVEN_ROUNDS && !voters.iter().all(known) {
             continue;
         }
         let closely = found.is_empty() && closer_looks > 0;
