@@ -2,7 +2,8 @@
 //! that results are reported for.
 //!
 //! ```console
-//! $ cargo run --release -p shield-learn --example choose_student -- package/data 0.13 strong:16:5:4e-3 plain:16:5:4e-3
+//! $ cargo run --release -p shield-learn --example choose_student -- \
+//! >     package/data 0.13 strong:16:5:4e-3 plain:16:5:4e-3
 //! ```
 //!
 //! Each trial draws 10,000 training images, 8,000 for the student and 2,000 to test, gives 100 of

@@ -1,7 +1,7 @@
 //! Eight 64-bit lanes: the one vocabulary in which every hot loop of the engine is written.
 //!
 //! Moduli stay below 2^51 and operands below 2^52, so that the whole engine needs only the low and
-//! the high half of a 52 × 52-bit product. A processor with AVX-512 IFMA does eight of those in one
+//! the high half of a 52 x 52-bit product. A processor with AVX-512 IFMA does eight of those in one
 //! instruction; one with AVX2 and fused multiply-add does the same arithmetic in double precision;
 //! everywhere else [`Portable`] computes it lane by lane. All results are exact residues, so all
 //! agree bit for bit and a result never depends on the machine.
