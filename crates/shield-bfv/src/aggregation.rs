@@ -16,7 +16,7 @@ use crate::composable;
 use crate::error::BfvError;
 use crate::flooding;
 use crate::keys::EvaluationKey;
-use crate::layout::{CellOrder, Coding, Places, move_step};
+use crate::layout::{CellOrder, Coding, Places};
 use crate::plan::{Plan, ReleaseMode};
 use crate::release::Release;
 use crate::reveal::{Reveal, Safeguards, Successes};
@@ -377,14 +377,17 @@ impl Aggregation<'_> {
         let layout = self.plan.layout();
         let mut moved = vec![unmoved];
         // A ciphertext is cut into digits once for all the moves that start from it.
-        let mut digits: Vec<Option<Digits>> = vec![];
-        for by in 1..layout.groups() {
-            let (from, step) = move_step(layout, by);
-            digits.resize_with(digits.len().max(from + 1), || None);
-            let source = &moved[from];
-            let cut = digits[from].get_or_insert_with(|| Digits::of(self.context, source));
-            let next = self.key.group_moves[step].rotate_with(self.context, source, cut);
-            moved.push(next);
+        let mut digits: Vec<Digits> = vec![];
+        while moved.len() < layout.groups() {
+            let whole = moved[digits.len()..].par_iter();
+            digits.par_extend(whole.map(|source| Digits::of(self.context, source)));
+            // All moves there are, by one more step: twice as many.
+            let key = &self.key.group_moves[moved.len().ilog2() as usize];
+            let further = moved.par_iter().zip(&digits);
+            let further: Vec<Ciphertext> = further
+                .map(|(source, digits)| key.rotate_with(self.context, source, digits))
+                .collect();
+            moved.extend(further);
         }
         moved
     }

@@ -237,12 +237,7 @@ impl Backend for BfvBackend {
         batch: usize,
         shards: &[&[u8]],
     ) -> Result<Vec<u8>, ShardError> {
-        let (first, rest) = shards.split_first().ok_or(ShardError::Damaged)?;
-        let mut sum = self.decode_shard(first, batch, key.id)?;
-        for next in rest {
-            self.add_shard(&mut sum, &self.decode_shard(next, batch, key.id)?)?;
-        }
-        Ok(self.encode_shard(&sum))
+        self.merge_encoded(shards, batch, key.id)
     }
 
     fn release_shards<B: BallotBox<BfvBallot>>(

@@ -43,7 +43,7 @@
 use rand::{CryptoRng, RngCore};
 
 use crate::ring::combine::combine;
-use crate::ring::{Buffer, Coefficients, Context, Poly, Values};
+use crate::ring::{Buffer, Coefficients, Context, Poly};
 use crate::scheme::{Ciphertext, EncryptionKey};
 
 /// Statistical distance, in bits, between a release and its simulation.
@@ -71,9 +71,15 @@ pub(crate) fn sanitise<R: RngCore + CryptoRng>(
     bits: u32,
     rng: &mut R,
 ) -> Ciphertext {
-    let mut c = cover(context, key, c, bits, rng);
-    c.drop_to(context, 1);
-    c
+    // As `cover` does, and bit for bit the same, but by coefficients: half as many transforms.
+    let limbs = c.limbs();
+    let mut parts = key.rerandomised(context, c, rng);
+    context.add(&mut parts[0], &flood(context, bits, limbs, rng));
+    let parts = parts.map(|mut part| {
+        context.drop_coefficients(&mut part, 1);
+        context.forward(part)
+    });
+    Ciphertext { parts }
 }
 
 /// Re-randomises and floods.
@@ -86,7 +92,7 @@ pub(crate) fn cover<R: RngCore + CryptoRng>(
 ) -> Ciphertext {
     let limbs = c.limbs();
     c.add(context, &key.zero(context, limbs, rng));
-    c.add_scaled(context, &flood(context, bits, limbs, rng));
+    c.add_scaled(context, &context.forward(flood(context, bits, limbs, rng)));
     c
 }
 
@@ -96,7 +102,7 @@ fn flood<R: RngCore + CryptoRng>(
     bits: u32,
     limbs: usize,
     rng: &mut R,
-) -> Poly<Values> {
+) -> Poly<Coefficients> {
     let n = context.degree();
     let digits = bits.div_ceil(DIGIT) as usize;
     let top = (1_u64 << (bits - DIGIT * (digits as u32 - 1))) - 1;
@@ -123,7 +129,7 @@ fn flood<R: RngCore + CryptoRng>(
             *x = q.sub(*x, mean);
         }
     }
-    context.forward(poly)
+    poly
 }
 
 #[cfg(test)]
@@ -138,7 +144,7 @@ mod tests {
     fn noise(bits: u32) -> Vec<f64> {
         let context = Context::new(1_024, 51, 4);
         let mut rng = ChaCha20Rng::seed_from_u64(u64::from(bits));
-        let poly = context.backward(flood(&context, bits, 4, &mut rng));
+        let poly = flood(&context, bits, 4, &mut rng);
         let primes: Vec<BigInt> = context.q().iter().map(|q| q.modulus().value().into()).collect();
         let q: BigInt = primes.iter().product();
         let width = 2_f64.powi(bits as i32);
@@ -196,11 +202,14 @@ mod tests {
         c.add_slots(&context, slots.clone());
         let (mut a, mut b) = (ChaCha20Rng::seed_from_u64(2), ChaCha20Rng::seed_from_u64(3));
         let first = sanitise(&context, &key, c.clone(), 100, &mut a);
-        let second = sanitise(&context, &key, c, 100, &mut b);
+        let second = sanitise(&context, &key, c.clone(), 100, &mut b);
         for part in 0..2 {
             let same = first.parts[part].data().iter().zip(second.parts[part].data());
             assert!(same.filter(|(x, y)| x == y).count() < 3, "part {part}");
         }
+        let mut covered = cover(&context, &key, c, 100, &mut ChaCha20Rng::seed_from_u64(2));
+        covered.drop_to(&context, 1);
+        assert!(covered == first, "values and coefficients give the same");
         assert_eq!(first.decrypt(&context, &secret), slots);
         assert_eq!(second.decrypt(&context, &secret), slots);
     }

@@ -317,17 +317,6 @@ fn bits(classes: usize) -> usize {
     classes.next_power_of_two().ilog2().max(1) as usize
 }
 
-/// From which earlier move, by which of [`Layout::group_moves`], the move number `by` comes about.
-pub(crate) fn move_step(layout: &Layout, by: usize) -> (usize, usize) {
-    let columns = (layout.groups / 2).max(1);
-    if by >= columns {
-        (by - columns, columns.ilog2() as usize)
-    } else {
-        let bit = by.ilog2();
-        (by - (1 << bit), bit as usize)
-    }
-}
-
 fn power(base: u64, mut exponent: u64, modulus: u64) -> u64 {
     let (mut result, mut square) = (1, base % modulus);
     while exponent > 0 {

@@ -31,6 +31,7 @@ use crate::error::BfvError;
 use crate::keys::{EvaluationKey, KeyId};
 use crate::plan::sizes::poly_bytes;
 use crate::release::Release;
+use crate::ring::{Poly, Values};
 use crate::scheme::Ciphertext;
 use crate::validity::ReducedSums;
 
@@ -118,20 +119,53 @@ impl BfvBackend {
         Ok(Shard { teachers, batch, key: key.id, tallies, sums })
     }
 
-    /// Adds a shard of the teachers that follow.
-    pub fn add_shard(&self, to: &mut Shard, next: &Shard) -> Result<(), ShardError> {
-        if (to.batch, to.key) != (next.batch, next.key) {
-            return Err(ShardError::Damaged);
+    /// Shards of neighbours, in order, as one: bytes in, bytes out. A polynomial of each shard is
+    /// unpacked at a time, because shards are large and all of them are in memory already.
+    pub fn merge_encoded(
+        &self,
+        shards: &[&[u8]],
+        batch: usize,
+        key: KeyId,
+    ) -> Result<Vec<u8>, ShardError> {
+        let mut all: Option<Range<u32>> = None;
+        let mut bodies = Vec::with_capacity(shards.len());
+        for bytes in shards {
+            let (teachers, body) = self.check_shard(bytes, batch, key)?;
+            let start = match all {
+                Some(before) if before.end != teachers.start => {
+                    return Err(ShardError::Gap { end: before.end, start: teachers.start });
+                }
+                Some(before) => before.start,
+                None => teachers.start,
+            };
+            all = Some(start..teachers.end);
+            bodies.push(body);
         }
-        if to.teachers.end != next.teachers.start {
-            let (end, start) = (to.teachers.end, next.teachers.start);
-            return Err(ShardError::Gap { end, start });
-        }
+        let mut out = Vec::with_capacity(self.shard_size());
+        self.write_head(&mut out, &all.ok_or(ShardError::Damaged)?, batch, key);
+        out.resize(self.shard_size() - CHECKSUM, 0);
+        let size = poly_bytes(self.plan(), self.context().limbs());
+        out[HEAD..].par_chunks_mut(size).enumerate().try_for_each(|(i, sum)| {
+            let parts = bodies.iter().map(|body| &body[i * size..][..size]);
+            self.add_packed(sum, parts).ok_or(ShardError::Damaged)
+        })?;
+        let checksum = blake3::hash(&out);
+        out.extend(checksum.as_bytes());
+        Ok(out)
+    }
+
+    /// The sum of packed polynomials, packed.
+    fn add_packed<'b>(&self, to: &mut [u8], parts: impl Iterator<Item = &'b [u8]>) -> Option<()> {
         let context = self.context();
-        to.tallies.par_iter_mut().zip(&next.tallies).for_each(|(own, more)| own.add(context, more));
-        to.sums.par_iter_mut().zip(&next.sums).for_each(|(own, more)| own.add(context, more));
-        to.teachers.end = next.teachers.end;
-        Ok(())
+        let mut sum: Poly<Values> = Poly::zero(context.degree(), context.limbs());
+        for part in parts {
+            let next = read_poly(&mut Reader::new(part), context, context.limbs())?;
+            context.add(&mut sum, &next);
+        }
+        let mut packed = Vec::with_capacity(to.len());
+        write_poly(&mut packed, context, &sum);
+        to.copy_from_slice(&packed);
+        Some(())
     }
 
     /// The release of a batch, once all teachers are in the shard: the bytes that
@@ -161,14 +195,7 @@ impl BfvBackend {
     pub fn encode_shard(&self, shard: &Shard) -> Vec<u8> {
         let context = self.context();
         let mut out = Vec::with_capacity(self.shard_size());
-        out.extend(MAGIC);
-        out.extend(VERSION.to_le_bytes());
-        out.extend([0; 2]);
-        out.extend(self.binding);
-        out.extend(shard.key.as_bytes());
-        out.extend((shard.batch as u64).to_le_bytes());
-        out.extend(shard.teachers.start.to_le_bytes());
-        out.extend(shard.teachers.end.to_le_bytes());
+        self.write_head(&mut out, &shard.teachers, shard.batch, shard.key);
         for poly in shard.tallies.iter().flat_map(|tally| &tally.parts) {
             write_poly(&mut out, context, poly);
         }
@@ -180,6 +207,17 @@ impl BfvBackend {
         out
     }
 
+    fn write_head(&self, out: &mut Vec<u8>, teachers: &Range<u32>, batch: usize, key: KeyId) {
+        out.extend(MAGIC);
+        out.extend(VERSION.to_le_bytes());
+        out.extend([0; 2]);
+        out.extend(self.binding);
+        out.extend(key.as_bytes());
+        out.extend((batch as u64).to_le_bytes());
+        out.extend(teachers.start.to_le_bytes());
+        out.extend(teachers.end.to_le_bytes());
+    }
+
     /// A shard of a batch from bytes.
     pub fn decode_shard(
         &self,
@@ -187,30 +225,46 @@ impl BfvBackend {
         batch: usize,
         key: KeyId,
     ) -> Result<Shard, ShardError> {
-        self.read_shard(bytes, batch, key).ok_or(ShardError::Damaged)
+        let (teachers, body) = self.check_shard(bytes, batch, key)?;
+        self.read_shard(teachers, body, batch, key).ok_or(ShardError::Damaged)
     }
 
-    fn read_shard(&self, bytes: &[u8], batch: usize, key: KeyId) -> Option<Shard> {
-        if bytes.len() != self.shard_size() {
-            return None;
-        }
-        let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
-        if blake3::hash(content).as_bytes() != checksum {
-            return None;
-        }
-        let context = self.context();
-        let mut reader = Reader::new(content);
-        let sound = reader.array()? == MAGIC
-            && reader.array()? == VERSION.to_le_bytes()
-            && reader.array()? == [0; 2]
-            && reader.array()? == self.binding
-            && reader.array()? == *key.as_bytes()
-            && reader.array()? == (batch as u64).to_le_bytes();
-        let teachers = u32::from_le_bytes(reader.array()?)..u32::from_le_bytes(reader.array()?);
-        let fits = teachers.start < teachers.end && teachers.end <= self.plan().teachers() as u32;
-        if !sound || !fits {
-            return None;
-        }
+    /// Whose ballots are in a shard of this batch, and its polynomials as bytes.
+    fn check_shard<'b>(
+        &self,
+        bytes: &'b [u8],
+        batch: usize,
+        key: KeyId,
+    ) -> Result<(Range<u32>, &'b [u8]), ShardError> {
+        let checked = || {
+            let (content, checksum) = bytes.split_last_chunk::<CHECKSUM>()?;
+            let whole = bytes.len() == self.shard_size();
+            if !whole || blake3::hash(content).as_bytes() != checksum {
+                return None;
+            }
+            let mut reader = Reader::new(content);
+            let sound = reader.array()? == MAGIC
+                && reader.array()? == VERSION.to_le_bytes()
+                && reader.array()? == [0; 2]
+                && reader.array()? == self.binding
+                && reader.array()? == *key.as_bytes()
+                && reader.array()? == (batch as u64).to_le_bytes();
+            let teachers = u32::from_le_bytes(reader.array()?)..u32::from_le_bytes(reader.array()?);
+            let fits =
+                teachers.start < teachers.end && teachers.end <= self.plan().teachers() as u32;
+            (sound && fits).then(|| (teachers, &content[HEAD..]))
+        };
+        checked().ok_or(ShardError::Damaged)
+    }
+
+    fn read_shard(
+        &self,
+        teachers: Range<u32>,
+        body: &[u8],
+        batch: usize,
+        key: KeyId,
+    ) -> Option<Shard> {
+        let (context, mut reader) = (self.context(), Reader::new(body));
         let limbs = context.limbs();
         let mut tallies = Vec::with_capacity(self.shard_ciphertexts());
         for _ in 0..self.shard_ciphertexts() {

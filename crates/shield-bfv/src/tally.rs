@@ -12,6 +12,7 @@
 pub(crate) mod dense;
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
 
@@ -28,6 +29,9 @@ const MAX_TERMS: usize = 4_000;
 
 /// Blocks of a part's limb that one step of the inner loop takes.
 const STEP: usize = 2;
+
+/// Tasks that a limb is cut into.
+const TASKS: usize = 64;
 
 /// One drawn entry: this ballot, for this ciphertext, at this run, so many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,11 +65,17 @@ impl Sums {
     }
 }
 
-/// Up to eight masks for one ciphertext, one a lane.
-struct Octet {
-    /// The ballot that each lane masks.
-    ballots: Vec<usize>,
+/// The masks for one ciphertext: eight in an octet, one a lane.
+struct Own {
     ciphertext: usize,
+    /// The ballot that each mask is for.
+    ballots: Vec<usize>,
+}
+
+impl Own {
+    fn octets(&self) -> usize {
+        self.ballots.len().div_ceil(LANES)
+    }
 }
 
 /// Sums the selected ballots into one ciphertext each.
@@ -107,20 +117,18 @@ pub(crate) fn tally<'a, E>(
                 full
             })
             .collect();
-        let octets: Vec<Octet> = masks
+        let masked: Vec<Own> = masks
             .iter()
             .enumerate()
-            .flat_map(|(ciphertext, masks)| {
-                masks.chunks(LANES).map(move |masks| Octet {
-                    ballots: masks.iter().map(|&(ballot, _)| ballot).collect(),
-                    ciphertext,
-                })
+            .map(|(ciphertext, masks)| Own {
+                ciphertext,
+                ballots: masks.iter().map(|&(ballot, _)| ballot).collect(),
             })
             .collect();
         let encoded = encode(context, positions, &masks);
         for (i, sums) in sums.iter_mut().enumerate() {
             let transformed = transform(context, i, &encoded);
-            accumulate(context, i, positions, &ballots, &octets, &transformed, &full, sums);
+            accumulate(context, i, positions, &ballots, &masked, &transformed, &full, sums);
         }
     }
     Ok(finish(context, ciphertexts, &sums))
@@ -170,11 +178,12 @@ fn accumulate(
     i: usize,
     positions: usize,
     ballots: &[Cow<'_, [Ciphertext]>],
-    octets: &[Octet],
+    masked: &[Own],
     masks: &[Buffer],
     full: &[bool],
     sums: &mut Sums,
 ) {
+    let modulus = context.q()[i].modulus();
     let limbs: Vec<[&[Block]; 2]> = ballots
         .iter()
         .map(|ballot| [0, 1].map(|part| ballot[0].parts[part].limb(i).as_chunks().0))
@@ -182,23 +191,28 @@ fn accumulate(
     let ciphertexts = full.len();
     let steps = context.degree() / LANES / STEP;
     let blocks_a_run = context.degree() / positions / LANES;
-    // Pages of each ballot a task: long enough to stream from memory, short enough for the second
-    // cache.
-    let steps_a_task = (steps / 16).max(1);
+    // Long enough to stream from memory; and all that a task reads again and again, ballots, masks
+    // and sums, stays in the second cache.
+    let steps_a_task = (steps / TASKS).max(1);
     let masks: Vec<&[Block]> = masks.iter().map(|mask| mask.as_chunks().0).collect();
     sums.halves_mut().par_chunks_mut(steps_a_task * ciphertexts).enumerate().for_each(
         |(task, sums)| {
-            let first_step = task * steps_a_task;
-            let mut ballots = gather(&limbs, first_step * STEP, sums.len() / ciphertexts * STEP);
-            limb::operands(context.q()[i].modulus(), &mut ballots);
+            let first = task * steps_a_task * STEP;
+            let count = sums.len() / ciphertexts * STEP;
+            let mut ballots = Buffer::stale(count * 2 * limbs.len() * LANES);
+            let to = ballots.as_chunks_mut().0.as_chunks_mut().0;
+            dispatch(Gather { modulus, limbs: &limbs, first, count, to });
+            let runs = first / blocks_a_run..=(first + count - 1) / blocks_a_run;
             dispatch(Accumulate {
-                modulus: context.q()[i].modulus(),
-                first_step,
+                modulus,
+                first,
                 blocks_a_run,
                 ballots: ballots.as_chunks().0.as_chunks().0,
                 open: limbs.len(),
-                octets,
-                masks: &masks,
+                masked,
+                octets: masks.len(),
+                first_run: *runs.start(),
+                masks: gather_masks(&masks, &runs).as_chunks().0,
                 full,
                 sums,
             });
@@ -206,35 +220,65 @@ fn accumulate(
     );
 }
 
-/// The ballots' blocks from `first` on, step by step, ballot by ballot.
-///
-/// Limbs lie a power of two apart, so that equal places of all ballots compete for the same few
-/// lines of every cache. Side by side they do not.
-fn gather(limbs: &[[&[Block]; 2]], first: usize, count: usize) -> Buffer {
-    let mut gathered = Buffer::stale(count * 2 * limbs.len() * LANES);
-    let steps: &mut [[Block; 2 * STEP]] = gathered.as_chunks_mut().0.as_chunks_mut().0;
-    for (ballot, [c0, c1]) in limbs.iter().enumerate() {
-        let parts =
-            c0[first..][..count].chunks_exact(STEP).zip(c1[first..][..count].chunks_exact(STEP));
-        for (step, (c0, c1)) in parts.enumerate() {
-            let to = &mut steps[step * limbs.len() + ballot];
-            to[..STEP].copy_from_slice(c0);
-            to[STEP..].copy_from_slice(c1);
+/// The masks' values at some runs: for each run, each octet. Side by side for the same reason as
+/// ballots are.
+fn gather_masks(masks: &[&[Block]], runs: &RangeInclusive<usize>) -> Buffer {
+    let mut gathered = Buffer::stale(runs.clone().count() * masks.len() * LANES);
+    let to = gathered.as_chunks_mut::<LANES>().0;
+    for (octet, mask) in masks.iter().enumerate() {
+        for (run, values) in mask[runs.clone()].iter().enumerate() {
+            to[run * masks.len() + octet] = *values;
         }
     }
     gathered
 }
 
+/// The ballots' blocks from `first` on, as operands: step by step, ballot by ballot.
+///
+/// Limbs lie a power of two apart, so that equal places of all ballots compete for the same few
+/// lines of every cache. Side by side they do not.
+struct Gather<'a> {
+    modulus: Modulus,
+    limbs: &'a [[&'a [Block]; 2]],
+    first: usize,
+    count: usize,
+    to: &'a mut [[Block; 2 * STEP]],
+}
+
+impl Kernel for Gather<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = L::Arithmetic::new(l, self.modulus);
+        for (ballot, parts) in self.limbs.iter().enumerate() {
+            for (part, blocks) in parts.iter().enumerate() {
+                let own = self.to.iter_mut().skip(ballot).step_by(self.limbs.len());
+                let steps = blocks[self.first..][..self.count].as_chunks::<STEP>().0;
+                for (to, step) in own.zip(steps) {
+                    for (to, block) in to[part * STEP..].iter_mut().zip(step) {
+                        l.store(a.operand(l.load(block)), to);
+                    }
+                }
+            }
+        }
+    }
+}
+
 struct Accumulate<'a> {
     modulus: Modulus,
-    first_step: usize,
+    /// The first block.
+    first: usize,
     blocks_a_run: usize,
     /// For each step, for each ballot, both parts' blocks.
     ballots: &'a [[Block; 2 * STEP]],
     /// Ballots that are open.
     open: usize,
-    octets: &'a [Octet],
-    masks: &'a [&'a [Block]],
+    masked: &'a [Own],
+    /// Octets of all ciphertexts.
+    octets: usize,
+    first_run: usize,
+    /// For each run, each octet.
+    masks: &'a [Block],
     full: &'a [bool],
     sums: &'a mut [Halves],
 }
@@ -247,8 +291,6 @@ impl Kernel for Accumulate<'_> {
         let steps =
             self.sums.chunks_exact_mut(self.full.len()).zip(self.ballots.chunks_exact(self.open));
         for (index, (sums, ballots)) in steps.enumerate() {
-            let block = (self.first_step + index) * STEP;
-            let positions = [block / self.blocks_a_run, (block + 1) / self.blocks_a_run];
             for (sum, _) in sums.iter_mut().zip(self.full).filter(|(_, full)| **full) {
                 for pair in sum.as_chunks_mut::<2>().0 {
                     let value = a.fold((l.load(&pair[0]), l.load(&pair[1])));
@@ -257,17 +299,23 @@ impl Kernel for Accumulate<'_> {
                     l.store(high, &mut pair[1]);
                 }
             }
-            let mut masks = self.masks;
-            for own in self.octets.chunk_by(|a, b| a.ciphertext == b.ciphertext) {
-                let (first, rest) = masks.split_at(own.len());
+            let block = self.first + index * STEP;
+            let mut masks = [block, block + 1].map(|block| {
+                let run = block / self.blocks_a_run - self.first_run;
+                &self.masks[run * self.octets..][..self.octets]
+            });
+            for own in self.masked {
+                let (first, rest) =
+                    (masks.map(|m| &m[..own.octets()]), masks.map(|m| &m[own.octets()..]));
                 masks = rest;
-                let add = Add { octets: own, masks: first, positions, ballots };
-                let sum = &mut sums[own[0].ciphertext];
+                let add = Add { own, masks: first.map(<[Block]>::as_flattened), ballots };
+                let sum = &mut sums[own.ciphertext];
                 if L::REGISTERS > 8 {
                     add.run(l, a, sum, [0, 1, 2, 3]);
                 } else {
-                    add.run(l, a, sum, [0, 2]);
-                    add.run(l, a, sum, [1, 3]);
+                    for which in 0..2 * STEP {
+                        add.run(l, a, sum, [which]);
+                    }
                 }
             }
         }
@@ -276,10 +324,9 @@ impl Kernel for Accumulate<'_> {
 
 /// Adds masked blocks of ballots to the sums of one step of one ciphertext.
 struct Add<'a> {
-    octets: &'a [Octet],
-    masks: &'a [&'a [Block]],
-    /// The run of each block.
-    positions: [usize; STEP],
+    own: &'a Own,
+    /// Those of the run of each block.
+    masks: [&'a [u64]; STEP],
     ballots: &'a [[Block; 2 * STEP]],
 }
 
@@ -294,24 +341,19 @@ impl Add<'_> {
         which: [usize; N],
     ) {
         let zero = l.splat(0);
-        let mut closed = [(zero, zero); N];
-        for (closed, i) in closed.iter_mut().zip(which) {
-            *closed = (l.load(&sums[2 * i]), l.load(&sums[2 * i + 1]));
+        let mut open = [(zero, zero); N];
+        for (sum, i) in open.iter_mut().zip(which) {
+            *sum = (l.load(&sums[2 * i]), l.load(&sums[2 * i + 1]));
         }
-        for (octet, mask) in self.octets.iter().zip(self.masks) {
-            let masks: [&Block; STEP] = [&mask[self.positions[0]], &mask[self.positions[1]]];
-            let mut open = [(zero, zero); N];
-            for (k, &ballot) in octet.ballots.iter().enumerate() {
-                let ballot = &self.ballots[ballot];
-                for (open, i) in open.iter_mut().zip(which) {
-                    *open = a.multiply_add(*open, l.load(&ballot[i]), l.splat(masks[i % STEP][k]));
-                }
-            }
-            for (closed, open) in closed.iter_mut().zip(open) {
-                *closed = a.close(*closed, open, octet.ballots.len());
+        let masks = self.masks[0].iter().zip(self.masks[1]);
+        for (&ballot, masks) in self.own.ballots.iter().zip(masks) {
+            let (ballot, masks) = (&self.ballots[ballot], [*masks.0, *masks.1]);
+            for (sum, i) in open.iter_mut().zip(which) {
+                *sum = a.multiply_add(*sum, l.load(&ballot[i]), l.splat(masks[i % STEP]));
             }
         }
-        for ((low, high), i) in closed.into_iter().zip(which) {
+        for (sum, i) in open.into_iter().zip(which) {
+            let (low, high) = a.close(sum, self.own.ballots.len());
             l.store(low, &mut sums[2 * i]);
             l.store(high, &mut sums[2 * i + 1]);
         }

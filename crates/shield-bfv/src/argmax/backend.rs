@@ -261,6 +261,16 @@ impl Backend for ArgmaxBackend {
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
     }
 
+    fn encrypt_counts<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        batch: usize,
+        counts: &[Vec<u32>],
+        rng: &mut R,
+    ) -> Option<Result<BfvBallot, ArgmaxError>> {
+        Some(Self::encrypt_counts(self, key, batch, counts, rng))
+    }
+
     fn aggregate<B: BallotBox<BfvBallot>>(
         &self,
         key: &ArgmaxEvaluationKey,

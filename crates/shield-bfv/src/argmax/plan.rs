@@ -397,26 +397,6 @@ impl ArgmaxPlan {
         ]
     }
 
-    /// Bytes of one teacher's ballot for one batch.
-    pub fn ballot_bytes(&self) -> usize {
-        super::sizes::ballot_bytes(self)
-    }
-
-    /// Bytes of the public key.
-    pub fn public_key_bytes(&self) -> usize {
-        super::sizes::public_key_bytes(self)
-    }
-
-    /// Bytes of the evaluation key.
-    pub fn evaluation_key_bytes(&self) -> usize {
-        super::sizes::evaluation_key_bytes(self)
-    }
-
-    /// Bytes that the student downloads for one batch.
-    pub fn result_bytes(&self) -> usize {
-        super::sizes::release_bytes(self)
-    }
-
     /// Classes.
     pub(crate) fn classes(&self) -> usize {
         self.classes

@@ -30,22 +30,24 @@ pub(super) fn payload_bytes(plan: &ArgmaxPlan, kind: Kind) -> usize {
     }
 }
 
-/// Bytes of a full batch's ballot.
-pub(crate) fn ballot_bytes(plan: &ArgmaxPlan) -> usize {
-    framed_bytes(presence_bytes(plan.samples_per_batch()) + payload_bytes(plan, Kind::Ballot))
-}
+impl ArgmaxPlan {
+    /// Bytes of one teacher's ballot for one batch.
+    pub fn ballot_bytes(&self) -> usize {
+        framed_bytes(presence_bytes(self.samples_per_batch()) + payload_bytes(self, Kind::Ballot))
+    }
 
-/// Bytes of the public key.
-pub(crate) fn public_key_bytes(plan: &ArgmaxPlan) -> usize {
-    framed_bytes(payload_bytes(plan, Kind::PublicKey))
-}
+    /// Bytes of the public key.
+    pub fn public_key_bytes(&self) -> usize {
+        framed_bytes(payload_bytes(self, Kind::PublicKey))
+    }
 
-/// Bytes of the evaluation key.
-pub(crate) fn evaluation_key_bytes(plan: &ArgmaxPlan) -> usize {
-    framed_bytes(payload_bytes(plan, Kind::EvaluationKey))
-}
+    /// Bytes of the evaluation key.
+    pub fn evaluation_key_bytes(&self) -> usize {
+        framed_bytes(payload_bytes(self, Kind::EvaluationKey))
+    }
 
-/// Bytes of a batch's release.
-pub(crate) fn release_bytes(plan: &ArgmaxPlan) -> usize {
-    framed_bytes(payload_bytes(plan, Kind::Release))
+    /// Bytes that the student downloads for one batch.
+    pub fn result_bytes(&self) -> usize {
+        framed_bytes(payload_bytes(self, Kind::Release))
+    }
 }

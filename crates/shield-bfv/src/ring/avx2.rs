@@ -4,43 +4,13 @@
 //! IFMA. All of them come from `pulp`, whose token proves that the processor has them.
 
 use std::arch::x86_64::__m256i;
-use std::sync::OnceLock;
 
-use pulp::x86::V3;
-use pulp::{NullaryFnOnce, cast};
+use pulp::cast;
 
 use super::doubles::Doubles;
-use super::lanes::{Block, Kernel, Lanes};
-
-/// Proof that the processor has AVX2 and FMA.
-#[derive(Clone, Copy)]
-pub(crate) struct Avx2(pub(super) V3);
-
-impl Avx2 {
-    /// The proof, where the processor has the instructions.
-    #[inline]
-    pub(crate) fn detect() -> Option<Self> {
-        static FOUND: OnceLock<Option<V3>> = OnceLock::new();
-        FOUND.get_or_init(V3::try_new).map(Self)
-    }
-
-    /// Runs `kernel` compiled for these instructions.
-    #[inline]
-    pub(crate) fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
-        struct Run<K>(Avx2, K);
-        impl<K: Kernel> NullaryFnOnce for Run<K> {
-            type Output = K::Output;
-            #[inline(always)]
-            fn call(self) -> K::Output {
-                self.1.run(self.0)
-            }
-        }
-        self.0.vectorize(Run(self, kernel))
-    }
-}
-
-/// Eight lanes, the first four in the first register.
-pub(super) type V = [__m256i; 2];
+use super::lanes::{Block, Lanes};
+pub(crate) use super::registers::Avx2;
+use super::registers::V;
 
 impl Lanes for Avx2 {
     type V = V;
@@ -84,7 +54,7 @@ impl Lanes for Avx2 {
         let (a, b) = match STRIDE {
             4 => return ([a[0], b[0]], [a[1], b[1]]),
             2 => (self.halves(a[0], a[1]), self.halves(b[0], b[1])),
-            _ => (self.evens_and_odds(a), self.evens_and_odds(b)),
+            _ => (self.in_turn(a[0], a[1]), self.in_turn(b[0], b[1])),
         };
         ([a[0], b[0]], [a[1], b[1]])
     }
@@ -92,10 +62,7 @@ impl Lanes for Avx2 {
     fn spread<const COUNT: usize>(self, v: V, part: usize) -> V {
         let avx2 = self.0.avx2;
         match (COUNT, part % 2) {
-            (4, _) => [
-                avx2._mm256_permute4x64_epi64::<0b01_01_00_00>(v[part]),
-                avx2._mm256_permute4x64_epi64::<0b11_11_10_10>(v[part]),
-            ],
+            (4, _) => self.in_turn(v[part], v[part]),
             (_, 0) => [
                 avx2._mm256_permute4x64_epi64::<0b00_00_00_00>(v[part / 2]),
                 avx2._mm256_permute4x64_epi64::<0b01_01_01_01>(v[part / 2]),
@@ -124,20 +91,10 @@ impl Avx2 {
         [avx2._mm256_permute2x128_si256::<0x20>(x, y), avx2._mm256_permute2x128_si256::<0x31>(x, y)]
     }
 
-    /// The lanes with even numbers, and those with odd ones.
-    #[inline(always)]
-    fn evens_and_odds(self, x: V) -> V {
-        let avx2 = self.0.avx2;
-        [
-            avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(avx2._mm256_unpacklo_epi64(x[0], x[1])),
-            avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(avx2._mm256_unpackhi_epi64(x[0], x[1])),
-        ]
-    }
-
-    /// Lanes of the two in turn.
+    /// The lanes with even numbers of the two in turn, and those with odd ones.
     #[inline(always)]
     fn in_turn(self, x: __m256i, y: __m256i) -> V {
         let avx2 = self.0.avx2;
-        self.halves(avx2._mm256_unpacklo_epi64(x, y), avx2._mm256_unpackhi_epi64(x, y))
+        [avx2._mm256_unpacklo_epi64(x, y), avx2._mm256_unpackhi_epi64(x, y)]
     }
 }

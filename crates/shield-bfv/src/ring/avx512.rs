@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 };
 use std::ptr::from_mut;
 
-use super::arithmetic::{Halves, Integers};
+use super::integers::{Halves, Integers};
 use super::lanes::{Block, Kernel, Lanes};
 
 /// Proof that the processor has AVX-512 F and IFMA.

@@ -6,8 +6,8 @@
 //! every processor.) Where the sum lies within 2^-35 of a half, `v` may be off by one: the result
 //! is then a representative just outside [-Q/2, Q/2], which every use here tolerates.
 
-use super::arithmetic::{Arithmetic, Form, TILE};
-use super::lanes::{Kernel, Lanes, dispatch};
+use super::dispatch::{dispatch, native_form};
+use super::lanes::{Arithmetic, Kernel, Lanes, TILE};
 use super::modulus::{Factor, Modulus};
 
 /// Fractional bits of the fixed-point quotient.
@@ -24,7 +24,7 @@ struct Target {
 
 impl Target {
     fn new(modulus: Modulus, weights: impl Iterator<Item = u64>) -> Self {
-        let form = Form::native();
+        let form = native_form();
         Self { modulus, weights: weights.map(|w| form.weight(modulus, w)).collect() }
     }
 }

@@ -1,7 +1,7 @@
 //! Linear combinations of several limbs at once.
 
-use super::arithmetic::{Arithmetic, TILE};
-use super::lanes::{Kernel, LANES, Lanes, dispatch};
+use super::dispatch::dispatch;
+use super::lanes::{Arithmetic, Kernel, LANES, Lanes, TILE};
 use super::modulus::{Factor, Modulus};
 
 /// `out[o] = sum over j of weights[o][j] inputs[j]` in one limb, for at most 4,096 inputs. Each

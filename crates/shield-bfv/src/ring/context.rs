@@ -123,13 +123,22 @@ impl Context {
 
     /// A small signed polynomial at level `limbs`.
     pub(crate) fn small(&self, coefficients: &[i64], limbs: usize) -> Poly<Values> {
+        self.forward(self.small_coefficients(coefficients, limbs))
+    }
+
+    /// The same by coefficients.
+    pub(crate) fn small_coefficients(
+        &self,
+        coefficients: &[i64],
+        limbs: usize,
+    ) -> Poly<Coefficients> {
         let mut poly = Poly::unset(self.degree, limbs);
         for (limb, ntt) in poly.iter_mut().zip(&self.q) {
             for (x, &c) in limb.iter_mut().zip(coefficients) {
                 *x = ntt.modulus().signed(c);
             }
         }
-        self.forward(poly)
+        poly
     }
 
     /// Slots to plaintext coefficients, in place.
@@ -224,9 +233,21 @@ impl Context {
             limb::lift(q, &rest, m, &mut lifted, None);
             ntt.forward(&mut lifted);
             // limb = (limb - lifted) / q
-            limb::subtract_from(m, &mut lifted, limb);
-            limb.copy_from_slice(&lifted);
-            limb::scale(m, limb, inverse);
+            limb::subtract_and_scale(m, limb, &lifted, inverse);
+        }
+    }
+
+    /// The same by coefficients, down to `limbs` limbs: without a transform.
+    pub(crate) fn drop_coefficients(&self, poly: &mut Poly<Coefficients>, limbs: usize) {
+        let mut lifted = Buffer::stale(self.degree);
+        for last in (limbs..poly.limbs()).rev() {
+            let q = self.q[last].modulus();
+            let rest = Buffer::copy_of(poly.limb(last));
+            poly.truncate(last);
+            for ((limb, ntt), &inverse) in poly.iter_mut().zip(&self.q).zip(&self.inverses[last]) {
+                limb::lift(q, &rest, ntt.modulus(), &mut lifted, None);
+                limb::subtract_and_scale(ntt.modulus(), limb, &lifted, inverse);
+            }
         }
     }
 }

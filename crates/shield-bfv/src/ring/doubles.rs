@@ -9,13 +9,18 @@
 //! Integers are rounded and cut by adding a constant whose last bit has the right weight: 1.5 *
 //! 2^52 for units, 1.5 * 2^103 for multiples of 2^51. All of it is the default rounding, to the
 //! nearest and to even, which Rust never changes.
+//!
+//! A sum of products is two integers. Of `c = x y + 1.5 * 2^103` the last bits are the product's
+//! multiple of 2^51, and of `x y + (1.5 * 2^103 + 1.5 * 2^52 - c)`, which is exact, they are the
+//! rest, at most 2^50. As long as the exponent stays, doubles are in the order of their bits: both
+//! are added up by integer additions of all their bits, five operations for a product, and what the
+//! constants brought is taken off when the sum is closed.
 
 use std::arch::x86_64::{__m256d, __m256i};
 
-use super::arithmetic::{Arithmetic, Form, OPEN_PRODUCTS, Pair, TILE, doubles};
-use super::avx2::{Avx2, V};
-use super::lanes::{Block, Lanes};
+use super::lanes::{Arithmetic, Block, Form, Lanes, Pair, TILE, doubles};
 use super::modulus::{Factor, Modulus};
+use super::registers::{Avx2, V};
 
 /// 2^52: an integer below 2^52 in the low bits of this is a double.
 const UNSIGNED: f64 = 4_503_599_627_370_496.0;
@@ -345,6 +350,11 @@ impl Arithmetic<Avx2> for Doubles {
     fn backward(self, x: V, y: V, w: Pair<Avx2>) -> Pair<Avx2> {
         (self.settle(self.double_add(x, y)), self.shoups(self.double_sub(x, y), w))
     }
+    #[inline(always)]
+    fn backward_open(self, x: V, y: V, w: Pair<Avx2>) -> Pair<Avx2> {
+        // At most 1.26, and with 0.51 more still below the 2 that a product takes.
+        (self.double_add(x, y), self.shoups(self.double_sub(x, y), w))
+    }
 
     #[inline(always)]
     fn operand(self, x: V) -> V {
@@ -381,31 +391,25 @@ impl Arithmetic<Avx2> for Doubles {
         self.leave_scaled(self.settle(sum.0), self.unit)
     }
     #[inline(always)]
-    fn multiply_add(self, open: Pair<Avx2>, x: V, y: V) -> Pair<Avx2> {
+    fn multiply_add(self, sum: Pair<Avx2>, x: V, y: V) -> Pair<Avx2> {
         let f = self.four;
+        // Both halves as the bits of doubles of one exponent, which add up as integers do.
         let cut = both!(I => f.fma(f.double(x[I]), f.double(y[I]), f.set(CUT)));
-        let low = both!(I => {
-            let rest = f.fma(f.double(x[I]), f.double(y[I]), f.sub(f.set(CUT), cut[I]));
-            f.integer(f.add(f.double(open.0[I]), rest))
+        let rest = both!(I => {
+            f.fma(f.double(x[I]), f.double(y[I]), f.sub(f.set(CUT + UNITS), cut[I]))
         });
-        (low, both!(I => f.iadd(open.1[I], f.integer(cut[I]))))
+        (
+            both!(I => f.iadd(sum.0[I], f.integer(rest[I]))),
+            both!(I => f.iadd(sum.1[I], f.integer(cut[I]))),
+        )
     }
     #[inline(always)]
-    fn close(self, closed: Pair<Avx2>, open: Pair<Avx2>, count: usize) -> Pair<Avx2> {
-        debug_assert!(count <= OPEN_PRODUCTS);
+    fn close(self, sum: Pair<Avx2>, count: usize) -> Pair<Avx2> {
         let f = self.four;
-        // Each product and the carry below brought the constant's own bits.
-        let bias = f.bits(CUT.to_bits().wrapping_mul(count as u64 + 1));
-        let carry = both!(I => f.add(f.double(open.0[I]), f.set(CUT)));
-        let low = both!(I => {
-            let rest = f.sub(f.double(open.0[I]), f.sub(carry[I], f.set(CUT)));
-            f.iadd(closed.0[I], f.to_signed(rest))
-        });
-        let high = both!(I => {
-            let own = f.iadd(open.1[I], f.integer(carry[I]));
-            f.iadd(closed.1[I], f.isub(own, bias))
-        });
-        (low, high)
+        // Each product brought the bits of both constants.
+        let units = f.bits(UNITS.to_bits().wrapping_mul(count as u64));
+        let cut = f.bits(CUT.to_bits().wrapping_mul(count as u64));
+        (both!(I => f.isub(sum.0[I], units)), both!(I => f.isub(sum.1[I], cut)))
     }
     #[inline(always)]
     fn fold(self, (low, high): Pair<Avx2>) -> V {
@@ -421,12 +425,12 @@ impl Arithmetic<Avx2> for Doubles {
         let mut sums = [self.four.0.splat(0); TILE];
         let sums = &mut sums[..out.len()];
         // Weight by weight, two at a time: no sum waits for itself.
-        let operands = operands.chunks_exact(TILE).collect::<Vec<_>>();
-        for (n, (operands, weights)) in operands.chunks(2).zip(weights.chunks(2)).enumerate() {
-            match (operands, weights) {
-                (&[x, y], &[v, w]) if n % 2 == 0 => self.add_two::<false>(sums, x, v, y, w),
-                (&[x, y], &[v, w]) => self.add_two::<true>(sums, x, v, y, w),
-                _ => self.add_one(sums, operands[0], weights[0]),
+        for (n, (x, weights)) in operands.chunks(2 * TILE).zip(weights.chunks(2)).enumerate() {
+            match *weights {
+                [v, w] if n % 2 == 0 => self.add_two::<false>(sums, x, v, &x[TILE..], w),
+                [v, w] => self.add_two::<true>(sums, x, v, &x[TILE..], w),
+                [w] => self.add_one(sums, x, w),
+                _ => {}
             }
         }
         for (block, &sum) in out.iter_mut().zip(&*sums) {

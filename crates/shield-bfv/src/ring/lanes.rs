@@ -3,19 +3,20 @@
 //! Moduli stay below 2^51 and operands below 2^52, so that the whole engine needs only the low and
 //! the high half of a 52 x 52-bit product. A processor with AVX-512 IFMA does eight of those in one
 //! instruction; one with AVX2 and fused multiply-add does the same arithmetic in double precision;
-//! everywhere else [`Portable`] computes it lane by lane. All results are exact residues, so all
+//! everywhere else `Portable` computes it lane by lane. All results are exact residues, so all
 //! agree bit for bit and a result never depends on the machine.
+//!
+//! [`Arithmetic`] modulo a prime is what loops are written in; inside a loop values may have a form
+//! of their own: the *lazy* values between the layers of a transform, *operands* of sums of
+//! products, and *open* and *closed* sums. Whatever leaves a loop is the one residue in 0..p.
 
-use super::arithmetic::{Arithmetic, Halves, Integers};
+use super::modulus::{Factor, Modulus};
 
 /// Eight residues, the unit in which polynomials are stored and processed.
 pub(crate) type Block = [u64; 8];
 
 /// Number of lanes in a [`Block`].
 pub(crate) const LANES: usize = 8;
-
-/// Mask of the 52 bits that a multiplication reads and a product half returns.
-pub(crate) const LOW: u64 = (1 << 52) - 1;
 
 /// Eight lanes of 64-bit integers and the few operations the engine needs on them.
 pub(crate) trait Lanes: Copy {
@@ -33,9 +34,11 @@ pub(crate) trait Lanes: Copy {
     fn sub(self, a: Self::V, b: Self::V) -> Self::V;
     fn and(self, a: Self::V, b: Self::V) -> Self::V;
     fn shr<const BITS: u32>(self, a: Self::V) -> Self::V;
-    /// Halves regrouped: the lower runs of `STRIDE` lanes of both, and the upper runs of both.
+    /// Halves regrouped: the lower runs of `STRIDE` lanes of both, and the upper runs of both; with
+    /// stride 1 in turned order where the form of the lanes says so ([`Form::turned`]).
     fn split<const STRIDE: usize>(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
-    /// Part `part` of `COUNT` lanes, each spread over `8 / COUNT` neighbours.
+    /// Part `part` of `COUNT` lanes, each spread over `8 / COUNT` neighbours; four lanes are in
+    /// turned order where the form of the lanes says so.
     fn spread<const COUNT: usize>(self, v: Self::V, part: usize) -> Self::V;
     /// The inverse of [`Lanes::split`].
     fn merge<const STRIDE: usize>(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
@@ -49,114 +52,123 @@ pub(crate) trait Kernel {
     fn run<L: Lanes>(self, lanes: L) -> Self::Output;
 }
 
-/// Runs `kernel` with AVX-512 IFMA or AVX2 where the processor has it, lane by lane elsewhere.
-#[inline]
-pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
-    #[cfg(test)]
-    KERNELS.with(|count| count.set(count.get() + 1));
-    #[cfg(target_arch = "x86_64")]
-    if let Some(lanes) = super::avx512::Avx512::detect() {
-        return lanes.vectorize(kernel);
+/// How tables hold constant factors: see [`Form::twiddle`] and [`Form::weight`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Integers, with the quotient of Shoup's trick or in Montgomery's form.
+    Integers,
+    /// The bits of two doubles: the centred value, and that divided by the prime.
+    Doubles,
+}
+
+impl Form {
+    /// Whether lanes are in turned order, the middle two of every four exchanged, from a split of
+    /// stride 1 to its merge. Registers of four lanes save half of the permutations that way.
+    pub(crate) fn turned(self) -> bool {
+        self == Self::Doubles
     }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(lanes) = super::avx2::Avx2::detect() {
-        return lanes.vectorize(kernel);
+
+    /// A factor of [`Arithmetic::forward`] and [`Arithmetic::backward`].
+    pub(crate) fn twiddle(self, modulus: Modulus, value: u64) -> Factor {
+        match self {
+            Self::Integers => modulus.factor(value),
+            Self::Doubles => doubles(modulus, value),
+        }
     }
-    kernel.run(Portable)
+
+    /// A factor of [`Arithmetic::linear`].
+    pub(crate) fn weight(self, modulus: Modulus, value: u64) -> Factor {
+        match self {
+            Self::Integers => Factor { value: modulus.montgomery(value), quotient: 0 },
+            Self::Doubles => doubles(modulus, value),
+        }
+    }
 }
 
-#[cfg(test)]
-thread_local! {
-    static KERNELS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-/// How many kernels this thread has run: for the test that the work does not depend on the votes.
-#[cfg(test)]
-pub(crate) fn kernels_run() -> u64 {
-    KERNELS.with(std::cell::Cell::get)
-}
-
-/// The reference lanes: plain integer arithmetic on an array.
-#[derive(Clone, Copy)]
-pub(crate) struct Portable;
-
+/// A factor as the bits of two doubles.
 #[inline(always)]
-fn zip(a: Block, b: Block, f: impl Fn(u64, u64) -> u64) -> Block {
-    std::array::from_fn(|i| f(a[i], b[i]))
+pub(crate) fn doubles(modulus: Modulus, value: u64) -> Factor {
+    let centred = modulus.centred(value) as f64;
+    let quotient = centred / modulus.value() as f64;
+    Factor { value: centred.to_bits(), quotient: quotient.to_bits() }
 }
 
-#[inline(always)]
-fn wide(a: u64, b: u64) -> u128 {
-    u128::from(a & LOW) * u128::from(b & LOW)
+/// Two registers: a factor, or the two halves of sums of products.
+pub(crate) type Pair<L> = (<L as Lanes>::V, <L as Lanes>::V);
+
+/// Arithmetic modulo one prime. Integers are residues below the prime where nothing else is said.
+pub(crate) trait Arithmetic<L: Lanes>: Copy {
+    /// The form of the factors in tables.
+    const FORM: Form;
+
+    fn new(lanes: L, modulus: Modulus) -> Self;
+
+    /// From below 2p to below p.
+    fn reduce(self, x: L::V) -> L::V;
+    fn add(self, a: L::V, b: L::V) -> L::V;
+    fn sub(self, a: L::V, b: L::V) -> L::V;
+    /// A factor of [`Arithmetic::scale`], from integers.
+    fn splat(self, factor: Factor) -> Pair<L>;
+    /// `x * factor`, for any integer `x` below 2^52.
+    fn scale(self, x: L::V, factor: Pair<L>) -> L::V;
+
+    /// A residue as a lazy value.
+    fn enter(self, x: L::V) -> L::V;
+    /// A lazy value as a residue.
+    fn leave(self, x: L::V) -> L::V;
+    /// A lazy value times a factor, as a residue.
+    fn leave_scaled(self, x: L::V, factor: Pair<L>) -> L::V;
+    /// A factor of the butterflies, the same in all lanes, from a table.
+    fn twiddle(self, factor: Factor) -> Pair<L>;
+    /// A lazy value that has come out of a layer, small enough for up to three more.
+    fn settle(self, x: L::V) -> L::V;
+    /// Forward butterfly on lazy values, `x` settled within two layers: `(x + w y, x - w y)`.
+    fn forward(self, x: L::V, y: L::V, w: Pair<L>) -> Pair<L>;
+    /// Inverse butterfly on lazy values: `(x + y, (x - y) w)`.
+    fn backward(self, x: L::V, y: L::V, w: Pair<L>) -> Pair<L>;
+    /// The same, but the sum may only go into one butterfly with a sum that is not like that.
+    fn backward_open(self, x: L::V, y: L::V, w: Pair<L>) -> Pair<L>;
+
+    /// A residue as an operand of products.
+    fn operand(self, x: L::V) -> L::V;
+    /// A residue in Montgomery's form as a multiplier of [`Arithmetic::product`].
+    fn multiplier(self, x: L::V) -> L::V;
+    /// `x y` for an operand and a multiplier, as an operand.
+    fn product(self, x: L::V, y: L::V) -> L::V;
+    /// An operand as an integer below 4p that is the same modulo p.
+    fn whole(self, x: L::V) -> L::V;
+    /// A short sum plus `x y`, for operands; a new short sum is two zeros, and is settled after
+    /// every third product.
+    fn short_add(self, sum: Pair<L>, x: L::V, y: L::V) -> Pair<L>;
+    /// A short sum with room for three more products.
+    fn short_settle(self, sum: Pair<L>) -> Pair<L>;
+    /// A short sum divided by 2^52.
+    fn short_fold(self, sum: Pair<L>) -> L::V;
+    /// A sum plus `x y`, for operands: open from then on. A new sum is two zeros, and holds at most
+    /// 4,096 products.
+    fn multiply_add(self, sum: Pair<L>, x: L::V, y: L::V) -> Pair<L>;
+    /// A closed sum from one to which `count` products were added since it was new or closed.
+    fn close(self, sum: Pair<L>, count: usize) -> Pair<L>;
+    /// A closed sum divided by 2^52.
+    fn fold(self, closed: Pair<L>) -> L::V;
+    /// The closed sum that [`Arithmetic::fold`] makes `value` of.
+    fn unfold(self, value: L::V) -> Pair<L>;
+
+    /// Sums of operands times weights from a table, at most 4,096 of them, in all blocks of a tile
+    /// of at most [`TILE`]: operands of one weight side by side, [`TILE`] for each weight.
+    fn linear(self, operands: &[L::V], weights: &[Factor], out: &mut [Block]);
+    /// `x * factor`, for any integer `x` below 2^52, as an operand in 0..p.
+    fn digit(self, x: L::V, factor: Pair<L>) -> L::V;
+    /// `sum + floor(digit * theta / 2^52)` for a digit of [`Arithmetic::digit`] and `theta` below
+    /// 2^50, an operand.
+    fn quotient(self, sum: L::V, digit: L::V, theta: L::V) -> L::V;
 }
 
-impl Lanes for Portable {
-    type V = Block;
-    type Arithmetic = Integers<Self>;
-    const REGISTERS: usize = 4;
-    #[inline(always)]
-    fn load(self, block: &Block) -> Block {
-        *block
-    }
-    #[inline(always)]
-    fn store(self, v: Block, block: &mut Block) {
-        *block = v;
-    }
-    #[inline(always)]
-    fn splat(self, x: u64) -> Block {
-        [x; LANES]
-    }
-    #[inline(always)]
-    fn add(self, a: Block, b: Block) -> Block {
-        zip(a, b, u64::wrapping_add)
-    }
-    #[inline(always)]
-    fn sub(self, a: Block, b: Block) -> Block {
-        zip(a, b, u64::wrapping_sub)
-    }
-    #[inline(always)]
-    fn and(self, a: Block, b: Block) -> Block {
-        zip(a, b, |x, y| x & y)
-    }
-    #[inline(always)]
-    fn shr<const BITS: u32>(self, a: Block) -> Block {
-        a.map(|x| x >> BITS)
-    }
-    #[inline(always)]
-    fn split<const STRIDE: usize>(self, a: Block, b: Block) -> (Block, Block) {
-        let at = |i: usize| if i < LANES { a[i] } else { b[i - LANES] };
-        let low = |j: usize| (j / STRIDE) * 2 * STRIDE + j % STRIDE;
-        (std::array::from_fn(|j| at(low(j))), std::array::from_fn(|j| at(low(j) + STRIDE)))
-    }
-    #[inline(always)]
-    fn spread<const COUNT: usize>(self, v: Block, part: usize) -> Block {
-        std::array::from_fn(|i| v[part * COUNT + i * COUNT / LANES])
-    }
-    #[inline(always)]
-    fn merge<const STRIDE: usize>(self, a: Block, b: Block) -> (Block, Block) {
-        let at = |i: usize| {
-            let (run, within) = (i / STRIDE, i % STRIDE);
-            let j = (run / 2) * STRIDE + within;
-            if run % 2 == 0 { a[j] } else { b[j] }
-        };
-        (std::array::from_fn(&at), std::array::from_fn(|j| at(j + LANES)))
-    }
-}
+/// Blocks that [`Arithmetic::linear`] takes at a time.
+pub(crate) const TILE: usize = 32;
 
-impl Halves for Portable {
-    #[inline(always)]
-    fn min(self, a: Block, b: Block) -> Block {
-        zip(a, b, u64::min)
-    }
-    #[inline(always)]
-    fn mul_low(self, acc: Block, a: Block, b: Block) -> Block {
-        std::array::from_fn(|i| acc[i].wrapping_add(wide(a[i], b[i]) as u64 & LOW))
-    }
-    #[inline(always)]
-    fn mul_high(self, acc: Block, a: Block, b: Block) -> Block {
-        std::array::from_fn(|i| acc[i].wrapping_add((wide(a[i], b[i]) >> 52) as u64))
-    }
-}
+/// Products after which a short sum is settled.
+pub(crate) const SETTLED_PRODUCTS: usize = 3;
 
-#[cfg(test)]
-mod tests;
+/// Products up to which a short sum takes less time than one that is folded.
+pub(crate) const SHORT: usize = 6;

@@ -1,7 +1,7 @@
 //! Loops over the residues of one limb.
 
-use super::arithmetic::{Arithmetic, Form, OPEN_PRODUCTS, SETTLED_PRODUCTS, SHORT};
-use super::lanes::{Block, Kernel, Lanes, dispatch};
+use super::dispatch::dispatch;
+use super::lanes::{Arithmetic, Block, Form, Kernel, Lanes, SETTLED_PRODUCTS, SHORT};
 use super::modulus::{Factor, Modulus};
 
 fn blocks(limb: &[u64]) -> &[Block] {
@@ -52,6 +52,30 @@ impl Kernel for SubtractFrom<'_> {
     }
 }
 
+/// `out = (out - a) * factor`.
+pub(crate) fn subtract_and_scale(modulus: Modulus, out: &mut [u64], a: &[u64], factor: Factor) {
+    dispatch(SubtractAndScale { modulus, out, a, factor });
+}
+
+struct SubtractAndScale<'a> {
+    modulus: Modulus,
+    out: &'a mut [u64],
+    a: &'a [u64],
+    factor: Factor,
+}
+
+impl Kernel for SubtractAndScale<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = L::Arithmetic::new(l, self.modulus);
+        let factor = a.splat(self.factor);
+        for (x, y) in self.out.as_chunks_mut().0.iter_mut().zip(blocks(self.a)) {
+            l.store(a.scale(a.sub(l.load(x), l.load(y)), factor), x);
+        }
+    }
+}
+
 /// `out *= factor`, also for residues of another prime, as long as they are below 2^52.
 pub(crate) fn scale(modulus: Modulus, out: &mut [u64], factor: Factor) {
     dispatch(Scale { modulus, out, factor });
@@ -78,6 +102,37 @@ impl Kernel for Scale<'_> {
 /// `out = a * b / 2^52`.
 pub(crate) fn product(modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
     dispatch(Sum { modulus, out, terms: &[(a, b)], keep: Keep::Replace, given: Given::Residues });
+}
+
+/// `a^2 / 2^52`, `2 a b / 2^52` and `b^2 / 2^52`: both are read once.
+pub(crate) fn squares(modulus: Modulus, out: [&mut [u64]; 3], a: &[u64], b: &[u64]) {
+    dispatch(Squares { modulus, out, a, b });
+}
+
+struct Squares<'a> {
+    modulus: Modulus,
+    out: [&'a mut [u64]; 3],
+    a: &'a [u64],
+    b: &'a [u64],
+}
+
+impl Kernel for Squares<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let a = L::Arithmetic::new(l, self.modulus);
+        let zero = l.splat(0);
+        let [first, middle, last] = self.out.map(|out| out.as_chunks_mut::<8>().0);
+        let out = first.iter_mut().zip(middle).zip(last);
+        for (((first, middle), last), (x, y)) in out.zip(blocks(self.a).iter().zip(blocks(self.b)))
+        {
+            let (x, y) = (a.operand(l.load(x)), a.operand(l.load(y)));
+            l.store(a.short_fold(a.short_add((zero, zero), x, x)), first);
+            let cross = a.short_fold(a.short_add((zero, zero), x, y));
+            l.store(a.add(cross, cross), middle);
+            l.store(a.short_fold(a.short_add((zero, zero), y, y)), last);
+        }
+    }
 }
 
 /// `out = sum a * b / 2^52` over at most 4,096 pairs.
@@ -173,21 +228,15 @@ impl Sum<'_> {
         let tiles = self.out.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0;
         for (t, tile) in tiles.iter_mut().enumerate() {
             let mut sums = [(zero, zero); TILE];
-            for terms in self.terms.chunks(OPEN_PRODUCTS) {
-                let mut open = [(zero, zero); TILE];
-                for (x, y) in terms {
-                    let (x, y): (&[Block; TILE], &[Block; TILE]) = (tile_of(x, t), tile_of(y, t));
-                    for ((sum, x), y) in open.iter_mut().zip(x).zip(y) {
-                        let (x, y) = (self.given.load(l, a, x), self.given.load(l, a, y));
-                        *sum = a.multiply_add(*sum, x, y);
-                    }
-                }
-                for (sum, open) in sums.iter_mut().zip(open) {
-                    *sum = a.close(*sum, open, terms.len());
+            for (x, y) in self.terms {
+                let (x, y): (&[Block; TILE], &[Block; TILE]) = (tile_of(x, t), tile_of(y, t));
+                for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+                    let (x, y) = (self.given.load(l, a, x), self.given.load(l, a, y));
+                    *sum = a.multiply_add(*sum, x, y);
                 }
             }
             for (block, sum) in tile.iter_mut().zip(sums) {
-                let value = a.fold(sum);
+                let value = a.fold(a.close(sum, self.terms.len()));
                 let value =
                     if self.keep == Keep::Add { a.add(value, l.load(block)) } else { value };
                 l.store(value, block);
@@ -261,31 +310,23 @@ impl Switch<'_> {
         let first = first.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0;
         let second = second.as_chunks_mut::<8>().0.as_chunks_mut::<TILE>().0;
         for (t, (first, second)) in first.iter_mut().zip(second).enumerate() {
-            let mut closed = [[(zero, zero); TILE]; 2];
-            let chunks = self.digits.chunks(n * OPEN_PRODUCTS);
-            for (digits, keys) in chunks.zip(self.keys.chunks(OPEN_PRODUCTS)) {
-                let mut open = [[(zero, zero); TILE]; 2];
-                for (digit, key) in digits.chunks_exact(n).zip(keys) {
-                    let blocks: &[Block; TILE] = tile_of(digit, t);
-                    let mut digit = [zero; TILE];
-                    for (x, block) in digit.iter_mut().zip(blocks) {
-                        *x = a.operand(l.load(block));
-                    }
-                    for (sums, key) in open.iter_mut().zip(key) {
-                        let key: &[Block; TILE] = tile_of(key, t);
-                        for ((sum, &x), y) in sums.iter_mut().zip(&digit).zip(key) {
-                            *sum = a.multiply_add(*sum, x, a.operand(l.load(y)));
-                        }
-                    }
+            let mut open = [[(zero, zero); TILE]; 2];
+            for (digit, key) in self.digits.chunks_exact(n).zip(self.keys) {
+                let blocks: &[Block; TILE] = tile_of(digit, t);
+                let mut digit = [zero; TILE];
+                for (x, block) in digit.iter_mut().zip(blocks) {
+                    *x = a.operand(l.load(block));
                 }
-                for (closed, open) in closed.as_flattened_mut().iter_mut().zip(open.as_flattened())
-                {
-                    *closed = a.close(*closed, *open, keys.len());
+                for (sums, key) in open.iter_mut().zip(key) {
+                    let key: &[Block; TILE] = tile_of(key, t);
+                    for ((sum, &x), y) in sums.iter_mut().zip(&digit).zip(key) {
+                        *sum = a.multiply_add(*sum, x, a.operand(l.load(y)));
+                    }
                 }
             }
-            for (out, sums) in [first, second].into_iter().zip(closed) {
+            for (out, sums) in [first, second].into_iter().zip(open) {
                 for (block, sum) in out.iter_mut().zip(sums) {
-                    l.store(a.fold(sum), block);
+                    l.store(a.fold(a.close(sum, self.keys.len())), block);
                 }
             }
         }

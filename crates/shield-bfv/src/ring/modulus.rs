@@ -1,9 +1,10 @@
 //! Prime moduli below 2^51 and arithmetic modulo one of them, for one number.
 
-use super::lanes::LOW;
-
 /// Bits of the widest modulus: operands up to twice a modulus must fit in 52 bits.
 pub(crate) const MAX_BITS: u32 = 51;
+
+/// Mask of the 52 bits that a multiplication reads and a product half returns.
+pub(crate) const LOW: u64 = (1 << 52) - 1;
 
 /// A prime modulus with the constants its reductions need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ mod layers;
 
 use layers::{backward_blocks, forward_blocks};
 
-use super::arithmetic::{Arithmetic, Form};
-use super::lanes::{Block, Kernel, LANES, Lanes, dispatch};
+use super::dispatch::{dispatch, native_form};
+use super::lanes::{Arithmetic, Block, Form, Kernel, LANES, Lanes};
 use super::modulus::{Factor, Modulus};
 
 /// Twiddle factors of the last three layers for eight blocks, in the lane order that
@@ -57,7 +57,7 @@ pub(crate) enum Unit {
 impl Ntt {
     /// The transform of `size` coefficients, a power of two from 64 with `2 size | p - 1`.
     pub(crate) fn new(modulus: Modulus, size: usize) -> Self {
-        Self::in_form(modulus, size, Form::native())
+        Self::in_form(modulus, size, native_form())
     }
 
     /// The transform with tables in a form, for the lanes that compute in it.
@@ -74,7 +74,7 @@ impl Ntt {
                 .collect::<Vec<_>>()
         };
         let (mut forward, mut backward) = (table(psi), table(modulus.inv(psi)));
-        let (forward_tail, backward_tail) = (tails(&forward), tails(&backward));
+        let (forward_tail, backward_tail) = (tails(&forward, form), tails(&backward, form));
         forward.truncate(size / LANES);
         backward.truncate(size / LANES);
         let scales = (0..=size.trailing_zeros())
@@ -121,8 +121,13 @@ impl Ntt {
 }
 
 /// Twiddle factors of the layers of stride 4, 2 and 1, eight blocks at a time.
-fn tails(table: &[Factor]) -> Vec<Tail> {
+fn tails(table: &[Factor], form: Form) -> Vec<Tail> {
     let n = table.len();
+    let (two, one) = if form.turned() {
+        ([0, 1, 2, 3], [0, 2, 4, 6, 1, 3, 5, 7])
+    } else {
+        ([0, 2, 1, 3], [0, 4, 2, 6, 1, 5, 3, 7])
+    };
     let halves = |at: &dyn Fn(usize) -> Factor| -> [Block; 2] {
         [std::array::from_fn(|i| at(i).value), std::array::from_fn(|i| at(i).quotient)]
     };
@@ -130,11 +135,9 @@ fn tails(table: &[Factor]) -> Vec<Tail> {
         .map(|b| Tail {
             four: halves(&|i| table[n / 8 + 8 * b + i]),
             two: std::array::from_fn(|pair| {
-                halves(&|i| table[n / 4 + 16 * b + 8 * pair + i / 4 * 4 + [0, 2, 1, 3][i % 4]])
+                halves(&|i| table[n / 4 + 16 * b + 8 * pair + i / 4 * 4 + two[i % 4]])
             }),
-            one: std::array::from_fn(|pair| {
-                halves(&|i| table[n / 2 + 32 * b + 8 * pair + [0, 4, 2, 6, 1, 5, 3, 7][i]])
-            }),
+            one: std::array::from_fn(|pair| halves(&|i| table[n / 2 + 32 * b + 8 * pair + one[i]])),
         })
         .collect()
 }
@@ -204,11 +207,12 @@ impl Kernel for Backward<'_> {
             for (eight, tail) in blocks.as_chunks_mut::<TAIL>().0.iter_mut().zip(tails) {
                 for (pair, blocks) in eight.as_chunks_mut::<2>().0.iter_mut().enumerate() {
                     let [w4, w2, w1] = twiddles(l, tail, pair);
-                    let (x, y) = (a.enter(l.load(&blocks[0])), a.enter(l.load(&blocks[1])));
-                    let (x, y) = l.split::<4>(x, y);
+                    let (x, y) = l.split::<4>(l.load(&blocks[0]), l.load(&blocks[1]));
                     let (x, y) = l.split::<2>(x, y);
                     let (x, y) = l.split::<1>(x, y);
-                    let (x, y) = a.backward(x, y, w1);
+                    // Entering comes last, so that the compiler does not take instructions that
+                    // regroup and add in one, which are slow.
+                    let (x, y) = a.backward(a.enter(x), a.enter(y), w1);
                     let (x, y) = l.merge::<1>(x, y);
                     let (x, y) = a.backward(x, y, w2);
                     let (x, y) = l.merge::<2>(x, y);
@@ -264,7 +268,7 @@ impl Kernel for BackwardBatch<'_> {
         let factor = self.ntt.scale(self.blocks.len(), Unit::Plain);
         backward_blocks(l, a, self.blocks, &self.ntt.backward, |_, blocks| {
             for block in blocks {
-                l.store(a.enter(l.load(block)), block);
+                l.store(a.settle(a.enter(l.load(block))), block);
             }
         });
         rescale(l, a, self.blocks, factor);

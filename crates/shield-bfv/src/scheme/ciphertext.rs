@@ -1,11 +1,11 @@
 //! Ciphertexts, encryption and decryption.
 
 use rand::{CryptoRng, RngCore};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::sampling;
 use super::secret::{Secret, SecretValues};
-use crate::ring::{Context, Modulus, PLAINTEXT, Poly, Unit, Values};
+use crate::ring::{Coefficients, Context, Modulus, PLAINTEXT, Poly, Unit, Values};
 
 /// A pair (c0, c1) with `c0 + c1 s = Delta m + e`, by values, at the level of its limbs.
 #[derive(Clone, PartialEq, Eq)]
@@ -62,6 +62,28 @@ impl EncryptionKey {
             c
         });
         Ciphertext { parts }
+    }
+
+    /// A ciphertext plus what [`EncryptionKey::zero`] makes with the same generator, by
+    /// coefficients: its errors then need no transform.
+    pub(crate) fn rerandomised<R: RngCore + CryptoRng>(
+        &self,
+        context: &Context,
+        c: Ciphertext,
+        rng: &mut R,
+    ) -> [Poly<Coefficients>; 2] {
+        let (degree, limbs) = (context.degree(), c.limbs());
+        let u = SecretValues(context.small(&sampling::ternary(degree, rng), limbs));
+        let mut cover = |mut part: Poly<Values>, key: &Poly<Values>| {
+            context.add(&mut part, &context.product(&u.0, key));
+            let mut sum = context.backward(part);
+            let mut error = context.small_coefficients(&sampling::errors(degree, rng), limbs);
+            context.add(&mut sum, &error);
+            error.data_mut().zeroize();
+            sum
+        };
+        let [c0, c1] = c.parts;
+        [cover(c0, &self.parts[0]), cover(c1, &self.parts[1])]
     }
 }
 

@@ -52,13 +52,19 @@ pub(crate) fn multiply(
     let (q, level) = (&context.q()[..limbs], context.level(limbs));
     let a_p = extend(context, a);
     let b_p = b.map(|b| extend(context, b));
+    let square = b.is_none();
     let (b, b_p) = (b.unwrap_or(a), b_p.as_ref().unwrap_or(&a_p));
     let product = |x: &[Poly<Values>; 2], y: &[Poly<Values>; 2], ntts: &[Ntt]| {
         let mut d = [0; 3].map(|_| Poly::<Values>::unset(n, ntts.len()));
         for (i, ntt) in ntts.iter().enumerate() {
             let [d0, d1, d2] = &mut d;
             let out = [d0.limb_mut(i), d1.limb_mut(i), d2.limb_mut(i)];
-            tensor(ntt.modulus(), out, [x[0].limb(i), x[1].limb(i)], [y[0].limb(i), y[1].limb(i)]);
+            let (x, y) = ([x[0].limb(i), x[1].limb(i)], [y[0].limb(i), y[1].limb(i)]);
+            if square {
+                limb::squares(ntt.modulus(), out, x[0], x[1]);
+            } else {
+                tensor(ntt.modulus(), out, x, y);
+            }
             for part in &mut d {
                 ntt.backward(part.limb_mut(i), Unit::Montgomery);
             }

@@ -8,6 +8,7 @@ use shield::Seed;
 use shield::backend::{Backend, urns};
 
 use super::{DESIGNS, Fixture, shape};
+use crate::aggregation::Examination;
 
 /// Milliseconds of processor time of this thread.
 fn cpu() -> f64 {
@@ -21,7 +22,7 @@ fn cpu() -> f64 {
 fn where_the_time_goes() {
     let default = "8X^4+6X^3+4X^2+X";
     for (teachers, classes, samples, polynomial) in
-        [(250, 10, 100, default), (250, 10, 512, default)]
+        [(250, 10, 10, default), (250, 10, 100, default), (250, 10, 512, default)]
     {
         for design in [DESIGNS[0], DESIGNS[1]] {
             let fixture =
@@ -42,6 +43,9 @@ fn stages(fixture: &Fixture) {
     let batch = backend.batch(0).len();
     let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
     let mut marks = vec![("", cpu())];
+    let examination = Examination::new(&aggregation, ballots).expect("an examination");
+    std::hint::black_box(examination.finish().expect("checks"));
+    marks.push(("check", cpu()));
     let urns = urns(&case.election, batch, ballots).expect("urns");
     let shifts = aggregation.shifts();
     let tallies = aggregation.tally(&urns, &shifts, ballots).expect("tallies");
@@ -59,7 +63,8 @@ fn stages(fixture: &Fixture) {
     std::hint::black_box(aggregation.flood(released, &fresh));
     marks.push(("flooding", cpu()));
     let spent: Vec<f64> = marks.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
-    let total = spent.iter().sum::<f64>() - spent[2] - spent[3];
+    // Unanimity and successes are in the reveal once more.
+    let total = spent.iter().sum::<f64>() - spent[3] - spent[4];
     print!("  {:?} {total:7.1} ms,", backend.plan().layout().design());
     print!(" {:.3} a sample:", total / batch as f64);
     for ((name, _), spent) in marks[1..].iter().zip(spent) {

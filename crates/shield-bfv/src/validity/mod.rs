@@ -138,7 +138,7 @@ impl Validity<'_> {
         (0..self.layout.planes()).map(|_| Sums::new(self.context)).collect()
     }
 
-    /// Adds up to eight ballots to the sums.
+    /// Adds some ballots to the sums.
     pub(crate) fn add(&self, sums: &mut [Sums], ballots: &[(u32, &[Ciphertext])]) {
         let weights = std::array::from_fn(|repetition| {
             let coefficients = self.coefficients(repetition);

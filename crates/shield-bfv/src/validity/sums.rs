@@ -18,12 +18,15 @@ use crate::scheme::{Ciphertext, SwitchKey};
 /// Ballots whose products the 64-bit halves can sum before they are reduced.
 const MAX_TERMS: usize = 2_000;
 
-/// Words of a block's sums in one repetition: three parts of the tensor, low and high halves, and
-/// two parts of the plain sum.
+/// Words of a block's sums in one repetition: three parts of the tensor, low and high halves, the
+/// middle one without its factor 2, and two parts of the plain sum.
 const WORDS: usize = 8;
 
 /// Blocks that a step of the inner loop takes from each ballot.
-const TILE: usize = 8;
+const TILE: usize = 16;
+
+/// Blocks of a task: pages of each ballot, and sums that stay in the second cache.
+const TASK: usize = 128;
 
 type BlockSums = [[Block; WORDS]; REPETITIONS];
 
@@ -46,25 +49,32 @@ impl Sums {
         Self { limbs: (0..context.limbs()).map(|_| Buffer::zeroed(words)).collect(), terms: 0 }
     }
 
-    /// The weights of up to [`LANES`] ballots, those of each repetition, for each ballot at every
-    /// chunk, as [`Sums::add`] takes them.
+    /// The weights of some ballots, those of each repetition, for each ballot at every chunk, as
+    /// [`Sums::add`] takes them: for each limb, for each octet of ballots, for each repetition.
     pub(super) fn encode(
         context: &Context,
         weights: &[Vec<Vec<u64>>; REPETITIONS],
-    ) -> Vec<Vec<Buffer>> {
-        let encoded: Vec<Buffer> = weights.par_iter().map(|own| encode(context, own)).collect();
+    ) -> Vec<Vec<Vec<Buffer>>> {
+        let octets: Vec<&[Vec<u64>]> = weights.iter().flat_map(|own| own.chunks(LANES)).collect();
+        let encoded: Vec<Buffer> = octets.par_iter().map(|own| encode(context, own)).collect();
+        let count = encoded.len() / REPETITIONS;
+        let of_octet = |octet: usize| encoded.iter().skip(octet).step_by(count);
         (0..context.limbs())
             .into_par_iter()
-            .map(|i| encoded.iter().map(|c| transform(context, i, c)).collect())
+            .map(|i| {
+                let octet = |octet| of_octet(octet).map(|c| transform(context, i, c)).collect();
+                (0..count).map(octet).collect()
+            })
             .collect()
     }
 
-    /// Adds up to [`LANES`] ballots with their weights.
+    /// Adds some ballots with their weights: the more of them, the less often the sums, which are
+    /// larger than a ballot, go through the cache.
     pub(super) fn add(
         &mut self,
         context: &Context,
         ballots: &[&Ciphertext],
-        weights: &[Vec<Buffer>],
+        weights: &[Vec<Vec<Buffer>>],
     ) {
         self.terms += ballots.len();
         let full = self.terms > MAX_TERMS;
@@ -77,19 +87,18 @@ impl Sums {
                 .map(|c| [0, 1].map(|part| c.parts[part].limb(i).as_chunks().0))
                 .collect();
             let blocks = context.degree() / LANES;
-            let runs = weights[0].len() / LANES;
-            let sums = as_sums_mut(sums);
-            let blocks_per_task = (blocks / 4).max(TILE);
-            sums.par_chunks_mut(blocks_per_task).enumerate().for_each(|(task, sums)| {
-                dispatch(Accumulate {
-                    modulus: context.q()[i].modulus(),
-                    full,
-                    first: task * blocks_per_task,
-                    blocks_per_run: blocks / runs,
-                    weights,
-                    ballots: &parts,
-                    sums,
-                });
+            as_sums_mut(sums).par_chunks_mut(TASK).enumerate().for_each(|(task, sums)| {
+                for (octet, (ballots, weights)) in parts.chunks(LANES).zip(weights).enumerate() {
+                    dispatch(Accumulate {
+                        modulus: context.q()[i].modulus(),
+                        full: full && octet == 0,
+                        first: task * TASK,
+                        blocks_per_run: blocks / (weights[0].len() / LANES),
+                        weights,
+                        ballots,
+                        sums,
+                    });
+                }
             });
         });
     }
@@ -154,15 +163,6 @@ impl ReducedSums {
         self.repetitions.iter().flat_map(ReducedRepetition::polys)
     }
 
-    /// Adds the sums of other ballots.
-    pub(crate) fn add(&mut self, context: &Context, other: &Self) {
-        for (own, other) in self.repetitions.iter_mut().zip(&other.repetitions) {
-            for (own, other) in own.polys_mut().into_iter().zip(other.polys()) {
-                context.add(own, other);
-            }
-        }
-    }
-
     /// The ciphertexts of one repetition.
     pub(super) fn repetition(
         &self,
@@ -192,11 +192,6 @@ impl ReducedRepetition {
     /// Every polynomial, in a fixed order.
     fn polys(&self) -> [&Poly<Values>; 5] {
         let ([a, b, c], [d, e]) = (&self.tensor, &self.values);
-        [a, b, c, d, e]
-    }
-
-    fn polys_mut(&mut self) -> [&mut Poly<Values>; 5] {
-        let ([a, b, c], [d, e]) = (&mut self.tensor, &mut self.values);
         [a, b, c, d, e]
     }
 }
@@ -265,17 +260,15 @@ impl Kernel for Accumulate<'_> {
         }
         let count = self.ballots.len();
         // The ballots' blocks side by side: their own places are a power of two apart, and would
-        // push one another out of the cache. Both parts and twice the second, as operands.
-        let mut gathered = [[[[0; LANES]; 3]; LANES]; TILE];
+        // push one another out of the cache. Both parts, as operands.
+        let mut gathered = [[[[0; LANES]; 2]; LANES]; TILE];
         for (tile, sums) in self.sums.chunks_mut(TILE).enumerate() {
             let start = self.first + tile * TILE;
             for (k, [c0, c1]) in self.ballots.iter().enumerate() {
                 let blocks = c0[start..].iter().zip(&c1[start..]);
                 for (to, (x, y)) in gathered.iter_mut().zip(blocks) {
-                    let (x, y) = (l.load(x), l.load(y));
-                    l.store(a.operand(x), &mut to[k][0]);
-                    l.store(a.operand(y), &mut to[k][1]);
-                    l.store(a.operand(a.add(y, y)), &mut to[k][2]);
+                    l.store(a.operand(l.load(x)), &mut to[k][0]);
+                    l.store(a.operand(l.load(y)), &mut to[k][1]);
                 }
             }
             for (b, sums) in sums.iter_mut().enumerate() {
@@ -283,20 +276,23 @@ impl Kernel for Accumulate<'_> {
                 for (weights, sums) in self.weights.iter().zip(sums) {
                     let weights: &Block = &weights.as_chunks().0[run];
                     let mut open = [(zero, zero); 3];
+                    for (open, [low, high]) in open.iter_mut().zip(sums[..6].as_chunks::<2>().0) {
+                        *open = (l.load(low), l.load(high));
+                    }
                     let mut plain = [l.load(&sums[6]), l.load(&sums[7])];
-                    for (&weight, [c0, c1, twice]) in weights.iter().zip(&gathered[b][..count]) {
+                    for (&weight, [c0, c1]) in weights.iter().zip(&gathered[b][..count]) {
                         let weight = l.splat(weight);
-                        let (c0, c1, twice) = (l.load(c0), l.load(c1), l.load(twice));
+                        let (c0, c1) = (l.load(c0), l.load(c1));
                         let (y0, y1) = (a.product(c0, weight), a.product(c1, weight));
                         open[0] = a.multiply_add(open[0], y0, c0);
-                        open[1] = a.multiply_add(open[1], y0, twice);
+                        open[1] = a.multiply_add(open[1], y0, c1);
                         open[2] = a.multiply_add(open[2], y1, c1);
                         plain[0] = l.add(plain[0], a.whole(y0));
                         plain[1] = l.add(plain[1], a.whole(y1));
                     }
                     for ([low, high], open) in sums[..6].as_chunks_mut::<2>().0.iter_mut().zip(open)
                     {
-                        let sum = a.close((l.load(low), l.load(high)), open, count);
+                        let sum = a.close(open, count);
                         l.store(sum.0, low);
                         l.store(sum.1, high);
                     }
@@ -308,7 +304,7 @@ impl Kernel for Accumulate<'_> {
     }
 }
 
-/// Reduces the halves of the tensor's three parts.
+/// Reduces the halves of the tensor's three parts, of which the middle one counts twice.
 struct Fold<'a, I> {
     modulus: Modulus,
     sums: I,
@@ -322,9 +318,10 @@ impl<'a, I: Iterator<Item = &'a [Block; WORDS]>> Kernel for Fold<'_, I> {
         let a = L::Arithmetic::new(l, self.modulus);
         let [d0, d1, d2] = self.out.map(|part| part.as_chunks_mut::<LANES>().0);
         for (((sums, d0), d1), d2) in self.sums.zip(d0).zip(d1).zip(d2) {
-            for ([low, high], out) in sums[..6].as_chunks::<2>().0.iter().zip([d0, d1, d2]) {
-                l.store(a.fold((l.load(low), l.load(high))), out);
-            }
+            l.store(a.fold((l.load(&sums[0]), l.load(&sums[1]))), d0);
+            let cross = a.fold((l.load(&sums[2]), l.load(&sums[3])));
+            l.store(a.add(cross, cross), d1);
+            l.store(a.fold((l.load(&sums[4]), l.load(&sums[5]))), d2);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Layers of a transform between blocks of eight: one or two at a time, near memory first.
 
-use crate::ring::arithmetic::Arithmetic;
-use crate::ring::lanes::{Block, Lanes};
+use crate::ring::lanes::{Arithmetic, Block, Lanes};
 use crate::ring::modulus::Factor;
 
 /// Blocks that stay in the nearest cache while all remaining layers run over them: 16 KiB.
@@ -119,7 +118,7 @@ fn backward_four<L: Lanes>(
         let (q0, q1) = left.split_at_mut(quarter);
         let (q2, q3) = right.split_at_mut(quarter);
         for (((b0, b1), b2), b3) in q0.iter_mut().zip(q1).zip(q2).zip(q3) {
-            let (x0, x1) = a.backward(l.load(b0), l.load(b1), w2);
+            let (x0, x1) = a.backward_open(l.load(b0), l.load(b1), w2);
             let (x2, x3) = a.backward(l.load(b2), l.load(b3), w3);
             let (x0, x2) = a.backward(x0, x2, w1);
             let (x1, x3) = a.backward(x1, x3, w1);

@@ -73,7 +73,7 @@ fn a_batch_is_eight_polynomials_in_a_power_of_x() {
 #[test]
 fn all_lanes_transform_alike() {
     use crate::ring::avx2::Avx2;
-    use crate::ring::lanes::Portable;
+    use crate::ring::portable::Portable;
     let Some(lanes) = Avx2::detect() else {
         return;
     };

@@ -1,8 +1,9 @@
 //! Every kind of lanes against the reference: the same residues, bit for bit.
 
 use super::*;
-use crate::ring::arithmetic::{Form, SETTLED_PRODUCTS, SHORT, TILE};
-use crate::ring::modulus::{Factor, Modulus};
+use crate::ring::integers::Halves;
+use crate::ring::lanes::{Block, LANES, SETTLED_PRODUCTS, SHORT, TILE};
+use crate::ring::modulus::{Factor, LOW, Modulus};
 use crate::ring::primes;
 
 /// What the kernel gives on every kind of lanes that this processor has, the reference first.
@@ -41,12 +42,23 @@ impl Kernel for Words {
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) -> Vec<Block> {
         let [a, b] = self.0.each_ref().map(|x| l.load(x));
-        let (s4, s2, s1) = (l.split::<4>(a, b), l.split::<2>(a, b), l.split::<1>(a, b));
-        let (m4, m2, m1) = (l.merge::<4>(a, b), l.merge::<2>(a, b), l.merge::<1>(a, b));
+        // What is in turned order comes and goes so.
+        let turn = |mut block: Block| {
+            if L::Arithmetic::FORM.turned() {
+                block.swap(1, 2);
+                block.swap(5, 6);
+            }
+            block
+        };
+        let turned = |v: L::V| l.load(&turn(store(l, v)));
+        let (s4, s2) = (l.split::<4>(a, b), l.split::<2>(a, b));
+        let (s1, m1) = (l.split::<1>(a, b), l.merge::<1>(turned(a), turned(b)));
+        let s1 = (turned(s1.0), turned(s1.1));
+        let (m4, m2) = (l.merge::<4>(a, b), l.merge::<2>(a, b));
         let pairs = [s4, s2, s1, m4, m2, m1];
         let singles = [l.add(a, b), l.sub(a, b), l.and(a, b), l.shr::<31>(a), l.shr::<63>(a)];
         let twos = [0, 1, 2, 3].map(|part| l.spread::<2>(a, part));
-        let fours = [0, 1].map(|part| l.spread::<4>(a, part));
+        let fours = [0, 1].map(|part| l.spread::<4>(turned(a), part));
         let pairs = pairs.into_iter().flat_map(|(x, y)| [x, y]);
         pairs.chain(singles).chain(twos).chain(fours).map(|v| store(l, v)).collect()
     }
@@ -121,8 +133,8 @@ impl Kernel for Residues {
         let mut closed = (zero, zero);
         for start in (0..self.terms).step_by(LANES) {
             let count = LANES.min(self.terms - start);
-            let open = (0..count).fold((zero, zero), |open, _| a.multiply_add(open, ox, oy));
-            closed = a.close(closed, open, count);
+            let open = (0..count).fold(closed, |sum, _| a.multiply_add(sum, ox, oy));
+            closed = a.close(open, count);
         }
         let mut short = (zero, zero);
         for _ in 0..self.terms.min(SHORT / SETTLED_PRODUCTS) {
@@ -131,7 +143,7 @@ impl Kernel for Residues {
             }
             short = a.short_settle(short);
         }
-        let squares = a.close(closed, a.multiply_add((zero, zero), product, ox), 1);
+        let squares = a.close(a.multiply_add(closed, product, ox), 1);
         let (fx, fy) = a.forward(a.settle(a.enter(x)), a.enter(y), w);
         let (gx, gy) = a.forward(fx, fy, w);
         let (hx, hy) = a.forward(gy, gx, w);
