@@ -179,8 +179,9 @@ pub enum DecodeError {
     },
     /// It belongs to another election, or to another plan for this one.
     #[error(
-        "this {kind} belongs to another election, engine or release mode; check that all parties \
-         have the same election file"
+        "this {kind} belongs to another election, engine or release mode, or was made by a version \
+         of shield that plans this election otherwise; check that all parties have the same \
+         election file and the same version"
     )]
     Binding {
         /// What it is.

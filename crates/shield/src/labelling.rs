@@ -71,7 +71,16 @@ pub enum LabellingError<E: std::error::Error> {
     Engine(#[from] E),
 }
 
-/// Labels all votes with an engine.
+/// The most batches that are aggregated side by side. One batch already uses every core, but not
+/// all the time; a few fill the gaps, and each takes memory of its own.
+const MOST_AT_ONCE: usize = 4;
+
+/// How many batches to aggregate side by side on the threads of the caller's pool.
+pub fn batches_at_once() -> usize {
+    rayon::current_num_threads().min(MOST_AT_ONCE)
+}
+
+/// Labels all votes with an engine, a few batches side by side.
 ///
 /// `progress` is told, after each batch, how many more samples have a label; it may stop the run by
 /// [`ControlFlow::Break`], which gives the labels there are.
@@ -93,40 +102,60 @@ pub fn label<B: Backend>(
     let mut seconds = Seconds::default();
     let mut labels = Vec::with_capacity(votes.samples());
     let keys = timed(&mut seconds.keygen, || backend.generate_keys(&mut system_rng()))?;
-    for batch in 0..backend.batches() {
-        let samples = backend.batch(batch);
+    let all: Vec<usize> = (0..backend.batches()).collect();
+    for batches in all.chunks(batches_at_once()) {
         let ballots = timed(&mut seconds.encrypt, || {
-            // Every teacher encrypts on its own machine, with a generator of its own.
-            let ballots = (0..votes.teachers()).into_par_iter().map(|teacher| {
-                let mut rng = match randomness {
-                    BallotRandomness::Fresh => system_rng(),
-                    BallotRandomness::Seeded => {
-                        let index = (batch * votes.teachers() + teacher) as u64;
-                        let mut stream = seed.stream("shield 2026 ballots of a seeded run", index);
-                        StdRng::from_rng(&mut stream)
-                    }
-                };
-                let own = votes.teacher(teacher, samples.clone());
-                backend.encrypt(&keys.public, batch, &own, &mut rng).map(Some)
-            });
-            ballots.collect::<Result<Vec<_>, _>>()
+            let encrypt =
+                |&batch: &usize| encrypt_all(backend, &keys.public, votes, batch, seed, randomness);
+            batches.par_iter().map(encrypt).collect::<Result<Vec<_>, _>>()
         })?;
-        let ballots = timed(&mut seconds.receive, || {
+        let ballots: Vec<_> = timed(&mut seconds.receive, || {
             let key = &keys.evaluation;
-            ballots.par_iter().flatten().for_each(|ballot| backend.receive(key, ballot));
-            MemoryBallotBox::new(samples.len(), ballots)
+            ballots.par_iter().flatten().flatten().for_each(|ballot| backend.receive(key, ballot));
+            let samples = batches.iter().map(|&batch| backend.batch(batch).len());
+            samples.zip(ballots).map(|(samples, own)| MemoryBallotBox::new(samples, own)).collect()
         });
-        let release = timed(&mut seconds.aggregate, || {
-            backend.aggregate(&keys.evaluation, batch, &ballots, seed)
+        let releases = timed(&mut seconds.aggregate, || {
+            let aggregate = |(&batch, ballots): (&usize, _)| {
+                backend.aggregate(&keys.evaluation, batch, ballots, seed)
+            };
+            batches.par_iter().zip(&ballots).map(aggregate).collect::<Result<Vec<_>, _>>()
         })?;
-        labels.extend(timed(&mut seconds.decrypt, || {
-            backend.decrypt(&keys.secret, batch, &release)
-        })?);
-        if progress(samples.len() as u64).is_break() {
-            break;
+        for (&batch, release) in batches.iter().zip(&releases) {
+            labels.extend(timed(&mut seconds.decrypt, || {
+                backend.decrypt(&keys.secret, batch, release)
+            })?);
+            if progress(backend.batch(batch).len() as u64).is_break() {
+                return Ok(Labelled { labels, seconds });
+            }
         }
     }
     Ok(Labelled { labels, seconds })
+}
+
+/// All teachers' ballots for a batch: each encrypts with a generator of its own.
+fn encrypt_all<B: Backend>(
+    backend: &B,
+    key: &B::PublicKey,
+    votes: &Votes,
+    batch: usize,
+    seed: &Seed,
+    randomness: BallotRandomness,
+) -> Result<Vec<Option<B::Ballot>>, B::Error> {
+    let samples = backend.batch(batch);
+    let ballots = (0..votes.teachers()).into_par_iter().map(|teacher| {
+        let mut rng = match randomness {
+            BallotRandomness::Fresh => system_rng(),
+            BallotRandomness::Seeded => {
+                let index = (batch * votes.teachers() + teacher) as u64;
+                let mut stream = seed.stream("shield 2026 ballots of a seeded run", index);
+                StdRng::from_rng(&mut stream)
+            }
+        };
+        let own = votes.teacher(teacher, samples.clone());
+        backend.encrypt(key, batch, &own, &mut rng).map(Some)
+    });
+    ballots.collect()
 }
 
 impl Labelled {

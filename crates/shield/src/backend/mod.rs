@@ -88,6 +88,18 @@ pub trait Backend: Sync {
         rng: &mut R,
     ) -> Result<Self::Ballot, Self::Error>;
 
+    /// One teacher's ballot of counts: for each sample of [`Self::batch`], how many voters behind
+    /// the teacher chose each class. `None` if the engine takes votes only.
+    fn encrypt_counts<R: RngCore + CryptoRng>(
+        &self,
+        _key: &Self::PublicKey,
+        _batch: usize,
+        _counts: &[Vec<u32>],
+        _rng: &mut R,
+    ) -> Option<Result<Self::Ballot, Self::Error>> {
+        None
+    }
+
     /// What the server does with a ballot when it arrives, while it waits for the others. Nothing,
     /// unless an engine can do some of its work ahead; a ballot that was never received is
     /// aggregated just the same.

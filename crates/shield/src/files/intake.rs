@@ -36,7 +36,7 @@ pub(super) enum Meaning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     Votes,
-    /// One teacher's votes, with the sample ids beside them.
+    /// One teacher's votes or counts, with the sample ids beside them.
     Ballot,
     Histograms,
 }
@@ -79,6 +79,8 @@ pub(super) struct Intake {
     column_names: Vec<String>,
     /// The first column that is not read, row by row, if it is wanted.
     ids: Option<Vec<String>>,
+    /// The most voters that the counts of a row may stand for.
+    most_voters: u32,
 }
 
 impl Intake {
@@ -115,7 +117,13 @@ impl Intake {
             places: vec![],
             column_names: vec![],
             ids: None,
+            most_voters: Voters::MAX,
         }
+    }
+
+    /// Refuses rows whose counts stand for more voters.
+    pub(super) fn take_at_most(&mut self, voters: u32) {
+        self.most_voters = voters;
     }
 
     /// Keeps the sample ids, which are otherwise skipped.
@@ -346,8 +354,8 @@ impl Intake {
         let largest = numbers.iter().filter(|&&number| number != MISSING).max();
         self.largest = self.largest.max(largest.copied().unwrap_or(0));
         match (self.keep, self.meaning) {
+            (Keep::Ballot | Keep::Histograms, Meaning::Counts) => self.add_counts(&numbers, row)?,
             (Keep::Votes | Keep::Ballot, _) => self.cells.extend(&numbers),
-            (Keep::Histograms, Meaning::Counts) => self.add_counts(&numbers, row)?,
             (Keep::Histograms, Meaning::Classes) => self.tally(&numbers),
         }
         self.row = numbers;
@@ -363,6 +371,9 @@ impl Intake {
         if voters > u64::from(Voters::MAX) {
             let cell = format!("{voters} in all");
             return Err(FileProblem::NotACount { row, column: 1, cell });
+        }
+        if voters > u64::from(self.most_voters) {
+            return Err(FileProblem::TooManyVoters { row, voters, most: self.most_voters });
         }
         self.histograms.push(counts);
         Ok(())

@@ -178,6 +178,44 @@ pub fn understand_ballot(
         .map_err(|problem| problem.of(path))
 }
 
+/// One teacher's counts, and what its file says of samples and classes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TeacherCounts {
+    /// For each sample, how many voters behind the teacher chose each class.
+    pub counts: Vec<Vec<u32>>,
+    /// The sample ids beside them, if a text file has any.
+    pub ids: Option<Vec<String>>,
+    /// The names of the classes, if a header names them.
+    pub class_names: Option<ClassNames>,
+}
+
+impl std::fmt::Debug for TeacherCounts {
+    /// Shows the shape only, as for votes.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TeacherCounts").field("samples", &self.counts.len()).finish_non_exhaustive()
+    }
+}
+
+/// Reads one teacher's counts per class, as [`understand_counts`] does, with the sample ids beside
+/// them. No row may count more than that many voters.
+pub fn understand_counts_ballot(
+    path: &Path,
+    options: &ReadOptions,
+    most_voters: u32,
+) -> Result<Understood<TeacherCounts>, FileError> {
+    let bounded = |intake: &mut Intake| intake.take_at_most(most_voters);
+    read_into(path, options, Meaning::Counts, Keep::Ballot, Columns::Teachers, bounded)
+        .and_then(|mut intake| {
+            let ids = intake.take_ids();
+            let (histograms, warnings) = intake.counts(options.names.as_ref())?;
+            let counts = histograms.as_slice().iter().map(|sample| sample.counts().to_vec());
+            let class_names = histograms.class_names().cloned();
+            let value = TeacherCounts { counts: counts.collect(), ids, class_names };
+            Ok(Understood { value, warnings })
+        })
+        .map_err(|problem| problem.of(path))
+}
+
 /// Reads a list of samples: the first column of a text file, one id per row, with or without a
 /// header. All ids are there, and different.
 pub fn read_ids(path: &Path) -> Result<Vec<String>, FileError> {
@@ -259,7 +297,19 @@ fn read(
     keep: Keep,
     columns: Columns,
 ) -> Result<Intake, FileProblem> {
+    read_into(path, options, meaning, keep, columns, |_| {})
+}
+
+fn read_into(
+    path: &Path,
+    options: &ReadOptions,
+    meaning: Meaning,
+    keep: Keep,
+    columns: Columns,
+    prepare: impl FnOnce(&mut Intake),
+) -> Result<Intake, FileProblem> {
     let mut intake = Intake::new(options.classes, options.names.as_ref(), meaning, keep);
+    prepare(&mut intake);
     if keep == Keep::Ballot {
         intake.keep_ids();
     }

@@ -117,6 +117,20 @@ pub enum FileProblem {
         /// What is there.
         cell: String,
     },
+    /// Counts of more voters than a ballot may hold.
+    #[error(
+        "row {row}: the counts sum to {voters}, and a ballot of this election stands for at most \
+         {most} voters per sample; correct the row, or ask the operator for an election with a \
+         larger `voters_per_teacher`"
+    )]
+    TooManyVoters {
+        /// The row.
+        row: usize,
+        /// How many voters it counts.
+        voters: u64,
+        /// How many it may count.
+        most: u32,
+    },
     /// Votes or labels that cannot be.
     #[error(transparent)]
     Votes(#[from] VotesError),

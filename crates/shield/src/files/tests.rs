@@ -282,6 +282,28 @@ fn counts_are_histograms() {
 }
 
 #[test]
+fn a_ballot_of_counts_stands_for_no_more_voters_than_it_may() {
+    let folder = Folder::new();
+    let read = |content: &str, most| {
+        let path = folder.file("ward.csv", content);
+        understand_counts_ballot(&path, &ReadOptions::default(), most)
+    };
+    let found = read("id,owl,cat\nx1,40,0\nx2,,7\nx3,0,0\n", 40).unwrap().value;
+    assert_eq!(found.counts, [[40, 0], [0, 7], [0, 0]]);
+    assert_eq!(found.ids.unwrap(), ["x1", "x2", "x3"]);
+    assert_eq!(found.class_names.unwrap().as_slice(), ["owl", "cat"]);
+    for (content, words) in [
+        ("id,owl,cat\nx1,40,0\nx2,34,7\n", "row 3: the counts sum to 41"),
+        ("40,0\n41,0\n", "row 2: the counts sum to 41"),
+        ("40,0\n3,-1\n", "row 2, column 2: `-1`"),
+    ] {
+        let error = read(content, 40).unwrap_err().to_string();
+        assert!(error.contains(words) && error.contains("ward.csv"), "{error}");
+    }
+    assert!(format!("{:?}", read("7,3\n", 10).unwrap().value).contains("samples: 1"));
+}
+
+#[test]
 fn columns_are_left_out_by_number_and_by_name() {
     let folder = Folder::new();
     let path = folder.file("votes.csv", "id,split,a,b\n0,train,1,2\n1,test,0,2\n");

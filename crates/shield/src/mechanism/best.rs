@@ -151,11 +151,32 @@ pub fn shield_within(
     labels: Option<&Labels>,
     usage: Usage,
 ) -> Vec<Candidate> {
-    shield_for(Aim::Right, budget, histograms, labels, usage)
+    candidates(ENOUGH, CLOSER_LOOKS, Aim::Right, budget, histograms, labels, usage)
 }
 
-/// The same for either aim.
+/// The best of them that moments alone prove: in a moment, where tight composition takes long.
+pub fn shield_by_moments(
+    budget: Epsilon,
+    histograms: &[Histogram],
+    usage: Usage,
+) -> Option<Candidate> {
+    candidates(1, 0, Aim::Right, budget, histograms, None, usage).into_iter().next()
+}
+
+/// The best of them, for either aim.
 pub fn shield_for(
+    aim: Aim,
+    budget: Epsilon,
+    histograms: &[Histogram],
+    labels: Option<&Labels>,
+    usage: Usage,
+) -> Option<Candidate> {
+    candidates(1, CLOSER_LOOKS, aim, budget, histograms, labels, usage).into_iter().next()
+}
+
+fn candidates(
+    enough: usize,
+    mut closer_looks: usize,
     aim: Aim,
     budget: Epsilon,
     histograms: &[Histogram],
@@ -181,17 +202,12 @@ pub fn shield_for(
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut found: Vec<Candidate> = Vec::new();
-    let mut closer_looks = CLOSER_LOOKS;
     for (_, setting) in ranked {
-        if found.len() == ENOUGH {
+        if found.len() == enough {
             break;
         }
         // One setting of each polynomial will do.
         if found.iter().any(|known| known.setting.polynomial == setting.polynomial) {
-            continue;
-        }
-        let known = |&voters: &Voters| Known::cost(&setting, classes, voters, usage).is_some();
-        if setting.polynomial.rounds().count() > PROVEN_ROUNDS && !voters.iter().all(known) {
             continue;
         }
         let closely = found.is_empty() && closer_looks > 0;
@@ -201,6 +217,11 @@ pub fn shield_for(
                 return known;
             }
             let mut figure = DataIndependent::new(&setting, classes, voters);
+            // A pair that costs too much by moments needs no proof that the worst one does.
+            let suspect = figure.worst_suspect(usage);
+            if suspect * if closely { TIGHTEST } else { 1.0 } > budget.get() {
+                return Epsilon::new(suspect).unwrap_or(Epsilon::INFINITE);
+            }
             let moments = figure.epsilon(usage);
             let hopeless = moments.get() * TIGHTEST > budget.get();
             if moments <= budget || hopeless || !closely {
@@ -268,6 +289,13 @@ fn affordable(
         let (polynomial, sampling) = (polynomial.clone(), Sampling::default());
         Offset::new(dummies).ok().map(|offset| Setting { polynomial, offset, sampling })
     };
+    if polynomial.rounds().count() > PROVEN_ROUNDS {
+        let fits = |setting: &Setting| {
+            let cost = |&voters: &Voters| Known::cost(setting, classes, voters, usage);
+            voters.iter().all(|voters| cost(voters).is_some_and(|cost| cost <= budget))
+        };
+        return OFFSETS.iter().filter_map(|&dummies| setting(dummies)).filter(fits).collect();
+    }
     // The largest number of voters is the dearest or close to it; what is chosen is proven for all.
     let (few, many) = (voters.first().copied(), voters.last().copied());
     let cost = |dummies: u32| {
@@ -350,21 +378,18 @@ pub fn confident_gnmax_for(
         // mu^2 = 1/check^2 + 2/answer^2.
         let check = Noise::new(1.0 / (part * most).sqrt()).ok()?;
         let answer = Noise::new((2.0 / ((1.0 - part) * most)).sqrt()).ok()?;
-        let with =
-            |threshold: f64| Mechanism::ConfidentGnmax(ConfidentGnmax { threshold, check, answer });
-        let answered =
-            |threshold: f64| 1.0 - with(threshold).accuracy(&some, truth.as_ref()).failure;
+        let with = |threshold: f64| ConfidentGnmax { threshold, check, answer };
         let teachers = some.iter().map(Histogram::voters).max().unwrap_or(0) as f64;
         let (mut low, mut high) = (-teachers - 10.0 * check.get(), teachers + 10.0 * check.get());
         for _ in 0..16 {
             let middle = f64::midpoint(low, high);
-            if answered(middle) >= share {
+            if with(middle).answered(&some) >= share {
                 low = middle;
             } else {
                 high = middle;
             }
         }
-        let mechanism = with((low * 10.0).floor() / 10.0);
+        let mechanism = Mechanism::ConfidentGnmax(with((low * 10.0).floor() / 10.0));
         let (right, answered) = right_and_answered(&mechanism, &some, truth.as_ref());
         let precision = right / answered.max(f64::MIN_POSITIVE);
         if best.as_ref().is_none_or(|(most, _)| precision > *most) {
@@ -432,7 +457,7 @@ mod tests {
         let (usage, budget) = (Usage::default(), Epsilon::new(6.0).unwrap());
         let labels = Some(&truth);
         let whole = &shield_within(budget, &histograms, labels, usage)[0];
-        let sure = &shield_for(Aim::Precision(0.7), budget, &histograms, labels, usage)[0];
+        let sure = &shield_for(Aim::Precision(0.7), budget, &histograms, labels, usage).unwrap();
         assert!(sure.epsilon <= budget && (0.7..1.0).contains(&sure.answered), "{sure:?}");
         assert!(sure.precision() > whole.precision(), "{sure:?} {whole:?}");
         let gnmax = confident_gnmax_for(0.7, budget, &histograms, labels, usage).unwrap();

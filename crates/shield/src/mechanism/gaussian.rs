@@ -37,11 +37,22 @@ impl ConfidentGnmax {
         1.0 / (check * check) + 2.0 / (answer * answer)
     }
 
-    /// The output law: no label where the leader seems to have too few votes.
-    pub(super) fn law(&self, histogram: &Histogram) -> OutputDistribution {
+    /// log of the probabilities that it answers and that it does not.
+    fn answers(&self, histogram: &Histogram) -> (f64, f64) {
         let top = f64::from(histogram.counts().iter().copied().max().unwrap_or(0));
         let short = (self.threshold - top) / self.check.get();
-        let (log_yes, log_no) = (phi(-short).ln(), phi(short).ln());
+        (phi(-short).ln(), phi(short).ln())
+    }
+
+    /// The share of samples that it answers, which takes no law of the answers.
+    pub(super) fn answered(&self, histograms: &[Histogram]) -> f64 {
+        let answered = histograms.iter().map(|histogram| self.answers(histogram).0.exp());
+        answered.sum::<f64>() / histograms.len().max(1) as f64
+    }
+
+    /// The output law: no label where the leader seems to have too few votes.
+    pub(super) fn law(&self, histogram: &Histogram) -> OutputDistribution {
+        let (log_yes, log_no) = self.answers(histogram);
         let answer = NoisyArgmax::Gaussian(self.answer).law(histogram);
         OutputDistribution::from_logs(answer.log_classes().iter().map(|log| log + log_yes), log_no)
     }

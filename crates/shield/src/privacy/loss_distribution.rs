@@ -24,6 +24,10 @@ use crate::parameters::{Delta, Epsilon};
 /// Larger losses count as infinite: e^40 is beyond any use.
 pub(crate) const LARGEST_LOSS: f64 = 40.0;
 
+/// The most grid points of a sum: 128 MiB of complex numbers. A window that is cut off there counts
+/// what lies beyond it to delta, as any window does: what is stated may be larger, never smaller.
+const MOST_POINTS: usize = 1 << 23;
+
 /// A privacy-loss distribution on a grid.
 #[derive(Clone, Debug)]
 pub struct LossDistribution {
@@ -126,7 +130,8 @@ impl LossDistribution {
             let everything = range <= composed.span();
             let beyond =
                 if everything { 0.0 } else { self.chernoff(queries as f64, tilt, composed.high()) };
-            if beyond <= 1e-3 * budget || reach > 1e3 {
+            let widest = reach > 1e3 || composed.masses.len() >= MOST_POINTS;
+            if beyond <= 1e-3 * budget || widest {
                 let epsilon = composed.solve(budget - beyond);
                 return (epsilon, composed.error_at(epsilon));
             }
@@ -168,7 +173,8 @@ impl LossDistribution {
         let q = queries as f64;
         let wanted = 2.0 * (reach * (q * variance).sqrt() + tilted.len() as f64);
         let whole = q * (tilted.len() as f64 - 1.0) + 1.0;
-        let length = (wanted.min(whole).max(tilted.len() as f64) as usize).next_power_of_two();
+        let wanted = wanted.min(whole).min(MOST_POINTS as f64).max(tilted.len() as f64);
+        let length = (wanted as usize).next_power_of_two();
 
         let circle = |index: i64| index.rem_euclid(length as i64) as usize;
         let mut buffer = vec![Complex64::default(); length];

@@ -49,6 +49,7 @@ pub(crate) mod rounds;
 pub mod server_view;
 pub mod shared_argmax;
 pub mod skellam;
+pub mod turnouts;
 pub mod watch;
 
 use crate::parameters::{Delta, Epsilon, Queries};

@@ -30,6 +30,12 @@ pub enum NoisyArgmax {
     Gaussian(Noise),
 }
 
+/// Classes with the same number of votes.
+struct Group {
+    count: f64,
+    classes: usize,
+}
+
 impl NoisyArgmax {
     /// The data-independent log-moment of one query.
     pub fn log_moment(self, order: f64) -> f64 {
@@ -76,18 +82,24 @@ impl NoisyArgmax {
     /// The output law, by quadrature: class k wins at x if its noisy count is x and all others are
     /// below.
     pub fn law(self, histogram: &Histogram) -> OutputDistribution {
-        let counts: Vec<f64> = histogram.counts().iter().map(|&count| f64::from(count)).collect();
-        let top = counts.iter().copied().fold(0.0, f64::max);
+        // Classes with equal counts have equal chances: of many classes, most have few votes.
+        let mut counts: Vec<u32> = histogram.counts().to_vec();
+        counts.sort_unstable();
+        let groups: Vec<Group> = counts
+            .chunk_by(|a, b| a == b)
+            .map(|same| Group { count: f64::from(same[0]), classes: same.len() })
+            .collect();
+        let top = groups.last().map_or(0.0, |group| group.count);
         let (scale, reach) = match self {
             Self::Laplace(scale) => (scale.get(), 40.0),
             Self::Gaussian(sigma) => (sigma.get(), 9.0),
         };
         // Laplace densities have a corner at each count; between corners everything is smooth.
-        let mut corners: Vec<f64> =
-            counts.iter().copied().filter(|count| top - count < reach * scale).collect();
+        let near = |group: &&Group| top - group.count < reach * scale;
+        let mut corners: Vec<f64> = groups.iter().filter(near).map(|group| group.count).collect();
         corners.extend([top - reach * scale, top + reach * scale]);
         corners.sort_by(f64::total_cmp);
-        let mut law = vec![0.0; counts.len()];
+        let mut law = vec![0.0; groups.len()];
         for pair in corners.windows(2).filter(|pair| pair[1] > pair[0]) {
             let pieces = ((pair[1] - pair[0]) / scale).ceil();
             let width = (pair[1] - pair[0]) / pieces;
@@ -95,26 +107,32 @@ impl NoisyArgmax {
                 let middle = pair[0] + (f64::from(piece) + 0.5) * width;
                 for &(node, weight) in &GAUSS {
                     for side in [-node, node] {
-                        self.add_point(
-                            &counts,
-                            middle + side * width / 2.0,
-                            weight * width / 2.0,
-                            &mut law,
-                        );
+                        let x = middle + side * width / 2.0;
+                        self.add_point(&groups, x, weight * width / 2.0, &mut law);
                     }
                 }
             }
         }
-        let total: f64 = law.iter().sum();
-        OutputDistribution::from_probabilities(law.iter().map(|p| p / total))
+        let total: f64 =
+            law.iter().zip(&groups).map(|(chance, group)| chance * group.classes as f64).sum();
+        let chance = |count: u32| {
+            let count = f64::from(count);
+            law[groups.partition_point(|group| group.count < count)] / total
+        };
+        OutputDistribution::from_probabilities(histogram.counts().iter().map(|&c| chance(c)))
     }
 
-    fn add_point(self, counts: &[f64], x: f64, weight: f64, law: &mut [f64]) {
-        let below: f64 = counts.iter().map(|count| self.cumulative(x - count)).product();
-        for (probability, count) in law.iter_mut().zip(counts) {
-            let own = self.cumulative(x - count);
+    /// Adds what a point of the quadrature gives to one class of each group.
+    fn add_point(self, groups: &[Group], x: f64, weight: f64, law: &mut [f64]) {
+        let power = |group: &Group| {
+            let own = self.cumulative(x - group.count);
+            own.powi(i32::try_from(group.classes).unwrap_or(i32::MAX))
+        };
+        let below: f64 = groups.iter().map(power).product();
+        for (probability, group) in law.iter_mut().zip(groups) {
+            let own = self.cumulative(x - group.count);
             if own > 0.0 {
-                *probability += weight * self.density(x - count) * (below / own);
+                *probability += weight * self.density(x - group.count) * (below / own);
             }
         }
     }
@@ -226,6 +244,27 @@ mod tests {
         let z = lead / scale;
         let expected = 1.0 - (2.0 + z) / (4.0 * z.exp());
         assert!((laplace.probabilities().next().unwrap() - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn many_classes_without_votes_share_what_is_left_evenly() {
+        let mut counts = vec![0; 40];
+        counts[3] = 30;
+        counts[7] = 12;
+        let noise = Noise::new(9.0).unwrap();
+        for noisy in [NoisyArgmax::Laplace(noise), NoisyArgmax::Gaussian(noise)] {
+            let law: Vec<f64> = noisy.law(&histogram(&counts)).probabilities().collect();
+            assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            // The chance of the leader, by a sum over thin slices.
+            let slice = |step: i32| {
+                let x = -300.0 + f64::from(step) * 0.01;
+                let others = noisy.cumulative(x).powi(38) * noisy.cumulative(x - 12.0);
+                noisy.density(x - 30.0) * others * 0.01
+            };
+            let leader: f64 = (0..80_000).map(slice).sum();
+            assert!((law[3] - leader).abs() < 1e-6, "{} {leader}", law[3]);
+            assert!(law[7] > law[0] && (law[0] - law[39]).abs() < 1e-15);
+        }
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub(crate) struct Rounds {
     pub(crate) offset: u32,
     /// Classes, K.
     pub(crate) classes: usize,
+    /// The most entries that a move takes from one class to another. More than 1 where these rounds
+    /// speak for several numbers of voters at once; counts are then real numbers.
+    pub(crate) stretch: f64,
     draw: Draw,
 }
 
@@ -61,8 +64,24 @@ impl Rounds {
             voters,
             offset,
             classes: classes.count(),
+            stretch: 1.0,
             draw: Draw::Degree(setting.sampling),
         }
+    }
+
+    /// Rounds that speak for every number of voters of a range, as
+    /// [`turnouts`](crate::privacy::turnouts) proves. `None` where rounds draw without replacement:
+    /// their chances do not scale.
+    pub(crate) fn of_turnouts(
+        setting: &Setting,
+        classes: Classes,
+        fewest: u32,
+        most: u32,
+    ) -> Option<Self> {
+        let smallest = Self::new(setting, classes, fewest).size;
+        let rounds = Self::new(setting, classes, most);
+        let scales = matches!(rounds.draw, Draw::Degree(Sampling::WithReplacement));
+        scales.then(|| Self { stretch: rounds.size / smallest, ..rounds })
     }
 
     /// Rounds that draw every entry a Poisson number of times: pairs of rate and rounds, the
@@ -76,7 +95,8 @@ impl Rounds {
         let terms = (2..).zip(schedule).map(|(degree, &(_, rounds))| Term { degree, rounds });
         let size = f64::from(voters) + f64::from(offset) * classes.count() as f64;
         let draw = Draw::Poisson(schedule.iter().map(|&(rate, _)| rate).collect());
-        Self { terms: terms.collect(), size, voters, offset, classes: classes.count(), draw }
+        let classes = classes.count();
+        Self { terms: terms.collect(), size, voters, offset, classes, stretch: 1.0, draw }
     }
 
     /// ln phi_p(c).
@@ -152,8 +172,17 @@ impl Rounds {
         }
     }
 
-    /// ln(phi_p(c) / phi_p(c - 1)), for a whole number c of at least 1; infinite where c - 1
-    /// entries cannot be unanimous.
+    /// phi_p(c) - phi_p(c - s) for the largest move s.
+    pub(crate) fn longest_step(&self, degree: u32, entries: f64) -> f64 {
+        if self.stretch <= 1.0 {
+            return self.step(degree, entries);
+        }
+        let log_shrink = f64::from(degree) * (-self.stretch / entries).ln_1p();
+        -self.log_unanimous(degree, entries).exp() * log_shrink.exp_m1()
+    }
+
+    /// ln(phi_p(c) / phi_p(c - s)) for the largest move s, with c at least s, and a whole number
+    /// where s is 1; infinite where c - s entries cannot be unanimous.
     pub(crate) fn log_step_ratio(&self, degree: u32, entries: f64) -> f64 {
         let lost = match &self.draw {
             Draw::Poisson(rates) => {
@@ -162,7 +191,11 @@ impl Rounds {
                 return rate + drawn(entries) - drawn(entries - 1.0);
             }
             Draw::Degree(Sampling::WithReplacement) => {
-                return -f64::from(degree) * (-1.0 / entries).ln_1p();
+                // The class keeps its dummies, which are as stretched as the move.
+                let most = (1.0 / f64::from(self.offset)).ln_1p();
+                let log_ratio = -(-self.stretch / entries).ln_1p();
+                let log_ratio = if self.stretch > 1.0 { log_ratio.min(most) } else { log_ratio };
+                return f64::from(degree) * log_ratio;
             }
             Draw::Degree(Sampling::WithoutReplacement) => f64::from(degree),
         };

@@ -10,7 +10,6 @@ use super::key::{ClearKey, ClearRelease, KEY_NAME};
 use super::noisy_argmax::{ClearNoisyArgmax, NoisyBallot};
 use super::{ClearBackend, ClearBallot};
 use crate::backend::{Backend, Payloads, Presence};
-use crate::election::Election;
 use crate::framing::{KeyId, Kind, MadeFor, Reader};
 use crate::parameters::{Class, Classes};
 
@@ -22,14 +21,6 @@ const CLASS: usize = 2;
 const NUMBER: usize = 8;
 /// No class. Classes are at most `Classes::MAX`, far below.
 const NONE: u16 = u16::MAX;
-
-/// A digest of the election and the batches.
-pub(super) fn binding(purpose: &str, election: &Election, samples_per_batch: usize) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(purpose);
-    hasher.update(&election.fingerprint());
-    hasher.update(&(samples_per_batch as u64).to_le_bytes());
-    *hasher.finalize().as_bytes()
-}
 
 fn write_classes(out: &mut Vec<u8>, classes: &[Option<Class>]) {
     out.extend(classes.iter().flat_map(|class| class.map_or(NONE, |class| class.0).to_le_bytes()));

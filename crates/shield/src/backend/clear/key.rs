@@ -3,6 +3,7 @@
 use rand::{CryptoRng, RngCore};
 
 use super::super::{BallotError, Keys};
+use crate::election::Election;
 use crate::framing::{KeyId, MadeFor};
 use crate::votes::Label;
 
@@ -44,4 +45,12 @@ impl ClearRelease {
         self.made_for.check_release(made_for, self.labels.len() == samples)?;
         Ok(self.labels.clone())
     }
+}
+
+/// A digest of the election and the batches.
+pub(super) fn binding(purpose: &str, election: &Election, samples_per_batch: usize) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(purpose);
+    hasher.update(&election.fingerprint());
+    hasher.update(&(samples_per_batch as u64).to_le_bytes());
+    *hasher.finalize().as_bytes()
 }

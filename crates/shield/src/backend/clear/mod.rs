@@ -62,7 +62,7 @@ impl ClearBackend {
     /// The same in batches of at most that many samples (at least one).
     pub fn with_batches_of(election: Election, samples: usize) -> Self {
         let samples_per_batch = samples.max(1);
-        let binding = codec::binding("shield 2026 clear binding v1", &election, samples_per_batch);
+        let binding = key::binding("shield 2026 clear binding v1", &election, samples_per_batch);
         Self { election, samples_per_batch, binding }
     }
 }

@@ -8,8 +8,7 @@
 use rand::{CryptoRng, RngCore};
 use thiserror::Error;
 
-use super::codec;
-use super::key::{ClearKey, ClearRelease};
+use super::key::{self, ClearKey, ClearRelease};
 use crate::backend::{
     Backend, Ballot, BallotBox, BallotBoxError, BallotError, KeysOf, Presence, open_ballot,
 };
@@ -139,7 +138,7 @@ impl ClearNoisyArgmax {
         assert_eq!(election.teachers(), noise.teachers(), "noise for another election");
         let purpose = "shield 2026 clear noisy argmax binding v1";
         let mut hasher = blake3::Hasher::new_derive_key(purpose);
-        hasher.update(&codec::binding(purpose, &election, Self::SAMPLES_PER_BATCH));
+        hasher.update(&key::binding(purpose, &election, Self::SAMPLES_PER_BATCH));
         hasher.update(&noise.scale().get().to_le_bytes());
         hasher.update(&noise.shares().to_le_bytes());
         if noise.family() == NoiseFamily::Skellam {

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::cell::{Axis, Cell};
+use super::cell::{Axis, Cell, Counts};
 use super::envelope::{Envelope, Objective};
 use crate::privacy::moments::{LawPair, Outcome, ROUND_UP};
 use crate::privacy::rounds::Rounds;
@@ -211,6 +211,10 @@ impl Search<'_> {
     /// Where only a few pairs are left, meets them all instead of bounding them: the bound is then
     /// exact.
     fn enumerate(&mut self, cell: &Cell) -> bool {
+        // Real counts are never few.
+        if Counts::of(self.rounds) == Counts::Real {
+            return false;
+        }
         let Some(pairs) = few_pairs(self.rounds, cell) else {
             return false;
         };
@@ -222,7 +226,7 @@ impl Search<'_> {
     fn best_split(&mut self, cell: &Cell, bound: f64) -> Option<Vec<Waiting>> {
         let mut best: Option<(f64, Vec<Waiting>)> = None;
         for axis in Axis::ALL {
-            let Some(parts) = cell.split(axis) else {
+            let Some(parts) = cell.split(axis, Counts::of(self.rounds)) else {
                 continue;
             };
             let parts: Vec<Waiting> = parts

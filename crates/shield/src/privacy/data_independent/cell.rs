@@ -37,9 +37,12 @@ impl Range {
         (self.high / self.low.max(0.5)).ln()
     }
 
-    /// Two halves of a range of whole numbers; by ratio where it spans several octaves.
-    fn halves(self) -> Option<(Self, Self)> {
+    /// Two halves of a range of whole or real numbers; by ratio where it spans several octaves.
+    fn halves(self, counts: Counts) -> Option<(Self, Self)> {
         if self.is_point() {
+            return None;
+        }
+        if counts == Counts::Real && self.high - self.low <= 1e-6 * self.high {
             return None;
         }
         let middle = if self.high > 2.0 * self.low && self.low > 0.0 {
@@ -47,8 +50,25 @@ impl Range {
         } else {
             f64::midpoint(self.low, self.high)
         };
+        if counts == Counts::Real {
+            return Some((Self::new(self.low, middle), Self::new(middle, self.high)));
+        }
         let middle = middle.floor().max(self.low).min(self.high - 1.0);
         Some((Self::new(self.low, middle), Self::new(middle + 1.0, self.high)))
+    }
+}
+
+/// What the entries of loser and gainer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    Whole,
+    /// Rounds that speak for several numbers of voters scale their counts.
+    Real,
+}
+
+impl Counts {
+    pub(crate) fn of(rounds: &Rounds) -> Self {
+        if rounds.stretch > 1.0 { Self::Real } else { Self::Whole }
     }
 }
 
@@ -164,11 +184,11 @@ impl Cell {
     }
 
     /// The two parts of the cell along an axis, where it can be split.
-    pub(crate) fn split(&self, axis: Axis) -> Option<[Self; 2]> {
+    pub(crate) fn split(&self, axis: Axis, counts: Counts) -> Option<[Self; 2]> {
         let (mut one, mut two) = (*self, *self);
         match axis {
-            Axis::Loser => (one.loser, two.loser) = self.loser.halves()?,
-            Axis::Gainer => (one.gainer, two.gainer) = self.gainer.halves()?,
+            Axis::Loser => (one.loser, two.loser) = self.loser.halves(counts)?,
+            Axis::Gainer => (one.gainer, two.gainer) = self.gainer.halves(counts)?,
             Axis::Concentration => {
                 let range = self.concentration;
                 if range.high - range.low <= 1e-9 * range.high {

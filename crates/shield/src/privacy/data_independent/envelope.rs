@@ -252,10 +252,15 @@ impl<'a> Envelope<'a> {
         let high = most(cell.loser) + most(cell.gainer) + share(others.high) * miss.high;
         let low = low.max(1.0 - success_high - 1e-15).max(0.0);
         let high = high.min(1.0 - success_low + 1e-15).min(1.0).max(low);
-        // What the move takes from the loser's phi_p and gives to the gainer's.
+        // What the move takes from the loser's phi_p and gives to the gainer's. A longer move takes
+        // more and gives more; what it takes grows at most, what it gives at least, with its
+        // length.
         let step = |entries: f64| rounds.step(degree, entries);
-        let delta_low = (step(cell.loser.low) - step(cell.gainer.high + 1.0)).max(0.0);
-        let delta_high = (step(cell.loser.high) - step(cell.gainer.low + 1.0)).max(delta_low);
+        let stretch = rounds.stretch;
+        let given = rounds.longest_step(degree, cell.gainer.high + stretch);
+        let delta_low = (step(cell.loser.low) - given).max(0.0);
+        let delta_high =
+            (stretch * (step(cell.loser.high) - step(cell.gainer.low + 1.0))).max(delta_low);
         (Range::new(low, high), Range::new(delta_low, delta_high), log_bystanders)
     }
 
@@ -276,9 +281,9 @@ impl<'a> Envelope<'a> {
             let log_less = rounds.log_unanimous(d.power, most - 1.0);
             before.add(log_most + d.before.high);
             after.add(log_less + d.after.high);
-            least.add(rounds.log_unanimous(d.power, fewest - 1.0) + d.after.low);
+            least.add(rounds.log_unanimous(d.power, fewest - rounds.stretch) + d.after.low);
             let log_ratio = rounds.log_step_ratio(d.power, fewest);
-            if most == fewest {
+            if most == fewest && rounds.stretch <= 1.0 {
                 numerator.add(log_most + d.after.low + envelope);
             } else if log_ratio.is_finite() {
                 numerator.add(log_less + log_ratio + d.after.low + envelope);
@@ -307,10 +312,10 @@ impl<'a> Envelope<'a> {
                 log_most + d.before.high,
             );
             before.add(d.weight.high);
-            let log_after = rounds.log_unanimous(d.power, most + 1.0) + d.after.high;
+            let log_after = rounds.log_unanimous(d.power, most + rounds.stretch) + d.after.high;
             after.add(log_after);
             least.add(d.weight.low);
-            let log_ratio = rounds.log_step_ratio(d.power, fewest + 1.0);
+            let log_ratio = rounds.log_step_ratio(d.power, fewest + rounds.stretch);
             d.value = log_ratio - d.log_rho.low;
             if log_ratio.is_infinite() {
                 last_entry.add(log_after);

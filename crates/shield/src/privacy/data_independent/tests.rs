@@ -4,7 +4,7 @@
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::cell::{Axis, Cell};
+use super::cell::{Axis, Cell, Counts};
 use super::envelope::Envelope;
 use super::*;
 use crate::distribution::OutputDistribution;
@@ -180,7 +180,7 @@ fn no_cell_is_below_a_pair_in_it() {
                                         cell.concentration.high,
                                     )
                             };
-                            let Some(parts) = cell.split(axis) else {
+                            let Some(parts) = cell.split(axis, Counts::Whole) else {
                                 continue;
                             };
                             let parts =

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::grid::{Shifts, Value};
 use crate::privacy::data_independent::branch::{Pair, few_pairs};
-use crate::privacy::data_independent::cell::{Axis, Cell};
+use crate::privacy::data_independent::cell::{Axis, Cell, Counts};
 use crate::privacy::data_independent::envelope::{Envelope, Objective};
 use crate::privacy::rounds::Rounds;
 
@@ -203,7 +203,7 @@ impl<'a> Partition<'a> {
         let now = value.nodes()[node];
         let mut best: Option<(f64, Vec<(f64, Leaf)>)> = None;
         for axis in Axis::ALL {
-            let Some(parts) = cell.split(axis) else {
+            let Some(parts) = cell.split(axis, Counts::Whole) else {
                 continue;
             };
             let mut leaves = Vec::with_capacity(2);
