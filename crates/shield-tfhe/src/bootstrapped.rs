@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `parameters`, [`plan`] | ring, noise, digits, margins, and how sure a label is |
 //! | `keys`, `ballot` | what the student makes, what a teacher sends, what the student gets |
-//! | `torus` | encryptions of one number: linear combinations and table lookups |
+//! | `torus`, `lookup` | encryptions of one number: linear combinations and table lookups |
 //! | `circuit` | draws to label, in two ways |
 //! | [`flooding`] | that the release shows the label alone |
 //! | [`codec`] | everything as bytes |
@@ -20,6 +20,7 @@ pub mod codec;
 pub mod error;
 pub mod flooding;
 pub(crate) mod keys;
+pub(crate) mod lookup;
 pub(crate) mod parameters;
 pub mod plan;
 #[cfg(test)]

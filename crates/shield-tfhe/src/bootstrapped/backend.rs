@@ -9,13 +9,14 @@ use shield::{Class, Draws, Election, Label, Seed, Urn};
 
 use super::ballot::{BootstrappedBallot, BootstrappedRelease};
 use super::circuit::{Tables, digits};
-use super::codec::{Attendance, Format};
+use super::codec::{Attendance, Format, payloads};
 use super::error::BootstrappedError;
 use super::flooding::Flooding;
 use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
-use super::parameters::{RING, torus};
-use super::plan::{BALLOT_BITS, Circuit, Plan, RELEASE_BITS};
-use super::torus::{Lookup, Lwe};
+use super::lookup::Lookup;
+use super::parameters::{RELEASE_BITS, RING, torus};
+use super::plan::{BALLOT_BITS, Circuit, Plan};
+use super::torus::Lwe;
 
 /// The engine, set up for one election.
 pub struct BootstrappedBackend {
@@ -116,6 +117,8 @@ fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
     }
     *hasher.finalize().as_bytes()
 }
+
+payloads!(BootstrappedBackend);
 
 impl Backend for BootstrappedBackend {
     type SecretKey = SecretKey;

@@ -39,9 +39,10 @@
 
 use shield::{Class, Drawn, Draws};
 
+use super::lookup::Lookup;
 use super::parameters::torus;
 use super::plan::{Circuit, FLAG, JOINED, Plan, half_turn};
-use super::torus::{Lookup, Lwe, Table};
+use super::torus::{Lwe, Table};
 
 /// What a teacher drawn for a sample voted: one encryption a digit.
 pub(crate) type Digits = Vec<Lwe>;

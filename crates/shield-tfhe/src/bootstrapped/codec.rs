@@ -17,7 +17,6 @@ use shield::backend::Presence;
 use shield::framing::{KeyId, Kind, MadeFor, Reader};
 use zeroize::Zeroizing;
 
-use super::backend::BootstrappedBackend;
 use super::ballot::{BootstrappedBallot, BootstrappedRelease};
 use super::keys::{
     BOOTSTRAP_WORDS, EvaluationKey, Packed, PublicKey, SWITCH_WORDS, SecretKey, write_words,
@@ -263,5 +262,3 @@ macro_rules! payloads {
     };
 }
 pub(crate) use payloads;
-
-payloads!(BootstrappedBackend);

@@ -52,12 +52,12 @@ use rand_chacha::ChaCha20Rng;
 use shield::Seed;
 
 use super::keys::{PublicKey, rounded};
+use super::lookup::Lookup;
 use super::parameters::{
-    bootstrap_variance, encryption_variance, lookup_failure, lookup_variance, packing_variance,
-    torus,
+    RELEASE_BITS, bootstrap_variance, encryption_variance, lookup_failure, lookup_variance,
+    packing_variance, torus,
 };
-use super::plan::RELEASE_BITS;
-use super::torus::{Lookup, Lwe, Table};
+use super::torus::{Lwe, Table};
 
 /// Statistical distance, in bits, between a released batch and its simulation.
 pub const STATISTICAL_BITS: f64 = 40.0;

@@ -27,6 +27,9 @@ use tfhe::core_crypto::prelude::{
     Gaussian, GlweDimension, LweDimension, PolynomialSize,
 };
 
+/// Bits that are kept of each word of a release.
+pub(crate) const RELEASE_BITS: u32 = 16;
+
 /// N: the degree of the ring, and how many bits the student's key has.
 pub(crate) const RING: usize = crate::transform::DEGREE;
 /// n: how many bits the key has under which tables are looked up.

@@ -37,8 +37,6 @@ impl std::fmt::Display for Circuit {
 pub const FAILURE_BITS: f64 = 64.0;
 /// Bits that are kept of each word of a ballot.
 pub(crate) const BALLOT_BITS: u32 = 32;
-/// Bits that are kept of each word of a release.
-pub(crate) const RELEASE_BITS: u32 = 16;
 /// How many flags the plain circuit joins in one lookup, and the parts of a turn that a flag counts
 /// for.
 pub(crate) const JOINED: usize = 7;

@@ -18,11 +18,12 @@ use shield::{Sampling, Seed};
 
 use super::flooding::Flooding;
 use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
+use super::lookup::Lookup;
 use super::parameters::{
     RING, bootstrap_variance, encryption_variance, lookup_variance, packing_variance, torus, turns,
 };
 use super::plan::FAILURE_BITS;
-use super::torus::{Lookup, Lwe, Table};
+use super::torus::{Lwe, Table};
 use super::{BootstrappedBackend, BootstrappedBallot, Circuit};
 
 /// Keys take seconds to make; no test but the suite needs its own.

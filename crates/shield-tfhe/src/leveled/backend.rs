@@ -14,7 +14,6 @@ use shield::{Election, Label, Seed};
 use super::ballot::{self, LeveledBallot, Ready};
 use super::compact;
 use super::error::LeveledError;
-use super::flooding;
 use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
 use super::plan::{Plan, Upload};
 use super::release::{self, Release};
@@ -181,7 +180,7 @@ impl Backend for LeveledBackend {
         let urns = urns(&self.election, 1, ballots)?;
         let draws = Draws::seeded(self.election.setting(), &urns[0], seed, sample);
         let result = self.elect(key, batch, ballots, &draws, &mut ring)?;
-        Ok(flooding::release(&mut ring, key, result, self.plan.released(), batch, seed))
+        Ok(Release::flooded(&mut ring, key, result, self.plan.released(), batch, seed))
     }
 
     fn decrypt(

@@ -1,4 +1,4 @@
-//! The ballot: one teacher's vote on one sample, a GGSW ciphertext a bit of the class.
+//! The ballot: one teacher's vote on one sample, a GGSW ciphertext per bit of the class.
 //!
 //! A GGSW ciphertext of a bit b has, for each level l, two rows: fresh encryptions of zero with b
 //! 2^64 / B^l added to the constant coefficient of the mask in one and of the body in the other.
@@ -24,12 +24,11 @@ use shield::Class;
 use shield::backend::{Ballot, Presence};
 use shield::framing::MadeFor;
 
-use super::keys::{EvaluationKey, ZeroKey};
+use super::keys::EvaluationKey;
+use super::parameters::truncated;
 use super::plan::Plan;
 use super::ring::{DEGREE, Gadget, Ggsw, Glwe, Ring, glwe};
-
-/// Bits of a coefficient that are rounded away.
-pub(crate) const TRUNCATED_BITS: u32 = 16;
+use super::zero_key::ZeroKey;
 
 /// One teacher's vote on one sample, encrypted.
 #[derive(Clone)]
@@ -133,9 +132,4 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
         }
     }
     rows
-}
-
-/// The nearest multiple of 2^16.
-pub(crate) fn truncated(word: u64) -> u64 {
-    word.wrapping_add(1 << (TRUNCATED_BITS - 1)) & (u64::MAX << TRUNCATED_BITS)
 }

@@ -7,56 +7,22 @@
 use std::sync::Arc;
 
 use shield::backend::{Payloads, Presence};
-use shield::framing::{KeyId, Kind, MadeFor, Reader, framed_bytes, presence_bytes};
+use shield::framing::{KeyId, Kind, MadeFor, Reader};
 use zeroize::Zeroizing;
 
 use super::backend::LeveledBackend;
-use super::ballot::{LeveledBallot, TRUNCATED_BITS};
+use super::ballot::LeveledBallot;
 use super::compact::ExpansionKey;
-use super::keys::{self, EvaluationKey, PublicKey, SecretKey, ZeroKey};
-use super::plan::Plan;
-use super::release::{self, Release};
+use super::keys::{self, EvaluationKey, PublicKey, SecretKey};
+use super::parameters::{RELEASE_BITS, TRUNCATED_BITS};
+use super::plan::{BALLOT_WORD, PUBLIC_PAYLOAD};
+use super::release::Release;
 use super::ring::{DEGREE, Ring};
 use super::switch::{self, SwitchKey};
+use super::zero_key::{self, ZeroKey};
 
 /// Two bits per coefficient, which is -1, 0 or 1.
 const SECRET_PAYLOAD: usize = DEGREE / 4;
-const PUBLIC_PAYLOAD: usize = 32 + 8 * DEGREE;
-/// Bytes of a ballot's coefficient.
-const WORD: usize = (64 - TRUNCATED_BITS as usize) / 8;
-
-/// A seed, and the bodies of all levels.
-const SWITCH_PAYLOAD: usize = 32 + switch::GADGET.levels * 8 * DEGREE;
-
-fn vote_payload(plan: &Plan) -> usize {
-    plan.words() * WORD
-}
-
-/// The public key, and where ballots are compact the keys of the separation and of s^2.
-fn evaluation_payload(plan: &Plan) -> usize {
-    PUBLIC_PAYLOAD + plan.separation_steps().map_or(0, |steps| (steps + 1) * SWITCH_PAYLOAD)
-}
-
-/// Two coefficients share five bytes.
-fn release_payload(plan: &Plan) -> usize {
-    (DEGREE + plan.released()).div_ceil(2) * 5
-}
-
-pub(crate) fn ballot_bytes(plan: &Plan) -> usize {
-    framed_bytes(presence_bytes(1) + vote_payload(plan))
-}
-
-pub(crate) fn public_key_bytes() -> usize {
-    framed_bytes(PUBLIC_PAYLOAD)
-}
-
-pub(crate) fn evaluation_key_bytes(plan: &Plan) -> usize {
-    framed_bytes(evaluation_payload(plan))
-}
-
-pub(crate) fn release_bytes(plan: &Plan) -> usize {
-    framed_bytes(release_payload(plan))
-}
 
 fn read_poly(reader: &mut Reader) -> Option<Vec<u64>> {
     (0..DEGREE).map(|_| Some(u64::from_le_bytes(reader.array()?))).collect()
@@ -79,7 +45,7 @@ fn read_switch_key(reader: &mut Reader, ring: &mut Ring) -> Option<Arc<SwitchKey
 }
 
 impl Payloads for LeveledBackend {
-    const KEY_NAME: &'static str = keys::KEY_NAME;
+    const KEY_NAME: &'static str = zero_key::KEY_NAME;
 
     fn binding(&self) -> &[u8; 32] {
         &self.binding
@@ -105,9 +71,9 @@ impl Payloads for LeveledBackend {
         match kind {
             Kind::SecretKey => SECRET_PAYLOAD,
             Kind::PublicKey => PUBLIC_PAYLOAD,
-            Kind::EvaluationKey => evaluation_payload(self.plan()),
-            Kind::Ballot => vote_payload(self.plan()),
-            Kind::Release => release_payload(self.plan()),
+            Kind::EvaluationKey => self.plan().evaluation_payload(),
+            Kind::Ballot => self.plan().vote_payload(),
+            Kind::Release => self.plan().release_payload(),
             Kind::Audit | Kind::Verdict => 0,
         }
     }
@@ -136,14 +102,14 @@ impl Payloads for LeveledBackend {
 
     fn write_votes(&self, out: &mut Vec<u8>, ballot: &LeveledBallot) {
         for word in &ballot.words {
-            out.extend(&word.to_le_bytes()[8 - WORD..]);
+            out.extend(&word.to_le_bytes()[8 - BALLOT_WORD..]);
         }
     }
 
     fn write_release(&self, out: &mut Vec<u8>, release: &Release) {
         for pair in release.words.chunks(2) {
             let upper = pair.get(1).copied().unwrap_or(0);
-            let both = u64::from(pair[0]) | u64::from(upper) << release::BITS;
+            let both = u64::from(pair[0]) | u64::from(upper) << RELEASE_BITS;
             out.extend(&both.to_le_bytes()[..5]);
         }
     }
@@ -183,21 +149,22 @@ impl Payloads for LeveledBackend {
         presence: Presence,
         made_for: MadeFor,
     ) -> Option<LeveledBallot> {
-        let votes = if presence.is_nobody() { 0 } else { vote_payload(self.plan()) };
+        let votes = if presence.is_nobody() { 0 } else { self.plan().vote_payload() };
         let word = |bytes: &[u8]| {
             bytes.iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte))
                 << TRUNCATED_BITS
         };
-        let words = payload.take(votes)?.chunks_exact(WORD).map(word).collect();
+        let words = payload.take(votes)?.chunks_exact(BALLOT_WORD).map(word).collect();
         Some(LeveledBallot::new(words, presence, made_for))
     }
 
     fn read_release(&self, payload: &mut Reader, made_for: MadeFor) -> Option<Release> {
-        let mask = (1_u64 << release::BITS) - 1;
-        let halves = payload.take(release_payload(self.plan()))?.chunks_exact(5).flat_map(|five| {
-            let both = five.iter().rev().fold(0_u64, |both, &byte| both << 8 | u64::from(byte));
-            [both & mask, both >> release::BITS]
-        });
+        let mask = (1_u64 << RELEASE_BITS) - 1;
+        let halves =
+            payload.take(self.plan().release_payload())?.chunks_exact(5).flat_map(|five| {
+                let both = five.iter().rev().fold(0_u64, |both, &byte| both << 8 | u64::from(byte));
+                [both & mask, both >> RELEASE_BITS]
+            });
         let mut words =
             halves.map(|half| u32::try_from(half).ok()).collect::<Option<Vec<u32>>>()?;
         // Where the number of coefficients is odd, the last half must be zero.

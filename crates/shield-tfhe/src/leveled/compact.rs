@@ -41,23 +41,11 @@ use rand::{CryptoRng, RngCore};
 use shield::Class;
 use zeroize::Zeroizing;
 
-use super::ballot::{TRUNCATED_BITS, truncated};
-use super::keys::{MOST_ERROR, MOST_ONES, ZeroKey};
-use super::noise::{self, Rows};
+use super::parameters::{MOST_ONES, MOST_SQUARE, separation_steps, truncated};
 use super::plan::Plan;
-use super::ring::{DEGREE, Factor, Gadget, Glwe, Ring, add, glwe, subtract};
-use super::sampling::ERROR_VARIANCE;
-use super::switch::{self, SwitchKey};
-
-/// Statistical distance, in bits, that a plan with compact ballots must reach for a sample.
-pub const STATISTICAL_BITS: u32 = 20;
-
-/// Most that the squares of the coefficients of s^2 add up to, relative to what they do in the mean
-/// for the most ones: three deviations, so hardly a secret is drawn again.
-const MOST_SQUARE: f64 = 1.1;
-
-/// Levels of the GGSW ciphertexts that the server makes.
-pub(crate) const LEVELS: usize = 4;
+use super::ring::{DEGREE, Factor, Glwe, Ring, add, glwe, subtract};
+use super::switch::SwitchKey;
+use super::zero_key::ZeroKey;
 
 /// What the server expands ballots with.
 #[derive(Clone)]
@@ -79,11 +67,6 @@ pub(crate) fn is_usual(ring: &mut Ring, secret: &[u64]) -> bool {
     let squares: f64 =
         square(ring, secret).iter().map(|&word| (word.cast_signed() as f64).powi(2)).sum();
     squares <= MOST_SQUARE * 2.0 * (MOST_ONES as f64).powi(2)
-}
-
-/// log2 M: steps of the separation.
-pub(crate) fn steps(bits: usize, gadget: Gadget) -> usize {
-    (bits * gadget.levels).next_power_of_two().ilog2() as usize
 }
 
 /// The exponent of a step's automorphism.
@@ -180,7 +163,7 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
     rng: &mut R,
 ) -> Vec<u64> {
     let gadget = plan.gadget();
-    let copies = steps(plan.bits(), gadget);
+    let copies = separation_steps(plan.bits(), gadget);
     let mut packed = key.encrypt_zero(ring, rng);
     let body = &mut packed.as_mut()[DEGREE..];
     for bit in 0..plan.bits() {
@@ -192,25 +175,4 @@ pub(crate) fn encrypt<R: RngCore + CryptoRng>(
         }
     }
     packed.as_ref().iter().map(|&word| truncated(word)).collect()
-}
-
-/// Variances of the rows that expansion makes of a packed vote.
-pub(crate) fn rows(bits: usize, gadget: Gadget) -> Rows {
-    let power = |exponent: usize| 2_f64.powi(i32::try_from(exponent).unwrap_or(i32::MAX));
-    let base = power(switch::GADGET.base_log);
-    let digits = (switch::GADGET.levels * DEGREE) as f64 * (base * base + 2.0) / 12.0;
-    let left_out = power(64 - switch::GADGET.levels * switch::GADGET.base_log);
-    let transform = noise::transform(digits);
-    let ones = MOST_ONES as f64;
-    let truncation = 4_f64.powf(f64::from(TRUNCATED_BITS)) / 12.0;
-    let packed_x = ERROR_VARIANCE + truncation;
-    let packed_y = ERROR_VARIANCE * (MOST_ERROR * DEGREE as f64 / 2.0 + 1.0) + truncation;
-    let switch_x = left_out * left_out / 12.0 + transform;
-    let switch_y = digits * ERROR_VARIANCE + transform;
-    let copies = power(steps(bits, gadget));
-    let x = copies * packed_x + (copies - 1.0) * switch_x;
-    let y = copies * packed_y + (copies - 1.0) * switch_y;
-    let body = ones * x + y;
-    let mask = MOST_SQUARE * 2.0 * ones * ones * x + ones * y + ones * switch_x + switch_y;
-    Rows { mask, body, class: copies * body }
 }

@@ -64,16 +64,15 @@
 //! [`Plan::failure_log2`](super::Plan::failure_log2).
 
 use rand::{CryptoRng, RngCore};
-use shield::Seed;
-use shield::framing::MadeFor;
 
-use super::keys::{EvaluationKey, MOST_ONES};
-use super::release::{self, Release};
-use super::ring::{DEGREE, Glwe, Ring, add};
+use super::parameters::{MOST_ONES, RELEASE_BITS};
 use super::sampling;
 
 /// Statistical distance, in bits, that a plan must reach for a sample.
 pub const STATISTICAL_BITS: u32 = 40;
+
+/// Statistical distance, in bits, that a plan with compact ballots must reach for a sample.
+pub const COMPACT_STATISTICAL_BITS: u32 = 20;
 
 /// The two uniform integers are below this.
 pub(crate) const WIDTH: u64 = (1 << 62) - (1 << 55);
@@ -86,41 +85,12 @@ pub(crate) fn distance_log2(variance: f64, coefficients: usize) -> f64 {
 
 /// What flooding and rounding leave for the error of a coefficient.
 pub(crate) fn room() -> f64 {
-    let rounding = (1.0 + MOST_ONES as f64) * 2_f64.powi(63 - release::BITS.cast_signed());
+    let rounding = (1.0 + MOST_ONES as f64) * 2_f64.powi(63 - RELEASE_BITS.cast_signed());
     2_f64.powi(55) - rounding
 }
 
-/// Re-randomises and floods the result, and rounds what is released of it.
-///
-/// The randomness follows from the seed and from the result: a seed that met a second set of
-/// ballots would flood them differently.
-pub(crate) fn release(
-    ring: &mut Ring,
-    key: &EvaluationKey,
-    mut result: Glwe,
-    coefficients: usize,
-    batch: usize,
-    seed: &Seed,
-) -> Release {
-    let mut hasher = blake3::Hasher::new_derive_key("shield 2026 tfhe flooding v1");
-    hasher.update(seed.as_bytes());
-    hasher.update(key.id.as_bytes());
-    for word in result.as_ref() {
-        hasher.update(&word.to_le_bytes());
-    }
-    let bound = Seed::from_bytes(*hasher.finalize().as_bytes());
-    let mut rng = bound.stream("shield 2026 tfhe flooding of one sample", batch as u64);
-    let zero = key.zero.encrypt_zero(ring, &mut rng);
-    add(&mut result, &zero);
-    let (mask, body) = result.as_mut().split_at_mut(DEGREE);
-    for word in &mut body[..coefficients] {
-        *word = word.wrapping_add(flood(&mut rng));
-    }
-    Release::rounded(mask, &body[..coefficients], MadeFor { batch, key: key.id })
-}
-
 /// The difference of two uniform integers.
-fn flood<R: RngCore + CryptoRng>(rng: &mut R) -> u64 {
+pub(crate) fn flood<R: RngCore + CryptoRng>(rng: &mut R) -> u64 {
     sampling::below(WIDTH, rng).wrapping_sub(sampling::below(WIDTH, rng))
 }
 
@@ -143,29 +113,6 @@ mod tests {
         assert!((variance - 1.0 / 6.0).abs() < 5.0 * (0.0389 / 1e5_f64).sqrt(), "{variance}");
         let tail = noise.iter().filter(|x| x.abs() > 0.9).count();
         assert!((800..1_200).contains(&tail), "{tail} of 1,000 expected");
-    }
-
-    #[test]
-    fn mask_and_body_change_with_the_seed_and_with_the_result() {
-        let mut ring = Ring::new();
-        let mut rng = ChaCha20Rng::seed_from_u64(2);
-        let shape = crate::leveled::tests::shape(3, 10, 1, "X^2+X");
-        let fixture = crate::leveled::tests::Fixture::new(shape, crate::leveled::Upload::Plain);
-        let key = &fixture.keys.evaluation;
-        let result = key.zero.encrypt_zero(&mut ring, &mut rng);
-        let mut near = result.clone();
-        near.as_mut()[2 * DEGREE - 1] ^= 1;
-        let mut release = |result: &Glwe, seed| {
-            super::release(&mut ring, key, result.clone(), 4, 0, &Seed::from_number(seed)).words
-        };
-        let first = release(&result, 1);
-        assert!(first == release(&result, 1));
-        for other in [release(&result, 2), release(&near, 1)] {
-            let same = |range: std::ops::Range<usize>| {
-                first[range.clone()].iter().zip(&other[range]).filter(|(a, b)| a == b).count()
-            };
-            assert!(same(0..DEGREE) < 5 && same(DEGREE..DEGREE + 4) < 2);
-        }
     }
 
     #[test]

@@ -18,21 +18,11 @@ use shield::framing::KeyId;
 use zeroize::Zeroizing;
 
 use super::compact::{self, ExpansionKey};
+use super::parameters::{MOST_ERROR, MOST_ONES};
 use super::plan::Plan;
-use super::ring::{DEGREE, Factor, Glwe, Ring, glwe};
+use super::ring::{DEGREE, Factor, Ring};
 use super::sampling;
-
-/// Most coefficients of a secret that are not zero. Half of them are, give or take 2.25 standard
-/// deviations: one secret in a hundred has more and is drawn again, which costs a fiftieth of a bit
-/// of security. Likewise [`MOST_ERROR`].
-pub(crate) const MOST_ONES: usize = DEGREE / 2 + DEGREE / 40;
-
-/// Purpose of the digest that names a set of keys.
-pub(crate) const KEY_NAME: &str = "shield 2026 tfhe key name v1";
-
-/// Most that the squares of the public key's errors add up to, relative to what they do in the
-/// mean.
-pub(crate) const MOST_ERROR: f64 = 1.05;
+use super::zero_key::ZeroKey;
 
 /// The student's key: it opens every ballot. Wiped from memory when it goes.
 #[derive(Clone)]
@@ -57,15 +47,6 @@ pub struct EvaluationKey {
     pub(crate) id: KeyId,
 }
 
-/// A ring-LWE sample `(a, a s + e)`: anyone can encrypt zero with it.
-pub(crate) struct ZeroKey {
-    /// What a is expanded from.
-    pub(crate) seed: [u8; 32],
-    pub(crate) body: Vec<u64>,
-    a: Factor,
-    b: Factor,
-}
-
 macro_rules! opaque {
     ($($name:ident),*) => {$(
         impl fmt::Debug for $name {
@@ -83,44 +64,6 @@ macro_rules! opaque {
     )*};
 }
 opaque!(SecretKey, PublicKey, EvaluationKey);
-
-impl ZeroKey {
-    pub(crate) fn from_parts(ring: &mut Ring, seed: [u8; 32], body: Vec<u64>) -> Self {
-        let a = Factor::new(ring, &sampling::uniform(&mut ChaCha20Rng::from_seed(seed)));
-        let b = Factor::new(ring, &body);
-        Self { seed, body, a, b }
-    }
-
-    /// Appends the seed of the mask, and the body.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.extend(self.seed);
-        out.extend(self.body.iter().flat_map(|word| word.to_le_bytes()));
-    }
-
-    /// The name of the keys it belongs to.
-    fn id(&self) -> KeyId {
-        let mut payload = Vec::new();
-        self.write(&mut payload);
-        KeyId::of_public_key(KEY_NAME, &payload)
-    }
-
-    /// A fresh encryption of zero: `(a u + e1, b u + e2)`, of phase `e u + e2 - e1 s`.
-    pub(crate) fn encrypt_zero<R: RngCore + CryptoRng>(
-        &self,
-        ring: &mut Ring,
-        rng: &mut R,
-    ) -> Glwe {
-        let u = sampling::ternary(rng);
-        let u = ring.transform_small(&u);
-        let mut words = self.a.times(ring, &u);
-        words.extend(self.b.times(ring, &u));
-        let errors = [sampling::errors(rng), sampling::errors(rng)];
-        for (word, error) in words.iter_mut().zip(errors.iter().flat_map(|e| e.iter())) {
-            *word = word.wrapping_add(*error);
-        }
-        glwe(words)
-    }
-}
 
 /// Whether a secret has as few coefficients other than zero as the noise bound takes for granted.
 pub(crate) fn is_usual(secret: &[u64]) -> bool {

@@ -12,7 +12,8 @@
 //! | `rounds` | unanimity and first success, as products |
 //! | [`flooding`], [`release`] | that nothing but the label shows, and what the student reads |
 //! | [`backend`], `codec` | all of it behind the trait that the engines share, and as bytes |
-//! | `ring`, `sampling`, `switch` | polynomials and their products, random ones, key switching |
+//! | `ring`, `sampling`, `switch`, `zero_key` | polynomials and their products, random ones, key switching, encryptions of zero |
+//! | `parameters` | sizes and bounds that the others share |
 
 pub mod backend;
 pub mod ballot;
@@ -22,12 +23,14 @@ pub mod error;
 pub mod flooding;
 pub mod keys;
 pub mod noise;
+mod parameters;
 pub mod plan;
 pub mod release;
 mod ring;
 mod rounds;
 mod sampling;
 mod switch;
+mod zero_key;
 
 pub use backend::LeveledBackend;
 pub use ballot::LeveledBallot;

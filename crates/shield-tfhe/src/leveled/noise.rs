@@ -41,10 +41,10 @@
 //! A dummy among the draws takes one product per teacher and bit: less. So does a teacher drawn
 //! twice.
 
-use super::ballot::TRUNCATED_BITS;
-use super::keys::{MOST_ERROR, MOST_ONES};
+use super::parameters::{MOST_ERROR, MOST_ONES, MOST_SQUARE, TRUNCATED_BITS, separation_steps};
 use super::ring::{DEGREE, Gadget};
 use super::sampling::ERROR_VARIANCE;
+use super::switch;
 
 const N: f64 = DEGREE as f64;
 
@@ -86,6 +86,27 @@ pub(crate) fn plain_rows() -> Rows {
     Rows { mask: sent(), body: sent(), class: sent() }
 }
 
+/// Variances of the rows that expansion makes of a compact ballot: see [`super::compact`].
+pub(crate) fn compact_rows(bits: usize, gadget: Gadget) -> Rows {
+    let power = |exponent: usize| 2_f64.powi(i32::try_from(exponent).unwrap_or(i32::MAX));
+    let base = power(switch::GADGET.base_log);
+    let digits = (switch::GADGET.levels * DEGREE) as f64 * (base * base + 2.0) / 12.0;
+    let left_out = power(64 - switch::GADGET.levels * switch::GADGET.base_log);
+    let transform = transform(digits);
+    let ones = MOST_ONES as f64;
+    let truncation = 4_f64.powf(f64::from(TRUNCATED_BITS)) / 12.0;
+    let packed_x = ERROR_VARIANCE + truncation;
+    let packed_y = ERROR_VARIANCE * (MOST_ERROR * N / 2.0 + 1.0) + truncation;
+    let switch_x = left_out * left_out / 12.0 + transform;
+    let switch_y = digits * ERROR_VARIANCE + transform;
+    let copies = power(separation_steps(bits, gadget));
+    let x = copies * packed_x + (copies - 1.0) * switch_x;
+    let y = copies * packed_y + (copies - 1.0) * switch_y;
+    let body = ones * x + y;
+    let mask = MOST_SQUARE * 2.0 * ones * ones * x + ones * y + ones * switch_x + switch_y;
+    Rows { mask, body, class: copies * body }
+}
+
 /// What an external product adds.
 fn product(gadget: Gadget, rows: Rows) -> f64 {
     let base = 2_f64.powi(i32::try_from(gadget.base_log).unwrap_or(i32::MAX));
@@ -95,7 +116,7 @@ fn product(gadget: Gadget, rows: Rows) -> f64 {
 }
 
 /// The error of a transform, of a mask or of a body: F, for the sum of the squares of the digits.
-pub(crate) fn transform(digits: f64) -> f64 {
+fn transform(digits: f64) -> f64 {
     4_f64.powf(64.0 - 50.5) * digits / 12.0
 }
 

@@ -7,13 +7,23 @@
 
 use serde::Serialize;
 use shield::Election;
+use shield::framing::{framed_bytes, presence_bytes};
 use thiserror::Error;
 
-use super::codec;
-use super::compact;
 use super::flooding;
 use super::noise::{self, Stages};
+use super::parameters::{COMPACT_LEVELS, TRUNCATED_BITS, separation_steps};
 use super::ring::{DEGREE, Gadget};
+use super::switch;
+
+/// Bytes of the public key: a seed, and a polynomial.
+pub(crate) const PUBLIC_PAYLOAD: usize = 32 + 8 * DEGREE;
+
+/// Bytes of a ballot's coefficient.
+pub(crate) const BALLOT_WORD: usize = (64 - TRUNCATED_BITS as usize) / 8;
+
+/// Bytes of a switching key: a seed, and the bodies of all levels.
+const SWITCH_PAYLOAD: usize = 32 + switch::GADGET.levels * 8 * DEGREE;
 
 /// Most classes: ten bits, as for the BFV engine.
 const MAX_CLASSES: usize = 1_024;
@@ -87,14 +97,14 @@ impl Plan {
         let plan = |gadget| {
             let rows = match upload {
                 Upload::Plain => noise::plain_rows(),
-                Upload::Compact => compact::rows(bits, gadget),
+                Upload::Compact => noise::compact_rows(bits, gadget),
             };
             let stages = noise::stages(gadget, rows, bits, draws);
             Self { upload, gadget, bits, may_fail, stages, products, samples }
         };
         let levels = match upload {
             Upload::Plain => 1..=MAX_LEVELS,
-            Upload::Compact => compact::LEVELS..=compact::LEVELS,
+            Upload::Compact => COMPACT_LEVELS..=COMPACT_LEVELS,
         };
         levels
             .filter_map(|levels| {
@@ -118,7 +128,7 @@ impl Plan {
     pub fn required_statistical_bits(&self) -> u32 {
         match self.upload {
             Upload::Plain => flooding::STATISTICAL_BITS,
-            Upload::Compact => compact::STATISTICAL_BITS,
+            Upload::Compact => flooding::COMPACT_STATISTICAL_BITS,
         }
     }
 
@@ -208,26 +218,41 @@ impl Plan {
 
     /// Bytes of one teacher's ballot for one sample.
     pub fn ballot_bytes(&self) -> usize {
-        codec::ballot_bytes(self)
+        framed_bytes(presence_bytes(1) + self.vote_payload())
     }
 
     /// Bytes of the public key.
     pub fn public_key_bytes(&self) -> usize {
-        codec::public_key_bytes()
+        framed_bytes(PUBLIC_PAYLOAD)
     }
 
     /// Bytes of the evaluation key.
     pub fn evaluation_key_bytes(&self) -> usize {
-        codec::evaluation_key_bytes(self)
+        framed_bytes(self.evaluation_payload())
     }
 
     /// Bytes that the student downloads for one sample.
     pub fn result_bytes(&self) -> usize {
-        codec::release_bytes(self)
+        framed_bytes(self.release_payload())
     }
 
     pub(crate) fn gadget(&self) -> Gadget {
         self.gadget
+    }
+
+    /// Bytes of a vote.
+    pub(crate) fn vote_payload(&self) -> usize {
+        self.words() * BALLOT_WORD
+    }
+
+    /// The public key, and where ballots are compact the keys of the separation and of s^2.
+    pub(crate) fn evaluation_payload(&self) -> usize {
+        PUBLIC_PAYLOAD + self.separation_steps().map_or(0, |steps| (steps + 1) * SWITCH_PAYLOAD)
+    }
+
+    /// Two coefficients of a release share five bytes.
+    pub(crate) fn release_payload(&self) -> usize {
+        (DEGREE + self.released()).div_ceil(2) * 5
     }
 
     /// Coefficients that a teacher sends for a vote.
@@ -242,7 +267,7 @@ impl Plan {
     pub(crate) fn separation_steps(&self) -> Option<usize> {
         match self.upload {
             Upload::Plain => None,
-            Upload::Compact => Some(compact::steps(self.bits, self.gadget)),
+            Upload::Compact => Some(separation_steps(self.bits, self.gadget)),
         }
     }
 

@@ -16,8 +16,9 @@ use super::tournament::Tournament;
 use crate::bootstrapped::backend::{read_code, release_words};
 use crate::bootstrapped::codec::{Attendance, Format, payloads};
 use crate::bootstrapped::keys::{self, Packed};
+use crate::bootstrapped::lookup::Lookup;
 use crate::bootstrapped::parameters::{RING, torus};
-use crate::bootstrapped::torus::{Lookup, Lwe, Table};
+use crate::bootstrapped::torus::{Lwe, Table};
 use crate::bootstrapped::{
     BootstrappedBallot, BootstrappedError, BootstrappedRelease, EvaluationKey, PublicKey, SecretKey,
 };

@@ -14,8 +14,9 @@
 //! 1/1024. Digits come out on steps of 1/512: what step 1 needs, and what leaves the tournament
 //! four doublings.
 
+use crate::bootstrapped::lookup::Lookup;
 use crate::bootstrapped::parameters::torus;
-use crate::bootstrapped::torus::{Lookup, Lwe, Table};
+use crate::bootstrapped::torus::{Lwe, Table};
 
 /// Values of a digit.
 pub(crate) const BASE: usize = 16;

@@ -123,7 +123,7 @@ fn the_plan_is_what_is_done() {
     let backend = backend(10, 3, 1, 0.5, 0);
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let keys = backend.generate_keys(&mut rng).expect("keys");
-    let mut lookup = crate::bootstrapped::torus::Lookup::new(&keys.evaluation);
+    let mut lookup = crate::bootstrapped::lookup::Lookup::new(&keys.evaluation);
     let sum = keys.public.encrypt(&[0, 0, 0], 64, &mut rng);
     backend.aggregate_sample(&mut lookup, &keys.evaluation, &sum, 0, 0, &Seed::from_number(1));
     assert_eq!(lookup.lookups(), backend.plan().bootstrappings());

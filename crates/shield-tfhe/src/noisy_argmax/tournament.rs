@@ -17,8 +17,9 @@
 //! 1/64.
 
 use super::digits::{BASE, CENTRE, DigitTables, STEP, STORED, digit};
+use crate::bootstrapped::lookup::Lookup;
 use crate::bootstrapped::parameters::torus;
-use crate::bootstrapped::torus::{Lookup, Lwe, Table};
+use crate::bootstrapped::torus::{Lwe, Table};
 
 /// Doublings from [`STORED`] to [`STEP`].
 pub(crate) const DOUBLINGS: usize = 4;
