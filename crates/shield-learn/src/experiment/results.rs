@@ -7,9 +7,9 @@ use shield::mechanism::Costs;
 use shield::{Epsilon, Offset, Polynomial};
 
 use super::Observations;
-use super::rows::Tuned;
 use super::students::{Encrypted, Labelled, Mark};
 use super::study::Study;
+use super::tuning::Tuned;
 
 /// All results.
 #[derive(Debug, Serialize)]
@@ -18,6 +18,8 @@ pub struct Results {
     pub subject: String,
     /// How many teachers voted.
     pub teachers: usize,
+    /// How many classes there are.
+    pub classes: usize,
     /// How many images they voted on.
     pub public_images: usize,
     /// How many of those a student sees; it is tested on the others.
@@ -148,6 +150,7 @@ impl Results {
         Self {
             subject: study.name.clone(),
             teachers: observations.votes.teachers(),
+            classes: observations.votes.classes().count(),
             public_images: observations.votes.samples(),
             seen: study.seen,
             queries: study.queries,
@@ -171,7 +174,7 @@ impl Results {
 }
 
 impl ResultRow {
-    /// The data-independent cost: the smaller of what moments and exact composition prove.
+    /// The data-independent cost: the smaller of what moments and tight composition prove.
     pub fn proven(&self) -> Epsilon {
         let moments = self.epsilon.data_independent;
         match &self.epsilon.exact {

@@ -6,20 +6,16 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use shield::mechanism::{Costs, Observed};
 use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
+use shield::privacy::skellam::{self, Sensitivity};
 use shield::privacy::{Usage, calibrate};
-use shield::tune::front::Point;
-use shield::tune::{Objective, Search, Space};
 use shield::{
-    Accuracy, Election, Epsilon, Histogram, Label, Labels, Mechanism, Offset, OutputDistribution,
-    Polynomial, Sampling, Setting, Votes,
+    Accuracy, Epsilon, Histogram, Label, Labels, Mechanism, Offset, OutputDistribution, Polynomial,
+    Votes,
 };
-use shield_bfv::{BfvBackend, ReleaseMode};
 
 use super::error::ExperimentError;
-
-/// The polynomials of the paper's Table 1, at offset 1.
-pub const PAPER: [&str; 4] =
-    ["2X^3+3X^2+X", "2X^4+6X^3+3X^2+X", "6X^4+6X^3+4X^2+X", "8X^4+6X^3+4X^2+X"];
+use super::study::{PAPER, SharedNoiseRows, Study};
+use super::tuning::{Tuned, setting};
 
 /// One row.
 #[derive(Clone, Debug)]
@@ -41,91 +37,23 @@ pub(super) struct Analysis {
     pub(super) epsilon: Costs,
 }
 
-/// A setting that tuning chose.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Tuned {
-    /// The epsilon that it may cost at most.
-    pub target: f64,
-    /// Its polynomial.
-    pub polynomial: Polynomial,
-    /// Its offset.
-    pub offset: Offset,
-}
-
-/// Where the tuned rows come from.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Tuning {
-    pub(super) chosen: Vec<Tuned>,
-    pub(super) front: Vec<Point>,
-}
-
-/// What the tuned rows are chosen from.
-#[derive(Clone, Debug)]
-pub(super) struct TuningSpace {
-    pub(super) space: Space,
-    pub(super) offsets: Vec<Offset>,
-    pub(super) targets: Vec<f64>,
-    /// How many samples the ground-truth accuracy of a candidate is measured on.
-    pub(super) samples: usize,
-}
-
-impl TuningSpace {
-    /// For each target, the most accurate setting that costs no more and that the engine can run.
-    pub(super) fn tune(
-        &self,
-        votes: &Votes,
-        queries: usize,
-        usage: Usage,
-        progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Tuning, ExperimentError> {
-        let search = self.search(usage);
-        let histograms: Vec<Histogram> = votes.histograms().take(self.samples).collect();
-        let front = search.run(&histograms, progress)?.front.into_points();
-        let runs = |point: &Point| {
-            let setting = setting(point.polynomial.clone(), point.offset);
-            Election::new(votes.teachers(), votes.classes(), queries, setting)
-                .is_ok_and(|election| BfvBackend::new(election, ReleaseMode::Reveal).is_ok())
-        };
-        let mut chosen = Vec::new();
-        for &target in &self.targets {
-            let affordable =
-                |point: &&Point| point.epsilon.is_finite() && point.epsilon.get() <= target;
-            let best = front.iter().rev().filter(affordable).find(|point| runs(point));
-            let best = best.ok_or(ExperimentError::NothingAffordable { target })?;
-            chosen.push(Tuned { target, polynomial: best.polynomial.clone(), offset: best.offset });
-        }
-        Ok(Tuning { chosen, front })
-    }
-
-    /// The search, and how much work it is.
-    pub(super) fn search(&self, usage: Usage) -> Search {
-        Search {
-            space: self.space,
-            offsets: self.offsets.clone(),
-            sampling: Sampling::default(),
-            objective: Objective::DataIndependent,
-            usage,
-        }
-    }
-}
-
-fn setting(polynomial: Polynomial, offset: Offset) -> Setting {
-    Setting { polynomial, offset, sampling: Sampling::default() }
-}
-
 /// A noisy argmax as calibration knows it, and as a mechanism.
 type Noisy = fn(Noise) -> NoisyArgmax;
 type Kind = fn(Noise) -> Mechanism;
 
-/// All rows: the exact argmax, the paper's polynomials, the tuned ones, and PATE's mechanisms at
+/// All rows: the exact argmax, the paper's polynomials, the tuned ones, and the other mechanisms at
 /// the same costs.
-pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, ExperimentError> {
+pub(super) fn rows(
+    study: &Study,
+    teachers: usize,
+    tuned: &[Tuned],
+) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = vec![Row {
         key: "exact".to_owned(),
         name: "exact argmax".to_owned(),
         mechanism: Mechanism::Exact,
     }];
-    for (i, text) in PAPER.iter().enumerate() {
+    for (i, text) in PAPER.iter().enumerate().skip(PAPER.len().saturating_sub(study.paper_rows)) {
         let polynomial: Polynomial = text.parse().map_err(ExperimentError::failed)?;
         rows.push(Row {
             key: format!("paper-{}", i + 1),
@@ -146,7 +74,7 @@ pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Experiment
     ];
     for (key, what, noisy, kind) in noisy {
         for Tuned { target, .. } in tuned {
-            let noise = calibrate::noise_within(Epsilon::new(*target)?, usage, noisy)
+            let noise = calibrate::noise_within(Epsilon::new(*target)?, study.usage, noisy)
                 .ok_or(ExperimentError::NothingAffordable { target: *target })?;
             rows.push(Row {
                 key: format!("{key}-{target}"),
@@ -155,7 +83,27 @@ pub(super) fn rows(tuned: &[Tuned], usage: Usage) -> Result<Vec<Row>, Experiment
             });
         }
     }
+    if study.shared_noise == SharedNoiseRows::Shown {
+        for Tuned { target, .. } in tuned {
+            rows.push(noisy_argmax(study, teachers, *target)?);
+        }
+    }
     Ok(rows)
+}
+
+/// SPEED's argmax with Skellam noise in shares, at a cost.
+fn noisy_argmax(study: &Study, teachers: usize, target: f64) -> Result<Row, ExperimentError> {
+    let teachers = u32::try_from(teachers).unwrap_or(u32::MAX);
+    let classes = study.classes.count();
+    let budget = Epsilon::new(target)?;
+    let noise =
+        skellam::deviation_within(budget, study.usage, teachers, 0, classes, Sensitivity::Vote)
+            .ok_or(ExperimentError::NothingAffordable { target })?;
+    Ok(Row {
+        key: format!("noisy-{target}"),
+        name: format!("noisy argmax, deviation {:.1}", noise.scale().get()),
+        mechanism: Mechanism::NoisyArgmax(noise),
+    })
 }
 
 impl Row {

@@ -28,6 +28,9 @@ pub enum Variant {
     Plain,
     /// On the labelled images alone, deskewed.
     Supervised,
+    /// Semi-supervised, on images as they are; similarity is that of their strokes. For what is not
+    /// written by hand, where a slant may be all that tells two classes apart.
+    Shapes,
 }
 
 /// Why a student cannot learn.
@@ -56,6 +59,7 @@ impl Variant {
             Self::Strong => "strong",
             Self::Plain => "plain",
             Self::Supervised => "supervised",
+            Self::Shapes => "shapes",
         }
     }
 
@@ -63,14 +67,14 @@ impl Variant {
     pub fn prepare(self, images: &Images) -> Images {
         match self {
             Self::Strong | Self::Supervised => transform::deskew(images),
-            Self::Plain => images.clone(),
+            Self::Plain | Self::Shapes => images.clone(),
         }
     }
 
     /// Which prepared images are alike; `None` where the student does not ask.
     pub fn neighbours(self, prepared: &Images) -> Option<Neighbours> {
         match self {
-            Self::Strong => Some(Neighbours::of(&gradients::gradients(prepared))),
+            Self::Strong | Self::Shapes => Some(Neighbours::of(&gradients::gradients(prepared))),
             Self::Plain => Some(Neighbours::of(&Points::from(prepared))),
             Self::Supervised => None,
         }
@@ -88,6 +92,7 @@ impl Variant {
         };
         match self {
             Self::Strong | Self::Plain => base,
+            Self::Shapes => Training { channels: 12, epochs: 8, ..base },
             // More epochs learn the wrong labels by heart.
             Self::Supervised => {
                 Training { channels: 32, epochs: 40, batch: 16, rate: 4e-3, ..base }
