@@ -1,5 +1,8 @@
-//! A teacher's ballot: its votes on every sample, encrypted, in one file.
+//! A teacher's ballot: its votes on every sample, or its counts, encrypted, in one file.
 
+mod counts;
+
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,8 +11,11 @@ use shield::files::{IgnoredColumns, ReadOptions, TeacherVotes, Understood, Warni
 use shield::framing::{KeyId, Kind};
 use shield::votes::Vote;
 
+pub use counts::{cast_counts, understand_counts};
+
 use crate::bundle::Content;
 use crate::election_file::ElectionFile;
+use crate::engine::Voting;
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::{Existing, check_folder_of, read_bounded, write_bundle};
 use crate::samples::{SampleList, SamplesDigest};
@@ -46,8 +52,11 @@ pub fn understand_votes(
     list: Option<&Path>,
 ) -> Result<Understood<Vec<Vote>>, ProtocolError> {
     let election = file.election();
-    let read = read_with_ids(file, path, column)?;
     let refuse = |problem| Refused { path: path.to_owned(), problem };
+    if let Some(counts) = file.choice().counts() {
+        return Err(refuse(Problem::NeedsCounts { voters: counts.voters() }).into());
+    }
+    let read = read_with_ids(file, path, column)?;
     let TeacherVotes { votes, ids, class_names } = read.value;
     if let (Some(names), None) = (&class_names, file.class_names()) {
         let (first, last) = (names.as_slice()[0].clone(), election.classes().count() - 1);
@@ -143,6 +152,21 @@ pub fn cast<R: CryptoRng>(
     out: &Path,
     rng: &mut R,
 ) -> Result<Cast, ProtocolError> {
+    let key = write(file, public_key, teacher, out, |voting, batch, samples| {
+        Ok(voting.encrypt(batch, votes.get(samples).unwrap_or_default(), rng)?)
+    })?;
+    let abstentions = votes.iter().filter(|vote| vote.is_none()).count();
+    Ok(Cast { key, abstentions })
+}
+
+/// Writes a ballot whose batches are made one by one.
+fn write(
+    file: &ElectionFile,
+    public_key: &Path,
+    teacher: &str,
+    out: &Path,
+    mut encrypt: impl FnMut(&dyn Voting, usize, Range<usize>) -> Result<Vec<u8>, ProtocolError>,
+) -> Result<KeyId, ProtocolError> {
     let number = file.teacher(teacher).ok_or_else(|| ProtocolError::NotATeacher {
         name: teacher.to_owned(),
         known: file.teachers().to_vec(),
@@ -157,11 +181,9 @@ pub fn cast<R: CryptoRng>(
     let voting = Arc::clone(&engine).voting(&bytes).map_err(|error| refuse(error.into()))?;
     let content = Content::Ballot { teacher: number };
     write_bundle(out, content, Existing::Refused, file, file.batches(), |batch| {
-        let own = votes.get(engine.batch(batch)).unwrap_or_default();
-        Ok(voting.encrypt(batch, own, rng)?)
+        encrypt(&*voting, batch, engine.batch(batch))
     })?;
-    let abstentions = votes.iter().filter(|vote| vote.is_none()).count();
-    Ok(Cast { key: voting.key(), abstentions })
+    Ok(voting.key())
 }
 
 #[cfg(test)]

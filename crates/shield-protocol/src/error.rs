@@ -114,12 +114,50 @@ pub enum Problem {
         /// How many samples the election has.
         samples: usize,
     },
+    /// Votes, where teachers send counts.
+    #[error(
+        "the teachers of this election send counts per class, of up to {voters} voters each; give \
+         a file of samples x classes with --counts (a teacher with one voter writes 1 there)"
+    )]
+    NeedsCounts {
+        /// The most voters behind a teacher.
+        voters: u32,
+    },
+    /// Counts, where teachers vote.
+    #[error(
+        "the teachers of this election have one vote per sample; give a column of votes, without \
+         --counts. Counts need an election with `voters_per_teacher`"
+    )]
+    NeedsVotes,
+    /// Another number of rows than samples.
+    #[error(
+        "there are {rows} rows of counts, and the election has {samples} samples; give one row per \
+         sample, in the election's order (a row of zeros abstains)"
+    )]
+    CountRows {
+        /// How many rows there are.
+        rows: usize,
+        /// How many samples the election has.
+        samples: usize,
+    },
     /// Votes by names in an election that counts its classes.
     #[error(
         "the votes are class names (`{first}`, ...), and the election counts its classes from 0 to \
          {last}; write numbers, or ask the operator to name the classes in the election file"
     )]
     Named {
+        /// The first of the names.
+        first: String,
+        /// The largest class.
+        last: usize,
+    },
+    /// Counts by names in an election that counts its classes.
+    #[error(
+        "the header names the classes (`{first}`, ...), and the election counts its classes from 0 \
+         to {last}; put the columns into that order and remove the header, or ask the operator to \
+         name the classes in the election file"
+    )]
+    NamedColumns {
         /// The first of the names.
         first: String,
         /// The largest class.
@@ -195,9 +233,26 @@ pub enum Problem {
         /// The version that is read.
         known: u32,
     },
+    /// A seed that another version wrote.
+    #[error(
+        "a seed of format version {found}, and this program reads version {known}; finish this \
+         election with the version of the program that began it"
+    )]
+    SeedVersion {
+        /// The version found.
+        found: u16,
+        /// The version that is read.
+        known: u16,
+    },
     /// Not what [`freeze`](crate::job::freeze) wrote.
     #[error("the file is damaged; restore it from a backup")]
     Damaged,
+}
+
+impl From<FileError> for ProtocolError {
+    fn from(error: FileError) -> Self {
+        Self::Votes(Box::new(error))
+    }
 }
 
 /// A step that could not be done.
@@ -208,7 +263,7 @@ pub enum ProtocolError {
     Refused(#[from] Refused),
     /// Votes cannot be read.
     #[error(transparent)]
-    Votes(#[from] FileError),
+    Votes(Box<FileError>),
     /// Ballots cannot be used: all of them, each with its reason.
     #[error("{}", list(.0))]
     Ballots(Vec<Refused>),

@@ -65,6 +65,7 @@
 //!
 //! There is no server here and nothing asynchronous: a teacher's program needs no more than this.
 
+pub mod audit_log;
 pub mod ballot;
 pub mod bundle;
 pub mod credentials;
@@ -89,7 +90,7 @@ pub mod this_machine;
 pub mod transcript;
 pub mod turnout;
 
-pub use ballot::{Cast, cast, read_votes, understand_votes};
+pub use ballot::{Cast, cast, cast_counts, read_votes, understand_counts, understand_votes};
 pub use election_file::ElectionFile;
 pub use error::{Problem, ProtocolError, Refused};
 pub use files::read_election;

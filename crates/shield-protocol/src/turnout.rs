@@ -30,6 +30,11 @@ impl Turnout {
         Self(vec![0; samples])
     }
 
+    /// From the number of voters of each sample.
+    pub fn of(voters: Vec<u32>) -> Self {
+        Self(voters)
+    }
+
     /// One more voter on every sample.
     pub fn add_everywhere(&mut self) {
         self.0.iter_mut().for_each(|voters| *voters += 1);

@@ -5,7 +5,10 @@ use shield::shared_noise::NoiseFamily;
 use shield::shared_noise::SharedNoise;
 
 use super::reader::Reader;
-use crate::engine::{Choice, EngineName, Mechanism, MechanismName, ReleaseMode, Upload};
+use crate::engine::{
+    Choice, Counts, EngineName, Mechanism, MechanismName, NoisyArgmax, Protects, ReleaseMode,
+    Upload,
+};
 
 /// What a file says about engine and mechanism; `None` where it says nothing.
 pub(super) struct EngineKeys {
@@ -14,6 +17,8 @@ pub(super) struct EngineKeys {
     noise: Option<Noise>,
     noise_law: Option<NoiseFamily>,
     dropouts: Option<u32>,
+    voters_per_teacher: Option<u64>,
+    protects: Option<Protects>,
     release: Option<ReleaseMode>,
     upload: Option<Upload>,
 }
@@ -29,6 +34,9 @@ impl EngineKeys {
             dropouts: reader.optional("dropouts", |reader, key| {
                 reader.whole(key, |count| Ok(u32::try_from(count).unwrap_or(u32::MAX)))
             }),
+            voters_per_teacher: reader
+                .optional("voters_per_teacher", |reader, key| reader.whole(key, Ok)),
+            protects: reader.optional("protects", Reader::text::<Protects>),
             release: reader.optional("release", Reader::text::<ReleaseMode>),
             upload: reader.optional("upload", Reader::text::<Upload>),
         }
@@ -51,6 +59,10 @@ impl EngineKeys {
             MechanismName::Shield => {
                 let reason = format!("the mechanism `{mechanism}` has no noise");
                 reader.refuse_keys(&["noise", "noise_law", "dropouts"], &reason);
+                let (argmax, engine) = (MechanismName::NoisyArgmax, EngineName::Bfv);
+                let reason =
+                    format!("only the mechanism `{argmax}` on the engine `{engine}` takes counts");
+                reader.refuse_keys(&["voters_per_teacher", "protects"], &reason);
             }
             MechanismName::NoisyArgmax => {
                 let reason = format!("the mechanism `{mechanism}` has no rounds");
@@ -60,6 +72,13 @@ impl EngineKeys {
                 }
             }
         }
+        if mechanism == MechanismName::NoisyArgmax && engine == EngineName::TfheBootstrapped {
+            let reason = format!("only the engine `{}` takes counts", EngineName::Bfv);
+            reader.refuse_keys(&["voters_per_teacher", "protects"], &reason);
+        } else if self.voters_per_teacher.is_none() && mechanism == MechanismName::NoisyArgmax {
+            let reason = "without `voters_per_teacher` a teacher has one vote per sample";
+            reader.refuse_keys(&["protects"], reason);
+        }
         let mechanism = match mechanism {
             MechanismName::Shield => Mechanism::Shield,
             MechanismName::NoisyArgmax => {
@@ -67,10 +86,11 @@ impl EngineKeys {
                 let dropouts = self.dropouts.unwrap_or(0);
                 let noise = SharedNoise::of(law, self.noise?, teachers, dropouts);
                 let noise = noise.map_err(|error| reader.mistake_at("noise", error.to_string()));
-                Mechanism::NoisyArgmax(noise.ok()?)
+                let counts = self.counts(reader, law)?;
+                Mechanism::NoisyArgmax(NoisyArgmax { noise: noise.ok()?, counts })
             }
         };
-        if let Mechanism::NoisyArgmax(noise) = mechanism
+        if let Mechanism::NoisyArgmax(NoisyArgmax { noise, .. }) = mechanism
             && quorum < noise.shares()
         {
             let (teachers, dropouts, shares) = (noise.teachers(), noise.dropouts(), noise.shares());
@@ -83,5 +103,16 @@ impl EngineKeys {
         let (release, upload) = (self.release.unwrap_or_default(), self.upload.unwrap_or_default());
         let choice = Choice::new(engine, mechanism, release, upload);
         choice.map_err(|error| reader.mistake_at("engine", error.to_string())).ok()
+    }
+
+    /// Whether ballots hold counts; the outer `None` if the file asks for what is not possible.
+    #[expect(clippy::option_option, reason = "refused, votes, or counts")]
+    fn counts(&self, reader: &mut Reader, law: NoiseFamily) -> Option<Option<Counts>> {
+        let Some(voters) = self.voters_per_teacher else { return Some(None) };
+        let counts = Counts::new(voters, self.protects.unwrap_or_default(), law);
+        let mut refuse = |error: &dyn std::error::Error| {
+            reader.mistake_at("voters_per_teacher", error.to_string());
+        };
+        Some(Some(counts.map_err(|error| refuse(&error)).ok()?))
     }
 }

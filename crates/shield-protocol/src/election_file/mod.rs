@@ -15,6 +15,8 @@
 //! # noise = 40.0                       # for noisy-argmax: scale or deviation, in votes
 //! # noise_law = "skellam"              # optional, or "laplace"; for noisy-argmax
 //! # dropouts = 0                       # optional, for noisy-argmax: who may be missing
+//! # voters_per_teacher = 40            # optional, for noisy-argmax on bfv: teachers send counts
+//! # protects = "teacher"               # optional, with the key above: or "voter"
 //! quorum = 4                           # voters that every sample must have
 //! deadline = 2027-03-01T12:00:00Z      # optional: no ballot is taken later
 //! teachers = ["amber", "birch", "cedar", "dogwood", "elm"]
@@ -38,7 +40,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use shield::{ClassNames, Election, Offset, Polynomial, Sampling, Setting};
 
-use crate::engine::{Choice, ChoiceError, Engine, EngineName, Mechanism, MechanismName};
+use crate::engine::{
+    Choice, ChoiceError, Engine, EngineName, Mechanism, MechanismName, NoisyArgmax,
+};
 use crate::name::Name;
 use crate::samples::SamplesDigest;
 use engine_keys::EngineKeys;
@@ -265,7 +269,7 @@ impl ElectionFile {
                 line("offset", &setting.offset);
                 line("sampling", &quoted(&setting.sampling));
             }
-            Mechanism::NoisyArgmax(noise) => {
+            Mechanism::NoisyArgmax(NoisyArgmax { noise, counts }) => {
                 line("mechanism", &quoted(&MechanismName::NoisyArgmax));
                 line("noise", &format!("{:?}", noise.scale().get()));
                 // Files without the key keep the digest that they had.
@@ -273,6 +277,10 @@ impl ElectionFile {
                     line("noise_law", &quoted(&noise.family()));
                 }
                 line("dropouts", &noise.dropouts());
+                if let Some(counts) = counts {
+                    line("voters_per_teacher", &counts.voters());
+                    line("protects", &quoted(&counts.protects()));
+                }
             }
         }
         match self.choice {

@@ -1,6 +1,7 @@
 //! Election files: what is read, what is refused, and what a digest covers.
 
 use super::*;
+use crate::engine::Protects;
 
 const GOOD: &str = r#"
 name = "ward-7"
@@ -186,6 +187,47 @@ fn a_noisy_argmax_in_batches_is_bound_to_its_noise() {
         assert_eq!(ElectionFile::parse(&file.canonical()).unwrap(), file, "{}", file.canonical());
         assert_eq!(file.choice().engine_name(), EngineName::Bfv);
     }
+}
+
+#[test]
+fn counts_are_bound_with_whom_they_protect() {
+    let plain = GOOD.replace("offset = 5\n", "");
+    let text = |lines: &str| {
+        format!("mechanism = \"noisy-argmax\"\nnoise = 3.0\ndropouts = 1\n{lines}\n{plain}")
+    };
+    let file = |lines: &str| ElectionFile::parse(&text(lines)).expect(lines);
+    let votes = file("");
+    assert!(votes.choice().counts().is_none() && !votes.canonical().contains("protects"));
+    let teacher = file("voters_per_teacher = 40");
+    assert_eq!(teacher, file("voters_per_teacher = 40\nprotects = \"teacher\""));
+    let counts = teacher.choice().counts().unwrap();
+    assert_eq!((counts.voters(), counts.protects()), (40, Protects::Teacher));
+    let voter = file("voters_per_teacher = 40\nprotects = \"voter\"");
+    assert_eq!(voter.choice().counts().unwrap().protects(), Protects::Voter);
+    let fewer = file("voters_per_teacher = 39");
+    let mut digests: Vec<_> =
+        [&votes, &teacher, &voter, &fewer].iter().map(|file| file.digest()).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), 4);
+    for file in [teacher, voter] {
+        assert_eq!(ElectionFile::parse(&file.canonical()).unwrap(), file, "{}", file.canonical());
+    }
+    for (lines, said) in [
+        ("voters_per_teacher = 0", "it must be from 1 to 10000"),
+        ("voters_per_teacher = 10001", "it must be from 1 to 10000"),
+        ("voters_per_teacher = 9000", "beyond the range"),
+        ("voters_per_teacher = -1", "`voters_per_teacher` must be a whole number"),
+        ("voters_per_teacher = 4\nprotects = \"ward\"", "it must be one of teacher, voter"),
+        ("protects = \"voter\"", "a teacher has one vote per sample; remove it"),
+        ("voters_per_teacher = 4\nnoise_law = \"laplace\"", "counts need `noise_law = \"skell"),
+        ("voters_per_teacher = 4\nengine = \"tfhe-bootstrapped\"", "the engine `bfv` takes counts"),
+    ] {
+        let found = mistakes(&text(lines)).join("\n");
+        assert!(found.contains(said), "{lines}: {found}");
+    }
+    let found = mistakes(&format!("voters_per_teacher = 4\n{GOOD}")).join("\n");
+    assert!(found.contains("line 1: `voters_per_teacher` means nothing here"), "{found}");
 }
 
 #[test]

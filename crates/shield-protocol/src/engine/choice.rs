@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use shield::Election;
-use shield::privacy::skellam::Sensitivity;
 use shield::shared_noise::NoiseFamily;
 use shield::shared_noise::SharedNoise;
 use shield_bfv::argmax::{ArgmaxBackend, ArgmaxPlan};
@@ -15,6 +14,7 @@ use shield_tfhe::{bootstrapped, leveled, noisy_argmax};
 use thiserror::Error;
 
 use super::Engine;
+use super::noisy_argmax::{Counts, NoisyArgmax, Protects};
 
 /// Which engine computes on the ballots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,7 @@ names!(
     Clear = "clear"
 );
 names!(MechanismName, "a mechanism", Shield = "shield", NoisyArgmax = "noisy-argmax");
+names!(Protects, "whom the privacy cost protects", Teacher = "teacher", Voter = "voter");
 names!(Upload, "an upload", Plain = "plain", Compact = "compact");
 
 /// A mechanism with everything that it needs beside the election's setting.
@@ -93,7 +94,7 @@ pub enum Mechanism {
     /// SHIELD, with the election's setting.
     Shield,
     /// The noisy argmax, with noise in shares.
-    NoisyArgmax(SharedNoise),
+    NoisyArgmax(NoisyArgmax),
 }
 
 /// An engine, a mechanism, and what they need to know.
@@ -113,8 +114,8 @@ pub enum Choice {
     TfheBootstrapped,
     /// The noisy argmax in batches, on BFV.
     BfvNoisyArgmax {
-        /// The noise, in shares.
-        noise: SharedNoise,
+        /// Its noise, and what a ballot holds.
+        argmax: NoisyArgmax,
     },
     /// The noisy argmax on bootstrapped TFHE.
     TfheNoisyArgmax {
@@ -179,9 +180,13 @@ impl Choice {
             (EngineName::Bfv, Mechanism::Shield) => Ok(Self::Bfv { release }),
             (EngineName::TfheLeveled, Mechanism::Shield) => Ok(Self::TfheLeveled { upload }),
             (EngineName::TfheBootstrapped, Mechanism::Shield) => Ok(Self::TfheBootstrapped),
-            (EngineName::Bfv, Mechanism::NoisyArgmax(noise)) => Ok(Self::BfvNoisyArgmax { noise }),
-            (EngineName::TfheBootstrapped, Mechanism::NoisyArgmax(noise)) => {
-                Ok(Self::TfheNoisyArgmax { noise })
+            (EngineName::Bfv, Mechanism::NoisyArgmax(argmax)) => {
+                Ok(Self::BfvNoisyArgmax { argmax })
+            }
+            (EngineName::TfheBootstrapped, Mechanism::NoisyArgmax(argmax))
+                if argmax.counts.is_none() =>
+            {
+                Ok(Self::TfheNoisyArgmax { noise: argmax.noise })
             }
             #[cfg(any(test, feature = "test-engine"))]
             (EngineName::Clear, Mechanism::Shield) => Ok(Self::Clear),
@@ -206,10 +211,19 @@ impl Choice {
     /// The mechanism.
     pub fn mechanism(self) -> Mechanism {
         match self {
-            Self::BfvNoisyArgmax { noise } | Self::TfheNoisyArgmax { noise } => {
-                Mechanism::NoisyArgmax(noise)
+            Self::BfvNoisyArgmax { argmax } => Mechanism::NoisyArgmax(argmax),
+            Self::TfheNoisyArgmax { noise } => {
+                Mechanism::NoisyArgmax(NoisyArgmax { noise, counts: None })
             }
             _ => Mechanism::Shield,
+        }
+    }
+
+    /// What a ballot of counts may hold; `None` where a ballot holds votes.
+    pub fn counts(self) -> Option<Counts> {
+        match self.mechanism() {
+            Mechanism::NoisyArgmax(argmax) => argmax.counts,
+            Mechanism::Shield => None,
         }
     }
 
@@ -221,8 +235,8 @@ impl Choice {
                 let plan = shield_bfv::Plan::new(election, release).map_err(ChoiceError::plan)?;
                 Ok(plan.batches())
             }
-            Self::BfvNoisyArgmax { noise } => {
-                let plan = ArgmaxPlan::new(election, &noise, Sensitivity::Vote);
+            Self::BfvNoisyArgmax { argmax } => {
+                let plan = ArgmaxPlan::new(election, &argmax.noise, argmax.ballot());
                 Ok(plan.map_err(ChoiceError::plan)?.batches())
             }
             _ => Ok(self.engine(election)?.batches()),
@@ -237,9 +251,9 @@ impl Choice {
                 let engine = BfvBackend::new(election, release).map_err(ChoiceError::plan)?;
                 Ok(Arc::new(super::bfv::BfvEngine::new(engine)))
             }
-            Self::BfvNoisyArgmax { noise } => {
-                let engine = ArgmaxBackend::new(election, noise).map_err(ChoiceError::plan)?;
-                Ok(Arc::new(engine))
+            Self::BfvNoisyArgmax { argmax } => {
+                let engine = ArgmaxBackend::with_counts(election, argmax.noise, argmax.ballot());
+                Ok(Arc::new(engine.map_err(ChoiceError::plan)?))
             }
             #[cfg(feature = "tfhe")]
             Self::TfheLeveled { upload } => {

@@ -11,8 +11,8 @@ use shield::votes::Vote;
 use shield::{Label, Seed};
 
 use super::{
-    Aggregating, Alarm, BallotBytes, EncodedKeys, Engine, EngineError, NONCE, RevealError,
-    Revealed, Revealing, Voting,
+    Aggregating, Alarm, BallotBytes, EncodedKeys, Engine, EngineError, NONCE, NoCounts,
+    RevealError, Revealed, Revealing, Voting,
 };
 
 impl<B> Engine for B
@@ -122,12 +122,29 @@ where
         mut rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, EngineError> {
         let ballot = self.backend.encrypt(&self.key.0, batch, votes, &mut rng);
-        let mut bytes = self.backend.encode_ballot(&ballot.map_err(EngineError::new)?);
-        let mut nonce = [0; NONCE];
-        rng.fill_bytes(&mut nonce);
-        bytes.extend(nonce);
-        Ok(bytes)
+        let bytes = self.backend.encode_ballot(&ballot.map_err(EngineError::new)?);
+        Ok(with_nonce(bytes, rng))
     }
+
+    fn encrypt_counts(
+        &self,
+        batch: usize,
+        counts: &[Vec<u32>],
+        mut rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, EngineError> {
+        let ballot = self.backend.encrypt_counts(&self.key.0, batch, counts, &mut rng);
+        let ballot = ballot.ok_or_else(|| EngineError::new(NoCounts))?;
+        let bytes = self.backend.encode_ballot(&ballot.map_err(EngineError::new)?);
+        Ok(with_nonce(bytes, rng))
+    }
+}
+
+/// A ballot's votes, and its teacher's part of the seed.
+fn with_nonce(mut votes: Vec<u8>, rng: &mut dyn CryptoRng) -> Vec<u8> {
+    let mut nonce = [0; NONCE];
+    rng.fill_bytes(&mut nonce);
+    votes.extend(nonce);
+    votes
 }
 
 impl<B> Aggregating for With<B, Evaluation<B>>

@@ -9,6 +9,7 @@ mod choice;
 mod erased;
 #[cfg(any(test, feature = "test-engine"))]
 pub mod faults;
+mod noisy_argmax;
 
 use std::error::Error;
 use std::ops::Range;
@@ -23,6 +24,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 pub use choice::{Choice, ChoiceError, EngineName, Mechanism, MechanismName, Upload};
+pub use noisy_argmax::{Counts, CountsError, NoisyArgmax, Protects};
 pub use shield_bfv::{Alarm, ReleaseMode};
 
 /// Random bytes at the end of every ballot: its teacher's part of the seed. Whatever the engine
@@ -121,6 +123,16 @@ pub trait Voting: Send + Sync {
         votes: &[Vote],
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, EngineError>;
+
+    /// One teacher's ballot of counts per class for a batch, sample by sample.
+    fn encrypt_counts(
+        &self,
+        _batch: usize,
+        _counts: &[Vec<u32>],
+        _rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, EngineError> {
+        Err(EngineError::new(NoCounts))
+    }
 }
 
 /// An engine with the server's key.
@@ -189,6 +201,14 @@ pub struct Again<'a> {
     /// The samples, counted from 0 within the batch.
     pub samples: &'a [usize],
 }
+
+/// The engine takes votes, not counts.
+#[derive(Clone, Copy, Debug, Error)]
+#[error(
+    "this engine takes one vote per sample; counts need `mechanism = \"noisy-argmax\"` with \
+     `engine = \"bfv\"` and `voters_per_teacher`"
+)]
+pub struct NoCounts;
 
 /// The engine cannot say whose ballot is no vote.
 #[derive(Clone, Copy, Debug, Error)]

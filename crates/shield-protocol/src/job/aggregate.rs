@@ -1,8 +1,11 @@
 //! What the server does: a folder of ballots in, results out, exactly once.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use rand::CryptoRng;
+use rayon::prelude::*;
+use shield::labelling::batches_at_once;
 
 use super::checked::{Checked, Progress};
 use super::freeze::{self, Destination, settle};
@@ -74,11 +77,20 @@ pub fn aggregate_committed<R: CryptoRng>(
         Transcript::new(&checked.frozen, &commitment, checked.folder.turnout(file).voters());
     let seed = settled.part.seed(Purpose::Draws, &checked.frozen.digest());
     let batches = file.batches();
+    let aggregate = |batch: usize| -> Result<Vec<u8>, ProtocolError> {
+        let ballots = checked.folder.batch(batch);
+        Ok(checked.aggregating.aggregate(batch, &ballots, &seed)?)
+    };
+    // A few batches side by side, written in their order.
+    let mut ready: VecDeque<Result<Vec<u8>, ProtocolError>> = VecDeque::new();
     // Results follow from their seed: written again, they are the same bytes.
     results::write(out, Existing::Replaced, file, &transcript, |Place { batch, .. }| {
         progress(Progress::Aggregated { done: batch, of: batches });
-        let ballots = checked.folder.batch(batch);
-        Ok(checked.aggregating.aggregate(batch, &ballots, &seed)?)
+        if ready.is_empty() {
+            let next = batch..batches.min(batch + batches_at_once());
+            ready = next.into_par_iter().map(aggregate).collect::<Vec<_>>().into();
+        }
+        ready.pop_front().unwrap_or_else(|| aggregate(batch))
     })?;
     transcript.publish(out)?;
     let Checked { voted, missing, voters, .. } = checked;

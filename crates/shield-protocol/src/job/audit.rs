@@ -13,8 +13,8 @@
 //! spoiled, and one bit per teacher. A server that does not follow the protocol could put something
 //! else than the checks into the audit, so that the bit says, of every teacher, whether it voted
 //! for some class on some sample. So the student answers only about samples that raised an alarm,
-//! once for each of them, and not at all if more than a third of the voters would be accused:
-//! then the server is more likely to cheat than they are.
+//! once ([`answered`](super::answered)), and not at all if more than a third of the voters would be
+//! accused: then the server is more likely to cheat than they are.
 //!
 //! # Once
 //!
@@ -23,6 +23,11 @@
 //! question or another answer in its place is refused.
 //!
 //! # What it costs
+//!
+//! The checks themselves cost honest teachers nothing: the check of a ballot that is a vote is zero
+//! whatever the vote, so what the student reads, and what it answers, follow from the other ballots
+//! alone. What flooding leaves of the ciphertexts is a distance, which the ledger sets aside for as
+//! many audits as there may be.
 //!
 //! The server cannot see whether a sample was spoiled: it has the student's word. A student who
 //! lies would get a second draw of a sample whose label it has. So a sample that is aggregated
@@ -34,6 +39,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::answered::Reading;
 use super::checked::{Checked, Progress};
 use super::freeze::{audit_records, seed_path, stored_part};
 use super::storage::local_files;
@@ -275,17 +281,24 @@ pub fn answer(
                 .to_owned();
         return Err(ProtocolError::Disagrees { path: audit.to_owned(), reason });
     }
-    let mut accused = BTreeSet::new();
-    for &AskedBatch { batch, .. } in &own.asked {
+    let mut checks = Vec::new();
+    let mut reading = Reading::new(own.digest());
+    for _ in &own.asked {
         let bytes = part(engine.audit_bytes().unwrap_or(0))?;
         let bytes = bytes.ok_or_else(|| refuse(Problem::Damaged))?;
-        let found = revealing.read_audit(batch, &bytes).map_err(|error| match error {
+        reading.add(&bytes);
+        checks.push(bytes);
+    }
+    part(0)?;
+    reading.write_down(secret_key)?;
+    let mut accused = BTreeSet::new();
+    for (&AskedBatch { batch, .. }, bytes) in own.asked.iter().zip(&checks) {
+        let found = revealing.read_audit(batch, bytes).map_err(|error| match error {
             RevealError::Release(source) => refuse(Problem::Batch { batch, source }).into(),
             RevealError::Engine(error) => ProtocolError::from(error),
         })?;
         accused.extend(found);
     }
-    part(0)?;
     let accused = judge(file, &inspected.transcript, &accused)?;
     let answer = Answer { election: hex(&file.digest()), question: own.digest(), accused };
     write(out, &answer.text(), Problem::OtherResults)?;

@@ -7,6 +7,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -224,12 +225,16 @@ impl BallotFolder {
 
     /// The ballots of one batch.
     pub(super) fn batch(&self, batch: usize) -> BatchBox<'_> {
-        self.batch_of(batch, u32::MAX)
+        self.batch_of(batch, 0..u32::MAX)
     }
 
-    /// The ballots of one batch, for somebody who opens those of teachers below `end` only.
-    pub(super) fn batch_of(&self, batch: usize, end: u32) -> BatchBox<'_> {
-        BatchBox { folder: self, batch, end, ahead: Mutex::default() }
+    /// The ballots of one batch, for somebody who opens those of these teachers only.
+    pub(super) fn batch_of(&self, batch: usize, teachers: Range<u32>) -> BatchBox<'_> {
+        let at_once = self.storage.read_ahead().max(1);
+        let wanted: Vec<u32> = self.ballots.range(teachers).map(|(&teacher, _)| teacher).collect();
+        let groups = wanted.chunks(at_once).map(|group| (group[0], group.to_vec())).collect();
+        let ahead = Mutex::new(Ahead { groups, ballots: BTreeMap::new() });
+        BatchBox { folder: self, batch, ahead: (at_once > 1).then_some(ahead) }
     }
 }
 
@@ -288,32 +293,50 @@ fn check(
 pub(super) struct BatchBox<'a> {
     folder: &'a BallotFolder,
     batch: usize,
-    /// Where reading ahead ends.
-    end: u32,
+    /// What to read at once, where that pays.
+    ahead: Option<Mutex<Ahead>>,
+}
+
+/// Ballots that are read in groups. The groups are fixed beforehand: whoever asks for ballots in
+/// whatever order, no group is read twice.
+struct Ahead {
+    /// Neighbours that nobody has asked for yet, by the first of them.
+    groups: BTreeMap<u32, Vec<u32>>,
     /// Ballots that were read with others and not asked for yet.
-    ahead: Mutex<BTreeMap<u32, Vec<u8>>>,
+    ballots: BTreeMap<u32, Vec<u8>>,
+}
+
+impl Ahead {
+    /// The group of a teacher, if nobody has asked for it yet.
+    fn take_group(&mut self, teacher: u32) -> Option<Vec<u32>> {
+        let (&first, group) = self.groups.range(..=teacher).next_back()?;
+        if group.contains(&teacher) { self.groups.remove(&first) } else { None }
+    }
 }
 
 impl BatchBox<'_> {
     /// A ballot's bytes, read with those that are likely to be asked for next.
     fn read(&self, teacher: u32) -> io::Result<Option<Vec<u8>>> {
+        let Some(ahead) = &self.ahead else { return Ok(self.fetch(&[teacher])?.pop()) };
         // Held while reading, so that threads that want neighbours wait for them.
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bytes) = ahead.remove(&teacher) {
+        let mut ahead = ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = ahead.take_group(teacher) {
+            let fetched = self.fetch(&group)?;
+            ahead.ballots.extend(group.into_iter().zip(fetched));
+        }
+        if let Some(bytes) = ahead.ballots.remove(&teacher) {
             return Ok(Some(bytes));
         }
-        let count = self.folder.storage.read_ahead().max(1);
-        let end = self.end.max(teacher.saturating_add(1));
-        let next = self.folder.ballots.range(teacher..end).take(count);
-        let (teachers, wanted): (Vec<u32>, Vec<ByteRange>) =
-            next.filter_map(|(&number, ballot)| Some((number, ballot.range(self.batch)?))).unzip();
-        if count == 1 {
-            // Nothing to share: others read at the same time.
-            drop(ahead);
-            return Ok(self.folder.storage.ranges(&wanted)?.pop());
-        }
-        ahead.extend(teachers.into_iter().zip(self.folder.storage.ranges(&wanted)?));
-        Ok(ahead.remove(&teacher))
+        drop(ahead);
+        // Somebody wants it again.
+        Ok(self.fetch(&[teacher])?.pop())
+    }
+
+    /// The bytes of some teachers' ballots, which all are in the folder.
+    fn fetch(&self, teachers: &[u32]) -> io::Result<Vec<Vec<u8>>> {
+        let range = |teacher| self.folder.ballots.get(teacher)?.range(self.batch);
+        let wanted: Vec<ByteRange> = teachers.iter().filter_map(range).collect();
+        self.folder.storage.ranges(&wanted)
     }
 }
 

@@ -9,10 +9,12 @@
 //! | `ballots.checksums` | what each batch of them ends with: saves opening a ballot for it |
 //! | `seed` | the seed of all draws, for its owner alone |
 //! | `parts/<n>.release` | what the student gets for batch n |
+//! | `leases/<n>` | who computes batch n right now: see [`lease`](super::lease) |
 //!
-//! Ballots stay where they are. Only the record among them ties them to the job: see
-//! [`freeze`](super::freeze). Every batch is a pure function of what is frozen, so that it does not
-//! matter who computes it, how often, or in which order.
+//! Ballots stay where they are, which may be the job's own folder: then a job can be moved, and be
+//! seen by other machines under another path. Only the record among the ballots ties them to the
+//! job: see [`freeze`](super::freeze). Every batch is a pure function of what is frozen, so that it
+//! does not matter who computes it, how often, or in which order.
 
 use std::io;
 use std::ops::Range;
@@ -52,7 +54,7 @@ const MAX_INDEX: usize = 1 << 40;
 #[serde(deny_unknown_fields)]
 struct Written {
     version: u32,
-    /// The folder of the ballots.
+    /// The folder of the ballots; relative if it is in the job's own folder.
     ballots: String,
     election: String,
     evaluation_key: String,
@@ -154,6 +156,7 @@ impl Job {
         let (frozen, index) = (&checked.frozen, checked.folder.index()?);
         let address = storage.address(ballots).map_err(|error| refused(ballots, error.into()))?;
         let ballots = PathBuf::from(&address);
+        let address = within(out, address);
         let place = Place(out);
         let known = place.read()?;
         let committed =
@@ -223,7 +226,7 @@ impl Job {
             return Err(damaged("ballots.index").into());
         }
         let engine = file.engine();
-        let folder = PathBuf::from(written.ballots);
+        let folder = found_from(path, &written.ballots);
         let teachers = file.teachers().len();
         let ballots = BallotFolder::from_index(&engine, storage, &folder, teachers, &index)
             .ok_or_else(|| damaged("ballots.index"))?;
@@ -252,6 +255,16 @@ impl Job {
         &self.file
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything that its releases follow from, besides the seed.
+    pub fn frozen(&self) -> &Frozen {
+        &self.frozen
+    }
+
     /// How many teachers have a ballot in it.
     pub fn voted(&self) -> usize {
         self.ballots.len()
@@ -269,7 +282,35 @@ impl Job {
 
     /// The batches that nobody has computed yet, in order.
     pub fn missing(&self) -> Vec<usize> {
-        (0..self.engine.batches()).filter(|&batch| !self.part(batch).is_file()).collect()
+        (0..self.engine.batches()).filter(|&batch| !self.has(batch)).collect()
+    }
+
+    /// Whether a batch is computed.
+    pub(super) fn has(&self, batch: usize) -> bool {
+        self.part(batch).is_file()
+    }
+
+    /// A batch that somebody computed, checked; none if nobody has.
+    pub fn finished(&self, batch: usize) -> Result<Option<Vec<u8>>, ProtocolError> {
+        self.check(batch)?;
+        if self.has(batch) { self.read(batch).map(Some).map_err(Into::into) } else { Ok(None) }
+    }
+
+    /// Puts a batch aside that is not what it should be, so that it is computed again.
+    pub fn set_aside(&self, batch: usize) -> Result<(), ProtocolError> {
+        let path = self.part(batch);
+        let aside = path.with_extension("refused");
+        std::fs::rename(&path, &aside).map_err(|error| cannot(&path, error))
+    }
+
+    fn read(&self, batch: usize) -> Result<Vec<u8>, Refused> {
+        let path = self.part(batch);
+        let refuse = |problem| refused(&path, problem);
+        let limit = self.engine.max_bytes(Kind::Release);
+        let bytes = read_bounded(&path, limit).map_err(refuse)?;
+        let checked = self.engine.check_release(&bytes, batch, self.key);
+        checked.map_err(|source| refuse(Problem::Batch { batch, source }))?;
+        Ok(bytes)
     }
 
     /// Computes one batch: the same bytes, whoever does it. Writes nothing.
@@ -284,7 +325,7 @@ impl Job {
     pub fn run_shard(&self, batch: usize, teachers: Range<u32>) -> Result<Vec<u8>, ProtocolError> {
         self.check(batch)?;
         let work = self.work()?;
-        let ballots = self.ballots.batch_of(batch, teachers.end);
+        let ballots = self.ballots.batch_of(batch, teachers.clone());
         Ok(work.aggregating.shard(batch, &ballots, &work.seed, teachers)?)
     }
 
@@ -330,24 +371,10 @@ impl Job {
         if same_folder(folder_of(out), &self.folder) {
             return Err(refused(out, Problem::AmongBallots).into());
         }
-        let limit = self.engine.max_bytes(Kind::Release);
         let turnout = self.ballots.turnout(&self.file);
         let transcript = Transcript::new(&self.frozen, &self.commitment, turnout.voters());
-        let existing = Existing::Compared;
-        results::write(
-            out,
-            existing,
-            &self.file,
-            &transcript,
-            |results::Place { batch, .. }| {
-                let path = self.part(batch);
-                let refuse = |problem| refused(&path, problem);
-                let bytes = read_bounded(&path, limit).map_err(refuse)?;
-                let checked = self.engine.check_release(&bytes, batch, self.key);
-                checked.map_err(|source| refuse(Problem::Batch { batch, source }))?;
-                Ok(bytes)
-            },
-        )?;
+        let release = |results::Place { batch, .. }| Ok(self.read(batch)?);
+        results::write(out, Existing::Compared, &self.file, &transcript, release)?;
         transcript.publish(out)
     }
 
@@ -355,7 +382,7 @@ impl Job {
         Place(&self.path).parts().join(format!("{batch}.release"))
     }
 
-    fn check(&self, batch: usize) -> Result<(), ProtocolError> {
+    pub(super) fn check(&self, batch: usize) -> Result<(), ProtocolError> {
         let batches = self.engine.batches();
         if batch < batches { Ok(()) } else { Err(ProtocolError::NoBatch { batch, batches }) }
     }
@@ -377,6 +404,19 @@ impl Job {
         *work = Some(Arc::clone(&made));
         Ok(made)
     }
+}
+
+/// The address of the ballots, relative to the job's folder if they are in it.
+fn within(job: &Path, address: String) -> String {
+    let own = job.canonicalize().ok();
+    let rest =
+        own.and_then(|own| Some(Path::new(&address).strip_prefix(own).ok()?.to_str()?.into()));
+    rest.unwrap_or(address)
+}
+
+/// Where the ballots are, as seen from here.
+fn found_from(job: &Path, address: &str) -> PathBuf {
+    if address.contains("://") { address.into() } else { job.join(address) }
 }
 
 /// Where the files of a job are.

@@ -203,6 +203,9 @@ impl BoundSeed {
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, Refused> {
         let Some(bytes) = read_if_there(path, SEED_BYTES)? else { return Ok(None) };
         let bytes = Zeroizing::new(bytes);
+        if let Some(found) = other_version(&bytes) {
+            return Err(refused(path, Problem::SeedVersion { found, known: VERSION }));
+        }
         Self::decode(&bytes).ok_or_else(|| refused(path, Problem::Damaged)).map(Some)
     }
 
@@ -217,6 +220,12 @@ impl BoundSeed {
         };
         Err(second_draw(path, format!("this seed was drawn for another {of}")))
     }
+}
+
+/// The version of a seed file, if it is one that another version of this program wrote.
+fn other_version(bytes: &[u8]) -> Option<u16> {
+    let version = bytes.strip_prefix(&MAGIC)?.first_chunk()?;
+    Some(u16::from_le_bytes(*version)).filter(|&version| version != VERSION)
 }
 
 /// The server's part of the seed of a release that stands for ever.

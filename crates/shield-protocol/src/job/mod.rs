@@ -11,17 +11,21 @@
 //! | [`freeze`] | exactly one release: the seed and the record |
 //! | `aggregate` | all of it in one go |
 //! | `folder`, `index` | a job as a folder |
+//! | [`lease`] | several workers that share one job |
 //! | [`audit`] | whose ballot is no vote, and the spoiled samples once more without it |
+//! | [`answered`] | what the student has answered: each question once, and only a few |
 //! | [`verify`](mod@verify) | everything computed again by an auditor |
 //! | `storage` | where ballots are kept: a folder, or an object store |
 
 mod aggregate;
+pub mod answered;
 pub mod audit;
 mod ballot_folder;
 mod checked;
 mod folder;
 pub mod freeze;
 mod index;
+pub mod lease;
 mod storage;
 
 #[cfg(test)]

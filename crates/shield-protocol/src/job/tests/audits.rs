@@ -22,7 +22,7 @@ impl Held {
     }
 
     /// A ballot that is no vote on some samples of the first batch.
-    fn cheat(&self, teacher: usize, cheated: &[usize]) {
+    pub(super) fn cheat(&self, teacher: usize, cheated: &[usize]) {
         let backend = self.backend();
         let key = backend.decode_public_key(&fs::read(&self.keys.public).unwrap()).unwrap();
         let mut rng = rng(40 + teacher as u64);
@@ -36,17 +36,17 @@ impl Held {
         bundle.part(&bytes).unwrap();
     }
 
-    fn evidence<'a>(&'a self, paths: &'a [PathBuf; 3]) -> Evidence<'a> {
+    pub(super) fn evidence<'a>(&'a self, paths: &'a [PathBuf; 3]) -> Evidence<'a> {
         let [ballots, seed, results] = paths;
         let evaluation_key = &self.keys.evaluation;
         Evidence { file: &self.file, evaluation_key, ballots, seed, results, commitment: None }
     }
 
-    fn paths(&self, results: &str) -> [PathBuf; 3] {
+    pub(super) fn paths(&self, results: &str) -> [PathBuf; 3] {
         ["ballots".to_owned(), format!("{results}.seed"), results.to_owned()].map(|n| self.path(&n))
     }
 
-    fn server<'a>(&'a self, ballots: &'a Path, results: &'a Path) -> Server<'a> {
+    pub(super) fn server<'a>(&'a self, ballots: &'a Path, results: &'a Path) -> Server<'a> {
         let evaluation_key = &self.keys.evaluation;
         Server { file: &self.file, evaluation_key, ballots, results, seed: None }
     }

@@ -1,7 +1,11 @@
 //! Every engine through keys, ballots, aggregation and labels.
 
 use super::*;
-use crate::engine::faults;
+use shield::backend::noisy_argmax::argmax as argmax_of;
+use shield::shared_noise::Shares;
+
+use crate::cast_counts;
+use crate::engine::{Mechanism, faults};
 
 /// Everybody votes; the labels must be the clear operator's.
 fn is_the_clear_operator(samples: usize, lines: &str) {
@@ -98,4 +102,48 @@ fn failures_come_when_they_are_asked_for() {
     assert!(said.contains("batch 1"), "{said}");
     assert!(!held.path("results").exists());
     assert!(held.aggregate("results", 8).unwrap().again, "with the seed of the first time");
+}
+
+/// Five teachers send counts of up to 40 voters. The labels are the argmax of counts and noise,
+/// where the noise is what the teachers' generators gave: recomputed here, ties and all.
+#[test]
+fn counts_go_over_files_with_the_labels_of_the_clear_argmax_on_the_same_noise() {
+    let samples = 120;
+    let lines = "mechanism = \"noisy-argmax\"\nnoise = 4.0\ndropouts = 2\nvoters_per_teacher = 40";
+    let held = Held::with(samples, lines);
+    let Mechanism::NoisyArgmax(argmax) = held.file.choice().mechanism() else { panic!() };
+    let shares = Shares::new(&argmax.noise);
+    let mut sums = vec![[0_i64; 3]; samples];
+    for (teacher, name) in TEACHERS.iter().enumerate().take(4) {
+        // Two thirds of the samples are ties, but for the noise; some abstain.
+        let count = |sample: usize, class: usize| match (sample + teacher) % 3 {
+            0 => [20, 20, 0][class],
+            1 => [13, 13, 13][class],
+            _ => [0, 0, u32::try_from(sample % 41).unwrap()][class],
+        };
+        let counts: Vec<Vec<u32>> =
+            (0..samples).map(|sample| (0..3).map(|class| count(sample, class)).collect()).collect();
+        let (out, seed) = (held.path("ballots").join(name), 100 + teacher as u64);
+        let made = cast_counts(&held.file, &held.keys.public, name, &counts, &out, &mut rng(seed))
+            .unwrap();
+        let nobody = counts.iter().filter(|counts| counts.iter().all(|&count| count == 0)).count();
+        assert_eq!(made.abstentions, nobody);
+        let mut same = rng(seed);
+        for (sum, counts) in sums.iter_mut().zip(&counts) {
+            for (sum, &count) in sum.iter_mut().zip(counts) {
+                *sum += i64::from(count) + shares.share(&mut same);
+            }
+        }
+    }
+    held.aggregate("results", 7).unwrap();
+    let expected: Vec<_> = sums.iter().map(|sum| Some(argmax_of(sum))).collect();
+    assert_eq!(held.labels("results"), expected);
+    let tie = |sum: &&[i64; 3]| {
+        sum.iter().filter(|&count| count == sum.iter().max().unwrap()).count() > 1
+    };
+    assert!(sums.iter().filter(tie).count() > 5, "no ties to decide");
+    let voted = held.path("votes");
+    let error =
+        cast_counts(&held.file, &held.keys.public, "elm", &[vec![41, 0, 0]], &voted, &mut rng(1));
+    assert!(error.is_err() && !voted.exists(), "no ballot above the bound");
 }

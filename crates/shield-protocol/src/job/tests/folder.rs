@@ -1,7 +1,11 @@
 //! Jobs: frozen once, computed by anybody, in any order, as often as it takes.
 
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::super::checked::Checked;
-use super::super::storage::local_files;
+use super::super::storage::{ByteRange, LocalFiles, Storage, local_files};
 use super::*;
 use crate::engine::faults;
 use crate::{Job, Problem, Refused};
@@ -160,4 +164,58 @@ fn damage_is_noticed_and_the_seed_is_private() {
         fs::write(&path, sound).unwrap();
     }
     Job::open(&held.path("job")).unwrap().run_batch(0).unwrap();
+}
+
+/// Files of this machine that pretend to be far away: two ballots per request, all counted.
+#[derive(Default)]
+struct FarAway(AtomicUsize);
+
+impl Storage for FarAway {
+    fn address(&self, folder: &Path) -> io::Result<String> {
+        LocalFiles.address(folder)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        LocalFiles.list(folder)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + '_>> {
+        LocalFiles::open(&LocalFiles, path)
+    }
+
+    fn ranges(&self, wanted: &[ByteRange]) -> io::Result<Vec<Vec<u8>>> {
+        self.0.fetch_add(wanted.len(), Ordering::Relaxed);
+        LocalFiles.ranges(wanted)
+    }
+
+    fn write_new(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        LocalFiles.write_new(path, content)
+    }
+
+    fn read_ahead(&self) -> usize {
+        2
+    }
+}
+
+#[test]
+fn no_ballot_is_read_twice_whatever_order_threads_ask_in() {
+    let held = Held::voted();
+    held.freeze("job", 1).unwrap();
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
+        let counted = Arc::new(FarAway::default());
+        let storage: Arc<dyn Storage> = counted.clone();
+        let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
+        let checked = Checked::new(&held.file, key, &storage, &ballots, &|_| {}).unwrap();
+        let batch = checked.folder.batch(1);
+        for teacher in order {
+            assert!(!batch.bytes(teacher).unwrap().is_empty());
+        }
+        assert_eq!(counted.0.load(Ordering::Relaxed), 4, "{order:?}");
+        // Whoever wants a ballot again gets it again.
+        assert!(!batch.bytes(order[0]).unwrap().is_empty());
+        // A shard reads nobody else's.
+        let shard = checked.folder.batch_of(1, 1..3);
+        assert!(!shard.bytes(1).unwrap().is_empty());
+        assert_eq!(counted.0.load(Ordering::Relaxed), 7, "{order:?}");
+    }
 }

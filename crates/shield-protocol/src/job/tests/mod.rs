@@ -19,6 +19,8 @@ use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
 mod audits;
 mod engines;
 mod folder;
+mod leases;
+mod refusals;
 
 const TEACHERS: [&str; 5] = ["amber", "birch", "cedar", "dogwood", "elm"];
 
