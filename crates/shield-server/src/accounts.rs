@@ -8,16 +8,18 @@ use axum::extract::{Path, State};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shield::privacy::filter::Price;
 use shield::{Delta, Epsilon};
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 
 use crate::caller::{Caller, Operator};
 use crate::elections;
-use crate::ledger::{Account, Cost, Entry, GroupBudget, Moment, Sum};
+use crate::ledger::{Account, BudgetChange, Entry, GroupBudget, Moment, distance_of};
+use crate::pricing::{as_price, known, labels};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{Stage, StoreError};
+use crate::store::{BookedPrice, Booking, Stage, StoreError};
 
 pub(crate) async fn ledger(
     State(service): State<Arc<Service>>,
@@ -41,14 +43,20 @@ pub(crate) async fn price(
     _: Operator,
     Json(planned): Json<Planned>,
 ) -> Result<Json<Value>, Problem> {
-    let file = elections::read(&planned.file)?;
+    let file = Arc::new(elections::read(&planned.file)?);
     let budget = service.group_budget(&file).await?;
-    let mut costs = service.costs(&file).await?;
-    let before = service.sum(costs.clone(), budget).await?.epsilon;
-    let cost = Cost::reserved(&file);
-    let alone = service.sum(vec![cost.clone()], budget).await?.epsilon;
-    costs.push(cost);
-    let after = service.sum(costs.clone(), budget).await?;
+    service.price_group(file.group()).await?;
+    let price = service.reservation(&file, budget).await?;
+    let mut prices = service
+        .booked(file.group(), file.name())
+        .await?
+        .map_err(|_| Problem::busy("the group's elections are being priced"))?;
+    let before = budget.add_up(&prices).epsilon;
+    let own = as_price(price);
+    let alone = budget.add_up(&[own]).epsilon;
+    prices.push(own);
+    let after = budget.add_up(&prices);
+    let left = labels_left(&file, &prices, budget, price);
     Ok(Json(json!({
         "group": file.group(),
         "alone": number(alone),
@@ -57,24 +65,37 @@ pub(crate) async fn price(
         "budget": budget.epsilon,
         "delta": budget.delta,
         "fits": after.covered,
-        "labels_left": service.labels_left(&file, costs, budget).await?,
+        "labels_left": left,
     })))
 }
 
+/// How many more labels like those of an election the budget pays for, beside some prices.
+fn labels_left(
+    file: &ElectionFile,
+    prices: &[Price],
+    budget: GroupBudget,
+    like: BookedPrice,
+) -> u64 {
+    let each = like.each_label.unwrap_or(f64::INFINITY);
+    let fits = |labels: u64| {
+        let distance = distance_of(file, labels, 0);
+        let more = Price { log_moment: labels as f64 * each, distance };
+        budget.add_up(&[prices, &[more]].concat()).covered
+    };
+    most_that_fit(fits)
+}
+
 impl Service {
-    /// Refuses what the group's budget cannot pay, with the numbers.
-    /// Reads nothing from the store: it may be asked while a transaction is open.
-    pub(crate) async fn afford(
-        &self,
+    /// Refuses what the group's budget cannot pay, with the numbers. Adds, and proves nothing.
+    pub(crate) fn afford(
         file: &ElectionFile,
         budget: GroupBudget,
-        mut costs: Vec<Cost>,
-        cost: Cost,
+        others: &[Price],
+        own: Price,
     ) -> Result<(), Problem> {
-        let before = self.sum(costs.clone(), budget).await?.epsilon;
-        let alone = self.sum(vec![cost.clone()], budget).await?.epsilon;
-        costs.push(cost);
-        let sum = self.sum(costs, budget).await?;
+        let before = budget.add_up(others).epsilon;
+        let alone = budget.add_up(&[own]).epsilon;
+        let sum = budget.add_up(&[others, &[own]].concat());
         if sum.covered {
             return Ok(());
         }
@@ -113,125 +134,115 @@ impl Service {
         if let Some(budget) = self.store.budget(file.group()).await? {
             return Ok(budget);
         }
-        let (accountant, first) = (Arc::clone(&self.accountant), self.budget);
-        let file = file.clone();
-        let order = tokio::task::spawn_blocking(move || accountant.order(&file, &first));
-        let order = order.await.map_err(Problem::internal)?;
+        let (first, file) = (self.budget, file.clone());
+        let order = self.prove(move |accountant| accountant.order(&file, &first)).await?;
         Ok(GroupBudget { epsilon: first.epsilon, delta: first.delta, order })
     }
 
-    /// What the other elections of a file's group cost, spent or set aside.
-    pub(crate) async fn costs(&self, file: &ElectionFile) -> Result<Vec<Cost>, Problem> {
-        let mut costs = Vec::new();
-        for booking in self.store.bookings(file.group()).await? {
-            if booking.election != *file.name() {
-                let other = self.store.election(&booking.election).await?.file;
-                costs.push(Cost::booked(&other, &booking));
-            }
-        }
-        Ok(costs)
-    }
-
-    /// What some releases cost together, computed away from the threads that answer.
-    pub(crate) async fn sum(&self, costs: Vec<Cost>, budget: GroupBudget) -> Result<Sum, Problem> {
-        let accountant = Arc::clone(&self.accountant);
-        tokio::task::spawn_blocking(move || accountant.sum(&costs, &budget))
-            .await
-            .map_err(Problem::internal)
-    }
-
-    /// What the group had spent or set aside after each of its elections.
-    async fn history(
-        &self,
-        mut dated: Vec<(Timestamp, Cost)>,
-        budget: GroupBudget,
-    ) -> Result<Vec<Moment>, Problem> {
-        dated.sort_by_key(|(moment, _)| *moment);
-        let (mut history, mut costs) = (Vec::new(), Vec::new());
-        for (moment, cost) in dated {
-            costs.push(cost);
-            let epsilon = self.sum(costs.clone(), budget).await?.epsilon;
-            history.push(Moment { moment, epsilon });
-        }
-        Ok(history)
-    }
-
-    /// How many more labels like those of an election the budget pays for, beside some costs, with
-    /// its quorum on each.
-    async fn labels_left(
-        &self,
-        file: &ElectionFile,
-        costs: Vec<Cost>,
-        budget: GroupBudget,
-    ) -> Result<u64, Problem> {
-        let accountant = Arc::clone(&self.accountant);
-        let like = Cost::reserved(file);
-        let fits = move |labels: u64| {
-            let mut costs = costs.clone();
-            costs.push(like.with_labels(labels));
-            accountant.sum(&costs, &budget).covered
-        };
-        tokio::task::spawn_blocking(move || most_that_fit(fits)).await.map_err(Problem::internal)
-    }
-
-    /// Every group's account.
+    /// Every group's account, from what is stored.
     pub(crate) async fn accounts(&self) -> Result<Vec<Account>, Problem> {
         let elections = self.store.elections().await?;
-        let files: BTreeMap<&Name, &ElectionFile> =
-            elections.iter().map(|election| (election.file.name(), &election.file)).collect();
         let moments: BTreeMap<&Name, Timestamp> =
             elections.iter().map(|e| (e.file.name(), e.closed.unwrap_or(e.created))).collect();
-        let groups: BTreeSet<&Name> = files.values().map(|file| file.group()).collect();
+        let groups: BTreeSet<&Name> =
+            elections.iter().map(|election| election.file.group()).collect();
         let mut accounts = Vec::new();
         for group in groups {
-            let mut entries = Vec::new();
-            let mut dated: Vec<(Timestamp, Cost)> = Vec::new();
-            let Some(any) = files.values().find(|file| file.group() == group) else { continue };
-            let budget = self.group_budget(any).await?;
-            let (mut spent, mut reserved) = (Vec::new(), Vec::new());
+            // A group without a budget is of an earlier version; the background gives it one.
+            let Some(budget) = self.store.budget(group).await? else { continue };
+            let mut account = Tally::default();
             for booking in self.store.bookings(group).await? {
                 // One that was created since the list was read comes with the next look.
-                let Some(file) = files.get(&booking.election) else { continue };
-                let cost = Cost::booked(file, &booking);
-                if let Some(moment) = moments.get(&booking.election) {
-                    dated.push((*moment, cost.clone()));
-                }
-                if booking.spent {
-                    spent.push(cost.clone());
-                }
-                reserved.push(cost.clone());
-                entries.push(Entry {
-                    election: booking.election.to_string(),
-                    spent: booking.spent,
-                    queries: booking.voters.iter().map(|&(_, queries)| queries).sum(),
-                    voters: booking.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0),
-                    epsilon: self.sum(vec![cost], budget).await?.epsilon,
-                });
+                let Some(&moment) = moments.get(&booking.election) else { continue };
+                account.add(&booking, moment, budget);
             }
-            let history = self.history(dated, budget).await?;
             let newest = elections.iter().find(|election| {
                 election.file.group() == group && election.stage != Stage::Withdrawn
             });
             let labels_left = match newest {
                 Some(newest) => {
-                    Some(self.labels_left(&newest.file, reserved.clone(), budget).await?)
+                    let like = self.store.booking(newest.file.name()).await?;
+                    like.filter(|_| account.unpriced == 0).map(|like| {
+                        labels_left(&newest.file, &account.reserved, budget, like.price)
+                    })
                 }
                 None => None,
             };
-            accounts.push(Account {
-                history,
+            accounts.push(account.finish(
+                group,
+                budget,
+                self.store.budget_changes(group).await?,
                 labels_left,
-                group: group.to_string(),
-                entries,
-                spent: self.sum(spent, budget).await?.epsilon,
-                reserved: self.sum(reserved, budget).await?.epsilon,
-                budget: budget.epsilon,
-                delta: budget.delta,
-                order: budget.order,
-                changes: self.store.budget_changes(group).await?,
-            });
+            ));
         }
         Ok(accounts)
+    }
+}
+
+/// A group's account while it is added up.
+#[derive(Default)]
+struct Tally {
+    entries: Vec<Entry>,
+    dated: Vec<(Timestamp, Price)>,
+    spent: Vec<Price>,
+    reserved: Vec<Price>,
+    unpriced: usize,
+}
+
+impl Tally {
+    fn add(&mut self, booking: &Booking, moment: Timestamp, budget: GroupBudget) {
+        let price = known(booking);
+        if let Some(price) = price {
+            self.dated.push((moment, price));
+            if booking.spent {
+                self.spent.push(price);
+            }
+            self.reserved.push(price);
+        } else {
+            self.unpriced += 1;
+        }
+        self.entries.push(Entry {
+            election: booking.election.to_string(),
+            spent: booking.spent,
+            queries: labels(&booking.voters),
+            voters: booking.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0),
+            epsilon: price.map_or(Epsilon::INFINITE, |price| budget.add_up(&[price]).epsilon),
+            tight: booking.price.tight,
+        });
+    }
+
+    fn finish(
+        mut self,
+        group: &Name,
+        budget: GroupBudget,
+        changes: Vec<BudgetChange>,
+        labels_left: Option<u64>,
+    ) -> Account {
+        self.dated.sort_by_key(|(moment, _)| *moment);
+        let mut history = Vec::new();
+        let mut sum = Price::default();
+        for (moment, price) in self.dated {
+            sum.log_moment += price.log_moment;
+            sum.distance += price.distance;
+            history.push(Moment { moment, epsilon: budget.add_up(&[sum]).epsilon });
+        }
+        // What is not proven yet may be anything.
+        let of = |prices: &[Price]| match self.unpriced {
+            0 => budget.add_up(prices).epsilon,
+            _ => Epsilon::INFINITE,
+        };
+        Account {
+            group: group.to_string(),
+            spent: of(&self.spent),
+            reserved: of(&self.reserved),
+            entries: self.entries,
+            budget: budget.epsilon,
+            delta: budget.delta,
+            order: budget.order,
+            changes,
+            labels_left,
+            history,
+        }
     }
 }
 
@@ -261,7 +272,7 @@ pub(crate) struct NewBudget {
 /// Changes a group's budget, and writes down when and why. What is spent stays spent.
 pub(crate) async fn change_budget(
     State(service): State<Arc<Service>>,
-    _: Operator,
+    operator: Operator,
     Path(group): Path<Name>,
     Json(new): Json<NewBudget>,
 ) -> Result<Json<Value>, Problem> {
@@ -278,6 +289,8 @@ pub(crate) async fn change_budget(
     let budget = service.store.change_budget(&group, new.epsilon, delta, &new.reason).await?;
     let (before, after) = (known.epsilon, budget.epsilon);
     tracing::warn!(%group, before, after, reason = new.reason, "budget changed");
+    let detail = format!("{group}: epsilon {before} to {after}: {}", new.reason);
+    service.log(&operator.0, "budget changed", None, &detail).await?;
     Ok(Json(json!({
         "group": group,
         "epsilon": budget.epsilon,

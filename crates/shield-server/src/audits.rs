@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::Response;
+use shield::privacy::filter::Price;
 use shield_protocol::Name;
 use shield_protocol::engine::Again;
 use shield_protocol::job::audit::{Answer, Question};
@@ -17,20 +19,34 @@ use shield_protocol::turnout::VoterCounts;
 
 use crate::ballot_box::{Failure, StoredBox, open_key};
 use crate::caller::Caller;
-use crate::ledger::Cost;
+use crate::ledger::distance_of;
+use crate::pricing::{known, labels};
 use crate::problem::Problem;
 use crate::service::{Service, Setup};
-use crate::store::{Object, RoundFile, RoundStage, Stage, StoreError, Stored, StoredRound};
-use crate::turnout::{complete, turnout, with_quorum};
+use crate::store::{
+    BookedPrice, Object, RoundFile, RoundStage, Stage, StoreError, Stored, StoredRound,
+};
+use crate::turnout::{turnout_without, with_quorum};
+
+/// Largest question of an audit: a few digits for each of some millions of samples.
+const LARGEST_QUESTION: usize = 64 << 20;
 
 /// The student asks whose ballots spoiled some samples.
 pub(crate) async fn ask(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path(name): Path<Name>,
-    body: Bytes,
+    body: Body,
 ) -> Result<(StatusCode, Json<AuditStatus>), Problem> {
     caller.student(&name)?;
+    let _turn = service
+        .heavy
+        .enter(&caller.token)
+        .ok_or_else(|| Problem::too_many("a question of this token is being read; wait for it"))?;
+    let body = to_bytes(body, LARGEST_QUESTION).await.map_err(|_| {
+        let detail = "the question is too large: ask about fewer samples at once";
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+    })?;
     let question: Question = Problem::parse(&body)?;
     let setup = service.setup(&name).await?;
     let stage = service.store.election(&name).await?.stage;
@@ -55,6 +71,7 @@ pub(crate) async fn ask(
     };
     if stored == Stored::New {
         tracing::info!(election = %name, samples = question.samples(), "audit asked for");
+        service.log(&caller, "audit asked for", Some(&name), "").await?;
     }
     service.work.notify_one();
     let audits = service.audits(&name).await?;
@@ -77,18 +94,22 @@ pub(crate) async fn answer(
     let answer: Answer = Problem::parse(&body)?;
     let setup = service.setup(&name).await?;
     let text = serde_json::to_string(&answer).map_err(Problem::internal)?;
+    service.price_group(setup.file.group()).await?;
     let _one_at_a_time = service.booking.lock().await;
+    service.be_alone().await?;
     let known = service.round(&name, round).await?;
     if known.answer.is_none() {
         if known.stage != RoundStage::Audited {
             let detail = "the audit is not computed yet; try again in a moment";
             return Err(Problem::conflict("stage", detail));
         }
-        let booked = service.price(&setup, &known, &answer).await?;
-        service.store.answer(&name, round, &text, &booked).await?;
+        let (voters, price) = service.price_again(&setup, &known, &answer).await?;
+        service.store.answer(&name, round, &text, &voters, price).await?;
+        service.prices.notify_one();
         let accused: Vec<&str> = answer.accused.iter().map(Name::as_str).collect();
         tracing::warn!(election = %name, accused = accused.join(", "), "teachers excluded");
         service.incident(Some(&name), &format!("excluded after an audit: {}", accused.join(", ")));
+        service.log(&caller, "audit answered", Some(&name), &accused.join(", ")).await?;
         service.work.notify_one();
     } else if known.answer != Some(text) {
         let conflict = StoreError::Conflict { what: "another answer to this audit" };
@@ -103,22 +124,22 @@ pub(crate) async fn checks(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path((name, round, batch)): Path<(Name, u32, u32)>,
-) -> Result<Bytes, Problem> {
+) -> Result<Response, Problem> {
     caller.student(&name)?;
     let hash = service.store.round_file(&name, round, RoundFile::Audit, batch).await?;
     let hash = hash.ok_or_else(|| Problem::not_found("this is not computed yet"))?;
-    service.file(name, Object::Audit { round, batch }, hash).await
+    service.send(&caller, name, Object::Audit { round, batch }, hash).await
 }
 
 pub(crate) async fn results(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path((name, round, batch)): Path<(Name, u32, u32)>,
-) -> Result<Bytes, Problem> {
+) -> Result<Response, Problem> {
     caller.student_or_operator(&name)?;
     let hash = service.store.round_file(&name, round, RoundFile::Again, batch).await?;
     let hash = hash.ok_or_else(|| Problem::not_found("this is not aggregated yet"))?;
-    service.file(name, Object::Again { round, batch }, hash).await
+    service.send(&caller, name, Object::Again { round, batch }, hash).await
 }
 
 impl Service {
@@ -153,12 +174,14 @@ impl Service {
 
     /// What the ledger says once some samples are aggregated again without the accused, if the
     /// group can afford it. They are paid for again: the server cannot see that they had no label.
-    async fn price(
+    /// What they can cost at most is known since the election was created; the background proves
+    /// the rest.
+    async fn price_again(
         &self,
         setup: &Setup,
         round: &StoredRound,
         answer: &Answer,
-    ) -> Result<VoterCounts, Problem> {
+    ) -> Result<(VoterCounts, BookedPrice), Problem> {
         let (file, name) = (&setup.file, setup.file.name());
         let damaged = |_| Problem::internal("a stored audit is damaged");
         let question: Question = serde_json::from_str(&round.question).map_err(damaged)?;
@@ -169,7 +192,7 @@ impl Service {
         if answer.accused.is_empty() || unknown {
             return Err(Problem::unusable("it accuses nobody, or somebody who is no teacher"));
         }
-        let (_, mut transcript) = self.transcript(setup).await?;
+        let (frozen, mut transcript) = self.transcript(setup).await?;
         let (asked, accused) = (question.asked.clone(), answer.accused.clone());
         transcript.rounds.push(Round { asked, accused });
         let excluded: Vec<u32> = transcript
@@ -177,32 +200,47 @@ impl Service {
             .iter()
             .filter_map(|name| file.teacher(name.as_str()))
             .collect();
-        let (_, ballots) = self.store.frozen(name).await?;
-        let samples = question.asked.iter().flat_map(|asked| {
+        let turnout = turnout_without(self, setup, &frozen.roll, &excluded).await?;
+        let turnout = turnout.only(question.asked.iter().flat_map(|asked| {
             let first = setup.engine.batch(asked.batch).start;
             asked.samples.iter().map(move |sample| first + sample)
-        });
-        let turnout = turnout(setup, &ballots, &excluded)?.only(samples);
-        let more = with_quorum(setup, &turnout, &ballots)?;
-        let bookings = self.store.bookings(file.group()).await?;
-        let before = bookings.into_iter().find(|booking| booking.election == *name);
-        let mut sum: BTreeMap<u32, u64> = BTreeMap::new();
-        for (voters, count) in before.map(|booking| booking.voters).unwrap_or_default() {
-            *sum.entry(voters).or_default() += count;
-        }
-        for (voters, count) in more {
-            *sum.entry(voters).or_default() += count;
-        }
-        let sum: VoterCounts = sum.into_iter().collect();
-        let others = self.costs(file).await?;
+        }));
+        let more = with_quorum(setup, &turnout, &frozen.roll)?;
+        let unpriced = || Problem::busy("the group's elections are being priced");
+        let before = self.store.booking(name).await?;
+        let before = before.ok_or_else(|| Problem::internal("the election is not booked"))?;
+        let known = known(&before).ok_or_else(unpriced)?;
+        let each = before.price.each_label.ok_or_else(unpriced)?;
+        let again = question.asked.len() as u64;
+        let labels = labels(&more);
+        let own = Price {
+            log_moment: known.log_moment + labels as f64 * each,
+            distance: known.distance + distance_of(file, labels, again) - distance_of(file, 0, 0),
+        };
+        let others = self.booked(file.group(), name).await?.map_err(|_| unpriced())?;
         let budget = self.group_budget(file).await?;
-        self.afford(file, budget, others, Cost::new(file, sum.clone())).await?;
-        Ok(sum)
+        Self::afford(file, budget, &others, own)?;
+        let mut sum: BTreeMap<u32, u64> = BTreeMap::new();
+        for (voters, count) in before.voters.into_iter().chain(more) {
+            *sum.entry(voters).or_default() += count;
+        }
+        let price = BookedPrice {
+            log_moment: Some(own.log_moment),
+            distance: Some(own.distance),
+            each_label: Some(each),
+            tight: false,
+        };
+        Ok((sum.into_iter().collect(), price))
     }
 }
 
-/// Computes what the latest audit of an election waits for.
-pub(crate) async fn work_off(service: &Arc<Service>, name: &Name) -> Result<(), Failure> {
+/// Computes what the latest audit of an election waits for, but no more than some batches. Gives
+/// whether there are more.
+pub(crate) async fn work_off(
+    service: &Arc<Service>,
+    name: &Name,
+    batches: usize,
+) -> Result<bool, Failure> {
     let rounds = service.store.rounds(name).await?;
     for round in rounds {
         let (kind, done) = match round.stage {
@@ -210,9 +248,9 @@ pub(crate) async fn work_off(service: &Arc<Service>, name: &Name) -> Result<(), 
             RoundStage::Aggregating => (RoundFile::Again, RoundStage::Released),
             _ => continue,
         };
-        let (stage, problem) = match compute(service, name, &round, kind).await {
+        let (stage, problem) = match compute(service, name, &round, kind, batches).await {
             Ok(true) => (done, None),
-            Ok(false) => return Ok(()),
+            Ok(false) => return Ok(!service.is_stopping()),
             Err(error) => (RoundStage::Failed, Some(error.to_string())),
         };
         service.store.move_round(name, round.round, stage, problem.as_deref()).await?;
@@ -221,15 +259,16 @@ pub(crate) async fn work_off(service: &Arc<Service>, name: &Name) -> Result<(), 
         }
         tracing::info!(election = %name, round = round.round, stage = stage.name(), "audit");
     }
-    Ok(())
+    Ok(false)
 }
 
-/// Computes the files of an audit. Gives whether all are there: not if the service is stopping.
+/// Computes files of an audit, of no more than some batches. Gives whether all are there.
 async fn compute(
     service: &Arc<Service>,
     name: &Name,
     round: &StoredRound,
     kind: RoundFile,
+    mut batches: usize,
 ) -> Result<bool, Failure> {
     let setup = service.setup(name).await.map_err(|problem| problem.detail().to_owned())?;
     let problem = |problem: Problem| Failure::from(problem.detail().to_owned());
@@ -239,33 +278,33 @@ async fn compute(
     let number = round.round as usize;
     let (seed, excluded) = match kind {
         RoundFile::Audit => {
-            let bound = transcript.asked(&frozen.digest(), &question.asked);
+            let bound = transcript.asked(&frozen.frozen.digest(), &question.asked);
             (part.seed(Purpose::Audit, &bound), Vec::new())
         }
         RoundFile::Again => {
-            let bound = transcript.answered(&frozen.digest(), number);
+            let bound = transcript.answered(&frozen.frozen.digest(), number);
             let names = transcript.excluded(number);
             let excluded = names.iter().filter_map(|name| setup.file.teacher(name.as_str()));
             (part.seed(Purpose::Again, &bound), excluded.collect())
         }
     };
     let evaluation = open_key(service, &setup).await?;
-    let (_, ballots) = service.store.frozen(name).await?;
-    let voters = complete(&ballots, setup.engine.batches());
-    let shared = Arc::new((ballots, voters, seed, excluded));
+    let shared = Arc::new((frozen.roll.teachers(), seed, excluded));
     for AskedBatch { batch, samples } in question.asked {
         let small = u32::try_from(batch)?;
         if service.store.round_file(name, round.round, kind, small).await?.is_some() {
             continue;
         }
-        if service.is_stopping() {
+        if batches == 0 || service.is_stopping() {
             return Ok(false);
         }
+        batches -= 1;
         let (store, setup) = (service.store.clone(), Arc::clone(&setup));
         let (evaluation, shared) = (Arc::clone(&evaluation), Arc::clone(&shared));
+        let ballots = service.store.ballots_for(name, small).await?;
         let work = move || -> Result<Vec<u8>, Failure> {
-            let (ballots, voters, seed, excluded) = &*shared;
-            let ballots = StoredBox::new(&store, &setup, small, ballots, voters);
+            let (voters, seed, excluded) = &*shared;
+            let ballots = StoredBox::new(&store, &setup, small, &ballots, voters);
             Ok(match kind {
                 RoundFile::Audit => evaluation.audit(batch, &ballots, seed, &samples)?,
                 RoundFile::Again => {

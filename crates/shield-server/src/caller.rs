@@ -1,27 +1,43 @@
 //! Who is calling: the role behind the bearer token, and what it may do.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use http_body::Body as _;
 use shield_protocol::credentials::{Role, Token, TokenHash};
 
 use crate::problem::Problem;
 use crate::service::Service;
+use crate::store::{Deed, token_name};
 
 use shield_protocol::Name;
 
 /// A caller with a valid token.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller(pub(crate) Role);
+pub(crate) struct Caller {
+    pub(crate) role: Role,
+    /// The hash of its token.
+    pub(crate) token: TokenHash,
+    /// Where it calls from.
+    pub(crate) address: String,
+}
 
 impl Caller {
+    /// Writes who it is into every line that is logged about the request.
+    fn record(&self) {
+        let span = tracing::Span::current();
+        span.record("role", self.role.name());
+        span.record("who", token_name(&self.token));
+    }
+
     /// Only for whoever runs the server.
     pub(crate) fn operator(&self) -> Result<(), Problem> {
-        match self.0 {
+        match self.role {
             Role::Operator => Ok(()),
             _ => Err(Problem::forbidden("only the operator may do this")),
         }
@@ -29,7 +45,7 @@ impl Caller {
 
     /// Only for this election's student.
     pub(crate) fn student(&self, election: &Name) -> Result<(), Problem> {
-        match &self.0 {
+        match &self.role {
             Role::Student { election: own } if own == election => Ok(()),
             _ => Err(Problem::forbidden("only this election's student may do this")),
         }
@@ -44,7 +60,7 @@ impl Caller {
 
     /// Only for this very teacher of this election.
     pub(crate) fn teacher(&self, election: &Name, teacher: u32) -> Result<(), Problem> {
-        match &self.0 {
+        match &self.role {
             Role::Teacher { election: own, teacher: number }
                 if own == election && *number == teacher =>
             {
@@ -59,7 +75,7 @@ impl Caller {
 
     /// For everybody who takes part in this election, and whoever runs the server.
     pub(crate) fn party(&self, election: &Name) -> Result<(), Problem> {
-        match &self.0 {
+        match &self.role {
             Role::Operator => Ok(()),
             role if role.election() == Some(election) => Ok(()),
             _ => Err(Problem::forbidden("your token is for another election")),
@@ -86,8 +102,59 @@ impl FromRequestParts<Arc<Service>> for Caller {
             .and_then(|value| value.strip_prefix("Bearer "))
             .and_then(|token| token.trim().parse::<Token>().ok())
             .ok_or_else(Problem::unauthorised)?;
-        let role = service.store.role(&token.hash()).await?;
-        role.map(Self).ok_or_else(Problem::unauthorised)
+        let token = token.hash();
+        let role = service.role(&token).await?.ok_or_else(Problem::unauthorised)?;
+        let caller = Self { role, token, address: address(parts) };
+        caller.record();
+        Ok(caller)
+    }
+}
+
+impl Service {
+    /// Whose token it is. Nobody waits for a database that is known not to answer, whether that was
+    /// known before or is found out meanwhile.
+    pub(crate) async fn role(&self, token: &TokenHash) -> Result<Option<Role>, Problem> {
+        let mut database = self.database.subscribe();
+        let gone = async {
+            let _ = database.wait_for(|answers| !answers).await;
+        };
+        tokio::select! {
+            biased;
+            () = gone => Err(Problem::busy("the server's database does not answer")),
+            role = self.store.role(token) => Ok(role?),
+        }
+    }
+
+    /// Writes into the log who did what.
+    pub(crate) async fn log(
+        &self,
+        caller: &Caller,
+        action: &str,
+        election: Option<&Name>,
+        detail: &str,
+    ) -> Result<(), Problem> {
+        let deed = Deed {
+            role: caller.role.name(),
+            who: token_name(&caller.token),
+            address: &caller.address,
+            action,
+            election,
+            detail,
+        };
+        Ok(self.store.log(deed).await?)
+    }
+}
+
+/// Where a request comes from. A proxy on this machine says for whom it asks.
+pub(crate) fn address(parts: &Parts) -> String {
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let Some(peer) = peer else { return "unknown".to_owned() };
+    let forwarded = parts.headers.get("x-forwarded-for").and_then(|value| value.to_str().ok());
+    let last = forwarded.and_then(|list| list.rsplit(',').next()).map(str::trim);
+    let last = last.and_then(|address| address.parse::<IpAddr>().ok());
+    match last {
+        Some(behind) if peer.is_loopback() => behind.to_string(),
+        _ => peer.to_string(),
     }
 }
 
@@ -121,14 +188,18 @@ async fn at_the_page(parts: &Parts, service: &Arc<Service>) -> Result<Caller, Pr
     if !parts.method.is_safe() {
         from_this_page(&parts.headers)?;
     }
-    match service.store.role(&token).await? {
-        Some(Role::Operator) => Ok(Caller(Role::Operator)),
+    match service.role(&token).await? {
+        Some(Role::Operator) => {
+            let caller = Caller { role: Role::Operator, token, address: address(parts) };
+            caller.record();
+            Ok(caller)
+        }
         _ => Err(Problem::unauthorised()),
     }
 }
 
 /// Whoever runs the server: looked at before anything of the body is read.
-pub(crate) struct Operator;
+pub(crate) struct Operator(pub(crate) Caller);
 
 impl FromRequestParts<Arc<Service>> for Operator {
     type Rejection = Problem;
@@ -137,7 +208,20 @@ impl FromRequestParts<Arc<Service>> for Operator {
         parts: &mut Parts,
         service: &Arc<Service>,
     ) -> Result<Self, Problem> {
-        Caller::from_request_parts(parts, service).await?.operator().map(|()| Self)
+        let caller = Caller::from_request_parts(parts, service).await?;
+        caller.operator()?;
+        Ok(Self(caller))
+    }
+}
+
+/// Where a request comes from, for those who have no token yet.
+pub(crate) struct From(pub(crate) String);
+
+impl<S: Sync> FromRequestParts<S> for From {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(address(parts)))
     }
 }
 
@@ -149,6 +233,15 @@ pub(crate) async fn admit(
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, &service).await?;
+    // A document is in memory until it is answered. Uploads go to the disk, and count elsewhere.
+    let _turn = if parts.method == Method::PUT || body.is_end_stream() {
+        None
+    } else {
+        let turn = service.documents.enter(&caller.token);
+        Some(turn.ok_or_else(|| {
+            Problem::too_many("this token has as many requests under way as it may; wait for one")
+        })?)
+    };
     parts.extensions.insert(caller);
     Ok(next.run(Request::from_parts(parts, body)).await)
 }

@@ -1,35 +1,39 @@
 //! Creating, watching, closing and calling off elections.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use jiff::Timestamp;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::{Value, json};
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
-use shield_protocol::credentials::Role;
+use shield_protocol::credentials::{Role, TokenHash};
 use shield_protocol::hex::hex;
 use shield_protocol::messages::{NewElection, NewToken, Status, Submitted};
 use shield_protocol::seed::{Purpose, SeedPart};
+use shield_protocol::turnout::VoterCounts;
 
 use crate::caller::{Caller, Operator};
 use crate::evidence;
-use crate::ledger::Cost;
+use crate::ledger::distance_of;
+use crate::pricing::{as_price, known, labels};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{Stage, StoreError, Stored, StoredBallot, StoredElection};
-use crate::turnout::{complete, turnout, with_quorum};
+use crate::store::{
+    BookedPrice, Freeze, Roll, Stage, StoreError, Stored, StoredBallot, StoredElection,
+};
+use crate::turnout::{turnout, with_quorum};
 
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,
-    _: Operator,
+    operator: Operator,
     Json(new): Json<NewElection>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let file = read(&new.file)?;
+    let file = Arc::new(read(&new.file)?);
     let name = file.name().clone();
     let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
     for (number, teacher) in (0..).zip(file.teachers()) {
@@ -41,26 +45,15 @@ pub(crate) async fn create(
     if new.teachers.len() != file.teachers().len() {
         return Err(Problem::unusable("there are tokens for teachers who are not in the file"));
     }
-    if file.deadline().is_some_and(|deadline| deadline <= Timestamp::now()) {
+    if file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
         return Err(Problem::unusable("the deadline has passed; set a later one"));
     }
-    // One at a time: two elections that fit the budget only one by one must not both get in.
-    let _one_at_a_time = service.booking.lock().await;
-    let known = match service.store.election(&name).await {
-        Ok(_) => true,
-        Err(StoreError::NoElection) => false,
-        Err(error) => return Err(error.into()),
-    };
-    if !known {
-        let others = service.costs(&file).await?;
-        let budget = service.group_budget(&file).await?;
-        service.afford(&file, budget, others, Cost::reserved(&file)).await?;
-        service.store.set_first_budget(file.group(), budget).await?;
-    }
-    let stored = service.store.create_election(&file, &tokens).await?;
+    let stored = service.create(&file, &tokens).await?;
     let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
     if stored == Stored::New {
         tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+        let detail = format!("{} teachers, {}", file.teachers().len(), file.group());
+        service.log(&operator.0, "election created", Some(&name), &detail).await?;
     }
     let digest = file.digest();
     let part = service.store.seed_part(&name).await?;
@@ -96,7 +89,7 @@ pub(crate) async fn status(
 ) -> Result<Json<Status>, Problem> {
     caller.party(&name)?;
     let election = service.store.election(&name).await?;
-    Ok(Json(service.status(&election, &caller.0).await?))
+    Ok(Json(service.status(&election, &caller.role).await?))
 }
 
 pub(crate) async fn file(
@@ -114,9 +107,11 @@ pub(crate) async fn close(
     Path(name): Path<Name>,
 ) -> Result<(StatusCode, Json<Status>), Problem> {
     caller.student_or_operator(&name)?;
-    service.close(&name).await?;
+    if service.close(&name).await? == Stored::New {
+        service.log(&caller, "election closed", Some(&name), "").await?;
+    }
     let election = service.store.election(&name).await?;
-    Ok((StatusCode::ACCEPTED, Json(service.status(&election, &caller.0).await?)))
+    Ok((StatusCode::ACCEPTED, Json(service.status(&election, &caller.role).await?)))
 }
 
 pub(crate) async fn withdraw(
@@ -129,12 +124,13 @@ pub(crate) async fn withdraw(
     let _one_at_a_time = service.booking.lock().await;
     service.store.withdraw(&name).await?;
     tracing::info!(election = %name, "election withdrawn");
+    service.log(&caller, "election called off", Some(&name), "").await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(crate) async fn reissue(
     State(service): State<Arc<Service>>,
-    _: Operator,
+    operator: Operator,
     Path(name): Path<Name>,
     Json(new): Json<NewToken>,
 ) -> Result<Json<Value>, Problem> {
@@ -150,36 +146,117 @@ pub(crate) async fn reissue(
     };
     service.store.replace_token(&new.token, &role).await?;
     tracing::info!(election = %name, role = role.name(), "token replaced");
+    let whose = new.teacher.as_deref().unwrap_or("student");
+    service.log(&operator.0, "token replaced", Some(&name), whose).await?;
     Ok(Json(json!({ "election": name, "role": role.name(), "teacher": new.teacher })))
 }
 
 impl Service {
+    /// Creates an election, if its group can afford it. What it costs is proven before anything is
+    /// locked; two elections that fit the budget only one by one do not both get in.
+    async fn create(
+        &self,
+        file: &Arc<ElectionFile>,
+        tokens: &[(TokenHash, Role)],
+    ) -> Result<Stored, Problem> {
+        for _ in 0..5 {
+            match self.store.election(file.name()).await {
+                Ok(_) => return Ok(self.store.create_election(file, tokens).await?),
+                Err(StoreError::NoElection) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let budget = self.group_budget(file).await?;
+            self.price_group(file.group()).await?;
+            let price = self.reservation(file, budget).await?;
+            let _one_at_a_time = self.booking.lock().await;
+            self.be_alone().await?;
+            // Somebody may have made the group, or booked something, while this was proven.
+            let stored = self.store.budget(file.group()).await?.unwrap_or(budget);
+            if stored.order.to_bits() != budget.order.to_bits() {
+                continue;
+            }
+            let Ok(others) = self.booked(file.group(), file.name()).await? else { continue };
+            Self::afford(file, stored, &others, as_price(price))?;
+            let paid = Some((stored, price));
+            return Ok(self.store.create_priced_election(file, tokens, paid).await?);
+        }
+        Err(Problem::busy("the group's elections are being priced"))
+    }
+
     /// Freezes the ballots, books the cost, and wakes the aggregation.
+    ///
+    /// Books the most that each label can cost, which is proven already: nobody waits for a proof.
+    /// If the budget was lowered and pays for less than that, what the turnouts really cost is
+    /// proven first, outside of the transaction.
     pub(crate) async fn close(&self, name: &Name) -> Result<Stored, Problem> {
         let setup = self.setup(name).await?;
+        // What is frozen goes on as it was: nothing is booked.
+        if self.store.election(name).await?.stage != Stage::Open {
+            let never = async |_: &Roll| -> Result<Freeze, Problem> {
+                Err(Problem::busy("the election was opened just now"))
+            };
+            let stored = self.store.freeze(name, never).await?;
+            self.work.notify_one();
+            return Ok(stored);
+        }
         // An election that is older than commitments has none; then its part is drawn now.
         let fresh = SeedPart::random(&mut OsRng.unwrap_err());
         let part = self.store.set_seed_part(name, &fresh).await?;
         let key = self.store.key(name, "evaluation").await?;
-        let _one_at_a_time = self.booking.lock().await;
-        // Read before the transaction: inside it, a second connection might never come, with all of
-        // them waiting in line behind the row that the transaction holds.
-        let others = self.costs(&setup.file).await?;
-        let budget = self.group_budget(&setup.file).await?;
-        let stored = self
-            .store
-            .freeze(name, async |ballots: &[StoredBallot]| -> Result<_, Problem> {
-                let voters = turnout(&setup, ballots, &[])?;
-                let voters = with_quorum(&setup, &voters, ballots)?;
-                let cost = Cost::new(&setup.file, voters.clone());
-                self.afford(&setup.file, budget, others, cost).await?;
-                let frozen = evidence::frozen(&setup, key.as_ref(), ballots)?;
-                Ok((voters, part.seed(Purpose::Draws, &frozen.digest())))
-            })
-            .await?;
-        tracing::info!(election = %name, again = stored == Stored::Again, "election closed");
-        self.work.notify_one();
-        Ok(stored)
+        let mut tight: Option<(VoterCounts, f64)> = None;
+        for _ in 0..5 {
+            self.price_group(setup.file.group()).await?;
+            let alone = self.booking.lock().await;
+            self.be_alone().await?;
+            // Read before the transaction: inside it, a second connection might never come, with
+            // all of them waiting in line behind the row that the transaction holds.
+            let Ok(others) = self.booked(setup.file.group(), name).await? else { continue };
+            let budget = self.group_budget(&setup.file).await?;
+            let each = self.store.booking(name).await?.and_then(|own| own.price.each_label);
+            let mut dear = None;
+            let stored = self
+                .store
+                .freeze(name, async |roll: &Roll| -> Result<_, Problem> {
+                    let voters = turnout(&setup, roll)?;
+                    let voters = with_quorum(&setup, &voters, roll)?;
+                    let labels = labels(&voters);
+                    let each = each.ok_or_else(|| Problem::internal("there is no price"))?;
+                    let proven = tight.as_ref().filter(|(known, _)| *known == voters);
+                    let price = BookedPrice {
+                        log_moment: Some(proven.map_or(labels as f64 * each, |known| known.1)),
+                        distance: Some(distance_of(&setup.file, labels, 0)),
+                        each_label: Some(each),
+                        tight: proven.is_some(),
+                    };
+                    if let Err(problem) =
+                        Self::afford(&setup.file, budget, &others, as_price(price))
+                    {
+                        if proven.is_none() {
+                            dear = Some((voters, each));
+                        }
+                        return Err(problem);
+                    }
+                    let frozen = evidence::frozen(&setup, key.as_ref(), roll)?;
+                    let seed = part.seed(Purpose::Draws, &frozen.digest());
+                    Ok(Freeze { voters, seed, price: Some(price) })
+                })
+                .await;
+            drop(alone);
+            if let Some((voters, each)) = dear {
+                let (file, counts) = (Arc::clone(&setup.file), voters.clone());
+                let proven = self.prove(move |accountant| {
+                    accountant.by_turnout(&file, &counts, budget.order, each)
+                });
+                tight = Some((voters, proven.await?));
+                continue;
+            }
+            let stored = stored?;
+            tracing::info!(election = %name, again = stored == Stored::Again, "election closed");
+            self.work.notify_one();
+            self.prices.notify_one();
+            return Ok(stored);
+        }
+        Err(Problem::busy("the group's elections are being priced"))
     }
 
     /// An election as one of its parties may see it.
@@ -191,54 +268,41 @@ impl Service {
         let file = &election.file;
         let name = file.name();
         let batches = file.batches();
-        let ballots = self.store.ballots(name).await?;
-        let voted = complete(&ballots, batches);
+        let is_teacher = matches!(role, Role::Teacher { .. });
+        let voted = if is_teacher { Vec::new() } else { self.store.voters(name).await? };
         let names = || {
             voted
                 .iter()
                 .filter_map(|&number| file.teachers().get(number as usize))
                 .map(Name::to_string)
         };
-        let booking = self.store.bookings(file.group()).await?;
-        let booking = booking.into_iter().find(|booking| booking.election == *name);
-        let budget = self.group_budget(file).await?;
-        let epsilon = match booking {
-            Some(booking) => {
-                Some(self.sum(vec![Cost::booked(file, &booking)], budget).await?.epsilon.get())
-            }
-            None => None,
-        };
+        let budget = self.store.budget(file.group()).await?;
+        let price = self.store.booking(name).await?.as_ref().and_then(known);
+        let epsilon =
+            budget.zip(price).map(|(budget, price)| budget.add_up(&[price]).epsilon.get());
         let commitment = self.store.seed_part(name).await?;
-        let commitment = commitment.map(|part| hex(&part.commitment(&file.digest())));
-        let receipt = match role {
-            Role::Teacher { teacher, .. } => evidence::receipt(&ballots, *teacher, batches),
+        let commitment = commitment.map(|part| hex(&part.commitment(&election.digest)));
+        let own = match role {
+            Role::Teacher { teacher, .. } => Some(self.store.ballots_of(name, *teacher).await?),
             _ => None,
         };
+        let receipt = own.as_deref().and_then(|own| evidence::receipt(own, batches));
+        let submitted = |ballot: StoredBallot| Submitted { batch: ballot.batch, hash: ballot.hash };
+        let submitted = own.map(|own| own.into_iter().map(submitted).collect());
         let audits = self.audits(name).await?;
-        let submitted = match role {
-            Role::Teacher { teacher, .. } => {
-                let own = ballots.iter().filter(|ballot| ballot.teacher == *teacher);
-                let submitted = |ballot: &StoredBallot| Submitted {
-                    batch: ballot.batch,
-                    hash: ballot.hash.clone(),
-                };
-                Some(own.map(submitted).collect())
-            }
-            _ => None,
-        };
         Ok(Status {
             name: name.to_string(),
             group: file.group().to_string(),
             stage: election.stage.name().to_owned(),
-            digest: hex(&file.digest()),
+            digest: hex(&election.digest),
             key_id: self.store.key(name, "public").await?.map(|key| key.key_id),
             samples: file.election().samples(),
             batches,
-            released_batches: self.store.releases(name).await?.len(),
+            released_batches: self.store.count_releases(name).await?,
             teachers: file.teachers().len(),
-            voted: voted.len(),
-            voters: (!matches!(role, Role::Teacher { .. })).then(|| names().collect()),
-            missing: (!matches!(role, Role::Teacher { .. })).then(|| {
+            voted: election.voted as usize,
+            voters: (!is_teacher).then(|| names().collect()),
+            missing: (!is_teacher).then(|| {
                 let numbered = (0..).zip(file.teachers());
                 let late = numbered.filter(|(number, _)| voted.binary_search(number).is_err());
                 late.map(|(_, name)| name.to_string()).collect()
@@ -249,7 +313,7 @@ impl Service {
             closed: election.closed,
             problem: election.problem.clone(),
             epsilon: epsilon.filter(|epsilon| epsilon.is_finite()),
-            delta: budget.delta.get(),
+            delta: budget.map_or(self.budget.delta, |budget| budget.delta).get(),
             submitted,
             commitment,
             receipt,
@@ -258,15 +322,27 @@ impl Service {
         })
     }
 
-    /// Closes what is past its deadline and has its quorum.
+    /// Closes what is past its deadline and has its quorum: by both clocks, at two readings.
     pub(crate) async fn close_overdue(&self) -> Result<(), Problem> {
+        const APART: Duration = Duration::from_secs(1);
         for election in self.store.elections().await? {
-            let overdue = election.file.deadline().is_some_and(|at| at <= Timestamp::now());
-            if election.stage == Stage::Open && overdue {
-                let name = election.file.name();
-                if let Err(problem) = self.close(name).await {
-                    self.incident(Some(name), problem.detail());
+            let name = election.file.name();
+            let overdue = election.stage == Stage::Open
+                && election.file.deadline().is_some_and(|at| self.clock.has_passed(at));
+            let seen = {
+                let mut seen = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
+                if !overdue {
+                    seen.remove(name);
+                    continue;
                 }
+                seen.entry(name.clone()).or_insert_with(Instant::now).elapsed()
+            };
+            if seen < APART {
+                continue;
+            }
+            match self.close(name).await {
+                Ok(_) => self.log_own("election closed", Some(name), "by its deadline").await,
+                Err(problem) => self.incident(Some(name), problem.detail()),
             }
         }
         Ok(())

@@ -17,6 +17,12 @@ pub enum ServeError {
     /// Another server has the data folder.
     #[error("{}: another server is running on this data folder; stop it first", .0.display())]
     Locked(PathBuf),
+    /// Another server has the database.
+    #[error(
+        "another server is running on this database, perhaps with a copy of this folder; stop it \
+         first"
+    )]
+    DatabaseLocked,
     /// Others can look into the data folder.
     #[error("{folder}: others can open this folder, and what was drawn for every election is in \
         it; run `chmod 700 {folder}`", folder = .0.display())]
@@ -51,12 +57,18 @@ impl ServeError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Locked(_)
+            | Self::DatabaseLocked
             | Self::Exposed(_)
             | Self::OtherDatabase(_)
             | Self::OtherFolder(_)
             | Self::OtherRole(_)
             | Self::Certificate(_)
-            | Self::Store(StoreError::OpenWay { .. }) => true,
+            | Self::Store(
+                StoreError::OpenWay { .. }
+                | StoreError::NotEmpty(_)
+                | StoreError::Backup(_)
+                | StoreError::DamagedDatabase { .. },
+            ) => true,
             Self::Store(_) | Self::Io(_) => false,
         }
     }

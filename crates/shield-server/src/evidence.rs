@@ -1,10 +1,11 @@
 //! What makes an election checkable: the transcript for every party, and for an auditor all that
 //! its results follow from.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::response::Response;
 use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
 use shield_protocol::job::audit::{Answer, Question};
@@ -12,37 +13,34 @@ use shield_protocol::job::freeze::encode_part;
 use shield_protocol::transcript::{Frozen, Round, Transcript, ballot_digest};
 
 use crate::caller::Caller;
+use crate::frozen::FrozenElection;
 use crate::problem::Problem;
 use crate::service::{Service, Setup};
-use crate::store::{Object, Stage, StoredBallot, StoredKey};
-use crate::turnout::{complete, turnout};
-
-/// The digest of one teacher's ballot, if all batches are there.
-fn digest_of(ballots: &[StoredBallot], teacher: u32) -> Option<[u8; 32]> {
-    let own = ballots.iter().filter(|ballot| ballot.teacher == teacher);
-    let hashes = own.map(|ballot| unhex(&ballot.hash)).collect::<Option<Vec<[u8; 32]>>>()?;
-    Some(ballot_digest(hashes.iter()))
-}
+use crate::store::{Object, Roll, Stage, StoredBallot, StoredKey};
+use crate::turnout::turnout;
 
 /// What the server acknowledges: the digest of a teacher's whole ballot.
-pub(crate) fn receipt(ballots: &[StoredBallot], teacher: u32, batches: usize) -> Option<String> {
-    let whole = ballots.iter().filter(|ballot| ballot.teacher == teacher).count() == batches;
-    whole.then(|| digest_of(ballots, teacher)).flatten().map(|digest| hex(&digest))
+pub(crate) fn receipt(own: &[StoredBallot], batches: usize) -> Option<String> {
+    if own.len() != batches {
+        return None;
+    }
+    let hashes = own.iter().map(|ballot| unhex(&ballot.hash));
+    let hashes = hashes.collect::<Option<Vec<[u8; 32]>>>()?;
+    Some(hex(&ballot_digest(hashes.iter())))
 }
 
 /// Everything that a release follows from, besides the server's part of the seed.
 pub(crate) fn frozen(
     setup: &Setup,
     key: Option<&StoredKey>,
-    ballots: &[StoredBallot],
+    roll: &Roll,
 ) -> Result<Frozen, Problem> {
     let damaged = || Problem::internal("a stored hash is damaged");
     let key = key.ok_or_else(|| Problem::internal("there is no evaluation key"))?;
     let mut digests = std::collections::BTreeMap::new();
-    for teacher in complete(ballots, setup.engine.batches()) {
+    for (&teacher, digest) in &roll.voters {
         let name = setup.file.teachers().get(teacher as usize).ok_or_else(damaged)?;
-        let digest = digest_of(ballots, teacher).ok_or_else(damaged)?;
-        digests.insert(name.to_string(), digest);
+        digests.insert(name.to_string(), *digest);
     }
     Ok(Frozen {
         election: setup.file.digest(),
@@ -52,23 +50,50 @@ pub(crate) fn frozen(
 }
 
 impl Service {
-    /// What is published with the results: from the moment that the ballots are frozen.
-    pub(crate) async fn transcript(&self, setup: &Setup) -> Result<(Frozen, Transcript), Problem> {
+    /// What an election was frozen with, read and checked once.
+    pub(crate) async fn frozen_election(
+        &self,
+        setup: &Setup,
+    ) -> Result<Arc<FrozenElection>, Problem> {
         let name = setup.file.name();
         let stage = self.store.election(name).await?.stage;
         if !matches!(stage, Stage::Closing | Stage::Released | Stage::Failed) {
             return Err(Problem::not_found("there is no transcript before the election is closed"));
         }
+        let known = || self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(frozen) = known().get(name) {
+            return Ok(Arc::clone(frozen));
+        }
+        if self.store.erased(name).await?.iter().any(|(what, _)| what == "everything") {
+            return Err(Problem::not_found("this election was erased"));
+        }
         let part = self.store.seed_part(name).await?;
         let part = part.ok_or_else(|| {
             Problem::not_found("this election was closed before there were transcripts")
         })?;
-        let (_, ballots) = self.store.frozen(name).await?;
+        let (_, roll) = self.store.frozen(name).await?;
         let key = self.store.key(name, "evaluation").await?;
-        let frozen = frozen(setup, key.as_ref(), &ballots)?;
+        let frozen = frozen(setup, key.as_ref(), &roll)?;
         let commitment = part.commitment(&frozen.election);
-        let turnout = turnout(setup, &ballots, &[])?;
-        let mut transcript = Transcript::new(&frozen, &commitment, turnout.voters());
+        let turnout = turnout(setup, &roll)?;
+        let transcript = Transcript::new(&frozen, &commitment, turnout.voters());
+        let made = Arc::new(FrozenElection { frozen, roll, transcript });
+        let mut known = known();
+        if known.len() >= 8 {
+            known.clear();
+        }
+        known.insert(name.clone(), Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// What is published with the results: from the moment that the ballots are frozen.
+    pub(crate) async fn transcript(
+        &self,
+        setup: &Setup,
+    ) -> Result<(Arc<FrozenElection>, Transcript), Problem> {
+        let name = setup.file.name();
+        let election = self.frozen_election(setup).await?;
+        let mut transcript = election.transcript.clone();
         for round in self.store.rounds(name).await? {
             let Some(answer) = &round.answer else { continue };
             let damaged = |_| Problem::internal("a stored audit is damaged");
@@ -76,7 +101,7 @@ impl Service {
             let answer: Answer = serde_json::from_str(answer).map_err(damaged)?;
             transcript.rounds.push(Round { asked: question.asked, accused: answer.accused });
         }
-        Ok((frozen, transcript))
+        Ok((election, transcript))
     }
 }
 
@@ -102,7 +127,8 @@ pub(crate) async fn seed(
     let part = service.store.seed_part(&name).await?;
     let part = part.ok_or_else(|| Problem::not_found("there is no seed yet"))?;
     tracing::warn!(election = %name, "the server's part of the seed was opened");
-    Ok(Bytes::copy_from_slice(&encode_part(&frozen, &part)))
+    service.log(&caller, "seed opened", Some(&name), "").await?;
+    Ok(Bytes::copy_from_slice(&encode_part(&frozen.frozen, &part)))
 }
 
 /// A ballot, for an auditor.
@@ -110,14 +136,15 @@ pub(crate) async fn ballot(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path((name, teacher, batch)): Path<(Name, Name, u32)>,
-) -> Result<Bytes, Problem> {
+) -> Result<Response, Problem> {
     caller.operator()?;
     let setup = service.setup(&name).await?;
-    let number = setup.file.teacher(teacher.as_str());
-    let ballots = service.store.ballots(&name).await?;
-    let found = ballots
-        .into_iter()
-        .find(|ballot| Some(ballot.teacher) == number && ballot.batch == batch)
-        .ok_or_else(|| Problem::not_found("there is no such ballot"))?;
-    service.file(name, Object::Ballot { teacher: found.teacher, batch }, found.hash).await
+    let missing = || Problem::not_found("there is no such ballot");
+    let number = setup.file.teacher(teacher.as_str()).ok_or_else(missing)?;
+    let hash = service.store.ballot_hash(&name, number, batch).await?.ok_or_else(missing)?;
+    // One line for an auditor who fetches them all.
+    if batch == 0 {
+        service.log(&caller, "ballot fetched", Some(&name), teacher.as_str()).await?;
+    }
+    service.send(&caller, name, Object::Ballot { teacher: number, batch }, hash).await
 }

@@ -20,6 +20,7 @@ use crate::ServeError;
 use crate::calculator::{Answer, Calculator, Question};
 use crate::page::{self, Script, Template};
 use crate::problem::Problem;
+use crate::waiting::Waiting;
 
 const BODY: &str = include_str!("page/explore.html");
 
@@ -45,7 +46,18 @@ impl Explorer {
     }
 
     /// Answers until `stop` comes.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
+    pub fn serve<'a>(
+        self,
+        stop: impl Future<Output = ()> + Send + 'a,
+    ) -> Waiting<'a, Result<(), ServeError>> {
+        self.serve_boxed(Box::pin(stop))
+    }
+
+    fn serve_boxed(self, stop: Waiting<'_, ()>) -> Waiting<'_, Result<(), ServeError>> {
+        Box::pin(self.answer_until(stop))
+    }
+
+    async fn answer_until(self, stop: Waiting<'_, ()>) -> Result<(), ServeError> {
         self.listener.set_nonblocking(true)?;
         let routes = Router::new()
             .route(&format!("/{}/", self.key), get(show))

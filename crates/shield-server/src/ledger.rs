@@ -11,24 +11,32 @@
 //!   fewer voters do not always cost more: closing never costs more than was set aside.
 //! - **Half of delta** is for the releases' distances from what the labels alone would give, each
 //!   priced with 1 + e^epsilon, at the budget's epsilon. A budget above [`MOST_PRICED`] could not
-//!   cover even one distance of 2^-40: there the distances are stated and not held against it.
+//!   cover even one batch and its audits: there the distances are stated and not held against it.
 //! - **Samples that are aggregated again** after an audit are paid for again, like new ones: the
-//!   server has only the student's word that they had no label.
+//!   server has only the student's word that they had no label. So are their batches' distances.
+//!   The audits' own distances are set aside from the start.
+//! - **Prices are proven once and stored.** Closing books the most that each label can cost, which
+//!   was proven when the election was created, and the background proves the rest: see
+//!   [`turnouts`](shield::privacy::turnouts) for thousands of different turnouts. A smaller bound
+//!   of the same moments may replace a larger one at any time: what is spent does not depend on how
+//!   well it is known.
+
+mod bounds;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) use bounds::distance_of;
 use rayon::prelude::*;
 use serde::Serialize;
 use shield::privacy::conversion::Conversion;
 use shield::privacy::data_independent::DataIndependent;
 use shield::privacy::filter::{Price, RenyiFilter, with_simulations};
-use shield::privacy::shared_argmax::SharedArgmax;
-use shield::shared_noise::SharedNoise;
 use shield::{Classes, Delta, Epsilon, Setting, Voters};
-use shield_protocol::engine::{Choice, Mechanism};
+use shield_protocol::engine::{Choice, Mechanism, NoisyArgmax};
 
 use shield_protocol::ElectionFile;
+use shield_protocol::transcript::MOST_ROUNDS;
 use shield_protocol::turnout::VoterCounts;
 
 pub use crate::budget::{BudgetChange, GroupBudget};
@@ -50,7 +58,7 @@ impl Default for Budget {
 }
 
 /// The largest budget that the releases' distances are held against.
-pub const MOST_PRICED: f64 = 15.0;
+pub const MOST_PRICED: f64 = 14.0;
 
 /// What some releases cost a group together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +89,7 @@ enum Priced {
     Shield(Setting),
     /// Its noise is whole as long as the election has its quorum: what it costs does not depend on
     /// how many voted.
-    NoisyArgmax(SharedNoise),
+    NoisyArgmax(NoisyArgmax),
 }
 
 impl Cost {
@@ -103,12 +111,6 @@ impl Cost {
         Self { most, ..Self::new(file, voters) }
     }
 
-    /// The same for another number of labels, each with the fewest voters.
-    pub(crate) fn with_labels(&self, labels: u64) -> Self {
-        let fewest = self.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0);
-        Self { voters: vec![(fewest, labels)], ..self.clone() }
-    }
-
     /// What a line of the ledger costs: what it was, or the most that it can be.
     pub fn booked(file: &ElectionFile, booking: &Booking) -> Self {
         if booking.spent { Self::new(file, booking.voters.clone()) } else { Self::reserved(file) }
@@ -120,9 +122,13 @@ impl Cost {
     }
 }
 
-/// What flooding leaves of an election's releases.
+/// What flooding leaves of an election's releases, and of as many audits as there may be.
 fn distance(file: &ElectionFile) -> f64 {
     match file.choice() {
+        Choice::Bfv { .. } => {
+            let released = file.batches() * (1 + MOST_ROUNDS);
+            released as f64 * 2_f64.powi(-40)
+        }
         // Depends on its plan.
         Choice::TfheLeveled { .. } => file.engine().distance(),
         _ => file.batches() as f64 * 2_f64.powi(-40),
@@ -131,6 +137,18 @@ fn distance(file: &ElectionFile) -> f64 {
 
 /// Turnouts whose moments are remembered; should somebody try many more, start afresh.
 const MOST_KNOWN: usize = 4096;
+
+/// Forgets half of what is known where that is too much: never all of it at once, which would have
+/// to be proven again by whoever asks next.
+fn make_room(known: &mut HashMap<Rounds, DataIndependent>) {
+    if known.len() > MOST_KNOWN {
+        let mut odd = false;
+        known.retain(|_, _| {
+            odd = !odd;
+            odd
+        });
+    }
+}
 
 /// The nearest order on the accountant's grid, whose powers the proofs are for.
 fn on_grid(order: f64) -> f64 {
@@ -145,6 +163,8 @@ type Rounds = (Setting, usize, u32);
 #[derive(Debug, Default)]
 pub struct Accountant {
     known: Mutex<HashMap<Rounds, DataIndependent>>,
+    /// Proven moments of ranges of turnouts.
+    ranges: Mutex<HashMap<Rounds, HashMap<bounds::Range, f64>>>,
 }
 
 impl Accountant {
@@ -155,9 +175,7 @@ impl Accountant {
         let rounds = (setting.clone(), classes.count(), voters);
         let take = || {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.len() > MOST_KNOWN {
-                known.clear();
-            }
+            make_room(&mut known);
             known.remove(&rounds)
         };
         // Taken out while it works: others may prove other turnouts meanwhile.
@@ -173,7 +191,7 @@ impl Accountant {
         let mut distance = cost.distance;
         let log_moment = match &cost.mechanism {
             Priced::NoisyArgmax(noise) => {
-                let argmax = SharedArgmax::new(noise, cost.classes.count());
+                let argmax = noise.accounting(cost.classes);
                 // What drawing noise with finite precision takes of delta, as a distance.
                 distance += cost.queries() as f64 * argmax.lost_delta();
                 cost.queries() as f64 * argmax.log_moment(order)
@@ -196,6 +214,14 @@ impl Accountant {
     /// What some releases cost a group together, at its order.
     pub fn sum(&self, costs: &[Cost], budget: &GroupBudget) -> Sum {
         let prices: Vec<Price> = costs.iter().map(|cost| self.price(cost, budget.order)).collect();
+        budget.add_up(&prices)
+    }
+}
+
+impl GroupBudget {
+    /// What some prices come to, at this order.
+    pub fn add_up(&self, prices: &[Price]) -> Sum {
+        let budget = self;
         let log_moment: f64 = prices.iter().map(|price| price.log_moment).sum();
         let distance: f64 = prices.iter().map(|price| price.distance).sum();
         if log_moment == 0.0 && distance == 0.0 {
@@ -211,7 +237,9 @@ impl Accountant {
         let hidden = budget.epsilon > MOST_PRICED || simulated <= budget.delta.get() / 2.0;
         Sum { epsilon, simulated, covered: covered && hidden }
     }
+}
 
+impl Accountant {
     /// The order for a group whose first election this is: the one at which most elections like it
     /// fit into the budget.
     pub fn order(&self, file: &ElectionFile, budget: &Budget) -> f64 {
@@ -231,9 +259,7 @@ impl Accountant {
     /// were chosen before the first of them.
     pub fn total(&self, costs: &[Cost], delta: Delta) -> Epsilon {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > MOST_KNOWN {
-            known.clear();
-        }
+        make_room(&mut known);
         let mut queries: HashMap<Rounds, u64> = HashMap::new();
         let mut argmaxes = Vec::new();
         // What drawing noise with finite precision takes of delta.
@@ -248,8 +274,7 @@ impl Accountant {
                 }
                 Priced::NoisyArgmax(noise) => {
                     let count: u64 = cost.voters.iter().map(|&(_, count)| count).sum();
-                    let classes = cost.classes.count();
-                    let argmax = SharedArgmax::new(noise, classes);
+                    let argmax = noise.accounting(cost.classes);
                     imprecision += count as f64 * argmax.lost_delta();
                     argmaxes.push((argmax, count));
                 }
@@ -341,8 +366,10 @@ pub struct Entry {
     pub queries: u64,
     /// The fewest voters that a sample had, or must have.
     pub voters: u32,
-    /// What it costs on its own.
+    /// What it costs on its own; infinite until it is proven.
     pub epsilon: Epsilon,
+    /// Whether it is priced by its own turnouts, and not by the most that they could cost.
+    pub tight: bool,
 }
 
 #[cfg(test)]

@@ -2,18 +2,15 @@
 //!
 //! ```
 //! use std::net::TcpListener;
-//! use std::time::Duration;
 //!
 //! use shield_server::ledger::Budget;
 //! use shield_server::{Service, Settings, serve};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! let settings = Settings {
-//!     data: folder.path().join("data"),
-//!     database: None, // SQLite in the folder
-//!     budget: Budget::default(),
-//!     uploads: 32,
-//!     patience: Duration::from_secs(30),
+//!     data: folder.path().join("data"), // with SQLite in it
+//!     budget: Budget { epsilon: 4.0, ..Budget::default() },
+//!     ..Settings::default()
 //! };
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let service = Service::open(&settings).await?;
@@ -28,15 +25,17 @@
 //! | module | subject |
 //! |---|---|
 //! | [`store`] | what the server remembers, and what no crash may change |
-//! | [`ledger`], `accounts` | what a group of teachers has spent, and what it can afford |
-//! | `service`, `identity` | what all handlers share |
-//! | `elections`, `objects`, `upload`, `about` | the handlers of the API |
+//! | [`ledger`], `accounts`, `pricing` | what a group of teachers has spent, and what it can afford |
+//! | `service`, `identity`, `clock` | what all handlers share |
+//! | `elections`, `objects`, `about`, `tokens`, `upkeep` | the handlers of the API |
+//! | `upload`, `parts`, `download`, `limits`, `patient` | bytes in and out, bounded for each token |
 //! | `rehearsals`, `audits`, `evidence` | keys that work, ballots that do not, draws to check |
-//! | `caller`, `problem`, `metrics` | who asks, what is refused and how, what is counted |
+//! | `caller`, `problem`, `metrics`, `health` | who asks, what is refused, what is counted |
 //! | `page`, `sessions` | the page for people who run the server |
-//! | `worker` | frozen ballots in, releases out |
+//! | `worker`, `jobs` | frozen ballots in, releases out, here or by others |
 //! | `routes`, `serve` | all of it behind a socket |
 //! | [`tls`], `address` | certificates, and where others find the server |
+//! | `waiting` | how other crates wait for this one |
 //!
 //! Parties talk to it with `shield-client`; what they say is in `shield-protocol`.
 
@@ -48,15 +47,24 @@ mod ballot_box;
 mod budget;
 pub mod calculator;
 mod caller;
+mod clock;
+mod download;
 mod elections;
 mod error;
 mod evidence;
 mod explore;
+mod frozen;
+mod health;
 mod identity;
+mod jobs;
 pub mod ledger;
+mod limits;
 mod metrics;
 mod objects;
 mod page;
+mod parts;
+mod patient;
+mod pricing;
 mod problem;
 mod rehearsals;
 mod routes;
@@ -67,13 +75,18 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+mod tokens;
 mod turnout;
+mod upkeep;
 mod upload;
+mod waiting;
 mod worker;
 
 pub use about::OPENAPI;
 pub use address::{AddressError, public_url};
 pub use error::ServeError;
 pub use explore::Explorer;
-pub use serve::serve;
+pub use jobs::{Aggregation, Jobs};
+pub use serve::{serve, serve_with};
 pub use service::{Service, Settings};
+pub use waiting::Waiting;

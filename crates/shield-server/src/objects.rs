@@ -3,10 +3,10 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use jiff::Timestamp;
+use axum::response::Response;
 use shield::framing::{KeyId, Kind};
 use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
@@ -16,7 +16,7 @@ use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::store::{Object, Stored};
-use crate::upload::{Upload, receive};
+use crate::upload::{Received, Upload, receive};
 
 fn answer(stored: Stored) -> StatusCode {
     match stored {
@@ -39,7 +39,9 @@ pub(crate) async fn put_key(
         "public" => setup.engine.max_bytes(Kind::PublicKey),
         _ => setup.engine.max_bytes(Kind::EvaluationKey),
     };
-    let Upload { incoming, room } = receive(&service, &headers, body, limit).await?;
+    let upload = receive(&service, &caller, &headers, body, limit).await?;
+    let Received::Whole(upload) = upload else { return Ok(StatusCode::ACCEPTED) };
+    let Upload { incoming, room } = *upload;
     see_through(async move {
         let _room = room;
         let checked = service
@@ -56,6 +58,9 @@ pub(crate) async fn put_key(
             checked.inspect_err(|problem| service.refused(&name, "key", problem))?;
         let stored = service.store.add_key(&name, kind, &hex(id.as_bytes()), incoming).await?;
         tracing::info!(election = %name, kind, "key stored");
+        if stored == Stored::New {
+            service.log(&caller, "key stored", Some(&name), kind).await?;
+        }
         Ok(answer(stored))
     })
     .await
@@ -65,7 +70,7 @@ pub(crate) async fn get_key(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path((name, kind)): Path<(Name, String)>,
-) -> Result<Bytes, Problem> {
+) -> Result<Response, Problem> {
     caller.party(&name)?;
     let kind = key_kind(&kind)?;
     let object = match kind {
@@ -75,7 +80,7 @@ pub(crate) async fn get_key(
     let key = service.store.key(&name, kind).await?.ok_or_else(|| {
         Problem::not_found("the student has not uploaded this key yet; try again later")
     })?;
-    service.file(name, object, key.hash).await
+    service.send(&caller, name, object, key.hash).await
 }
 
 fn key_kind(kind: &str) -> Result<&'static str, Problem> {
@@ -106,7 +111,7 @@ pub(crate) async fn put_ballot(
             "there is no such batch; there are {batches}, from 0"
         )));
     }
-    if setup.file.deadline().is_some_and(|deadline| deadline <= Timestamp::now()) {
+    if setup.file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
         return Err(Problem::conflict(
             "deadline",
             "the deadline has passed; no ballot is taken any more",
@@ -125,7 +130,9 @@ pub(crate) async fn put_ballot(
         ));
     }
     let limit = setup.engine.max_bytes(Kind::Ballot);
-    let Upload { incoming, room } = receive(&service, &headers, body, limit).await?;
+    let upload = receive(&service, &caller, &headers, body, limit).await?;
+    let Received::Whole(upload) = upload else { return Ok(StatusCode::ACCEPTED) };
+    let Upload { incoming, room } = *upload;
     see_through(async move {
         let _room = room;
         let checked = service
@@ -151,6 +158,10 @@ pub(crate) async fn put_ballot(
         }
         let again = stored == Stored::Again;
         tracing::info!(election = %name, %teacher, batch, again, "ballot stored");
+        // One line for a ballot, not for each of its batches.
+        if !again && service.store.is_whole(&name, number).await? {
+            service.log(&caller, "ballot complete", Some(&name), teacher.as_str()).await?;
+        }
         Ok(answer(stored))
     })
     .await
@@ -168,16 +179,15 @@ pub(crate) async fn get_result(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path((name, batch)): Path<(Name, u32)>,
-) -> Result<Bytes, Problem> {
+) -> Result<Response, Problem> {
     caller.student_or_operator(&name)?;
-    let releases = service.store.releases(&name).await?;
-    let release = releases.into_iter().find(|release| release.batch == batch);
-    let release = release.ok_or_else(|| {
+    let hash = service.store.release_hash(&name, batch).await?;
+    let hash = hash.ok_or_else(|| {
         Problem::not_found(
             "this batch is not aggregated yet; `shield status --watch` shows when it is",
         )
     })?;
-    service.file(name, Object::Release { batch }, release.hash).await
+    service.send(&caller, name, Object::Release { batch }, hash).await
 }
 
 /// A key's name from the tables.
@@ -200,17 +210,6 @@ impl Service {
             work()
         };
         tokio::task::spawn_blocking(work).await.map_err(Problem::internal)?
-    }
-
-    pub(crate) async fn file(
-        &self,
-        name: Name,
-        object: Object,
-        hash: String,
-    ) -> Result<Bytes, Problem> {
-        let store = self.store.clone();
-        let read = tokio::task::spawn_blocking(move || store.read(&name, object, &hash));
-        Ok(Bytes::from(read.await.map_err(Problem::internal)??))
     }
 
     /// Counts and remembers an upload that was refused.

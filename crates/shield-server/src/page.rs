@@ -27,11 +27,10 @@ use shield_protocol::hex::hex;
 use tokio::sync::Semaphore;
 
 use crate::calculator::{Answer, Calculator, Question};
-use crate::caller::{Operator, SignIns, from_this_page};
+use crate::caller::{Caller, From, Operator, SignIns, from_this_page};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::sessions::Sessions;
-use crate::store::StoreError;
 pub(crate) use markup::{Markup, Template};
 use view::View;
 
@@ -166,11 +165,11 @@ impl Page {
 
     async fn is_signed_in(&self, service: &Service, headers: &HeaderMap) -> Result<bool, Problem> {
         let Some(token) = self.token(headers) else { return Ok(false) };
-        match service.store.role(&token).await {
+        match service.role(&token).await {
             Ok(role) => Ok(role == Some(Role::Operator)),
             // The page is where to see that the database does not answer.
-            Err(StoreError::Database(_)) => Ok(true),
-            Err(error) => Err(error.into()),
+            Err(_) if !*service.database.borrow() => Ok(true),
+            Err(problem) => Err(problem),
         }
     }
 
@@ -236,6 +235,7 @@ pub(crate) struct SignIn {
 pub(crate) async fn sign_in(
     State(service): State<Arc<Service>>,
     Extension(page): Extension<Arc<Page>>,
+    From(address): From,
     headers: HeaderMap,
     body: Result<Form<SignIn>, FormRejection>,
 ) -> Result<Response, Problem> {
@@ -243,8 +243,10 @@ pub(crate) async fn sign_in(
     let token = body.ok().and_then(|Form(body)| body.token.trim().parse::<Token>().ok());
     if let Some(token) = token {
         let hash = token.hash();
-        if service.store.role(&hash).await? == Some(Role::Operator) {
-            tracing::info!("an operator signed in");
+        if service.role(&hash).await? == Some(Role::Operator) {
+            tracing::info!(address, "an operator signed in");
+            let caller = Caller { role: Role::Operator, token: hash.clone(), address };
+            service.log(&caller, "signed in", None, "").await?;
             let name = page.sessions.begin(hash, Instant::now());
             return Ok(page.go_home(&headers, &name, None));
         }
@@ -254,7 +256,7 @@ pub(crate) async fn sign_in(
     let Ok(_turn) = page.refusals.try_acquire() else {
         return Ok(form(StatusCode::TOO_MANY_REQUESTS, Some("Too many attempts. Wait a moment.")));
     };
-    tracing::warn!("a wrong token at the page");
+    tracing::warn!(address, "a wrong token at the page");
     tokio::time::sleep(DELAY).await;
     Ok(form(StatusCode::UNAUTHORIZED, Some("This is not the operator's token.")))
 }

@@ -83,10 +83,18 @@ impl Problem {
         serde_json::from_slice(body).map_err(Self::unusable)
     }
 
-    pub(crate) fn busy() -> Self {
-        let detail = "the server has as many uploads as it takes at once; try again in a moment";
+    /// Not now: for a caller who comes back by itself.
+    pub(crate) fn busy(detail: &str) -> Self {
+        let detail = format!("{detail}; try again in a moment");
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
         problem.retry_after = Some(1);
+        problem
+    }
+
+    /// One caller has as much under way as it may have.
+    pub(crate) fn too_many(detail: &str) -> Self {
+        let mut problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many", detail);
+        problem.retry_after = Some(2);
         problem
     }
 
@@ -119,15 +127,23 @@ impl Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NoElection | StoreError::NoGroup => Self::not_found(error),
+            StoreError::NoElection | StoreError::NoGroup | StoreError::NoToken => {
+                Self::not_found(error)
+            }
             StoreError::NameTaken => Self::conflict("name-taken", error),
             StoreError::OtherGroup { .. } => Self::conflict("other-group", error),
             StoreError::Stage { .. } => Self::conflict("stage", error),
             StoreError::Conflict { .. } => Self::conflict("conflict", error),
             StoreError::Replayed => Self::conflict("replayed", error),
+            StoreError::DrawnBefore { .. } => Self::conflict("drawn-before", error),
+            StoreError::Blocked { .. } => Self::conflict("blocked", error),
+            StoreError::LastOperator => Self::conflict("last-operator", error),
             StoreError::Database(_) if error.is_busy() => Self::overtaxed(error),
             StoreError::Database(_)
             | StoreError::OpenWay { .. }
+            | StoreError::NotEmpty(_)
+            | StoreError::Backup(_)
+            | StoreError::DamagedDatabase { .. }
             | StoreError::Io(_)
             | StoreError::Damaged(_) => Self::internal(error),
         }

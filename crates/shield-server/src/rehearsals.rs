@@ -32,18 +32,26 @@ pub(crate) async fn hold(
     Path(name): Path<Name>,
 ) -> Result<Bytes, Problem> {
     caller.student(&name)?;
+    // It takes two keys in memory and a whole aggregation: once at a time for a student.
+    let turn = service.heavy.enter(&caller.token).ok_or_else(|| {
+        Problem::too_many("a rehearsal is being held for this token; wait for it")
+    })?;
     let setup = service.setup(&name).await?;
     let mut keys = Vec::new();
     for (kind, object) in [("public", Object::PublicKey), ("evaluation", Object::EvaluationKey)] {
         let key = service.store.key(&name, kind).await?.ok_or_else(|| {
             Problem::conflict("stage", "the rehearsal needs both keys; submit them first")
         })?;
-        keys.push(service.file(name.clone(), object, key.hash).await?);
+        keys.push((object, key.hash));
     }
+    let (store, election) = (service.store.clone(), name.clone());
     let held = service
         .check(move || {
+            let _turn = turn;
+            let read = |(object, hash): &(Object, String)| store.read(&election, *object, hash);
+            let (public, evaluation) = (read(&keys[0])?, read(&keys[1])?);
             let mut rng = OsRng.unwrap_err();
-            Rehearsal::new(&setup.file, &keys[0], &keys[1], &mut rng).map_err(Problem::unusable)
+            Rehearsal::new(&setup.file, &public, &evaluation, &mut rng).map_err(Problem::unusable)
         })
         .await?;
     let release = Bytes::copy_from_slice(&held.release);

@@ -7,7 +7,10 @@ use axum::handler::Handler;
 use axum::routing::{MethodRouter, delete, get, post, put};
 
 use crate::service::Service;
-use crate::{about, accounts, audits, elections, evidence, objects, page, rehearsals};
+use crate::{
+    about, accounts, audits, elections, evidence, health, objects, page, rehearsals, tokens,
+    upkeep, upload,
+};
 
 /// Routes, and what they are.
 #[derive(Default)]
@@ -52,7 +55,9 @@ impl Routes {
 /// What answers without a bearer token: health, and the page's way to ask for one.
 pub(crate) fn open() -> Routes {
     Routes::default()
-        .get("/healthz", about::health)
+        .get("/healthz", health::ready)
+        .get("/livez", health::live)
+        .get("/readyz", health::ready)
         .get("/", page::show)
         .post("/session", page::sign_in)
         .post("/session/end", page::sign_out)
@@ -65,6 +70,13 @@ pub(crate) fn guarded() -> Routes {
         .get("/v1/openapi.json", about::openapi)
         .get("/v1/whoami", about::whoami)
         .get("/v1/ledger", accounts::ledger)
+        .get("/v1/ledger/export", upkeep::ledger)
+        .get("/v1/audit-log", upkeep::log)
+        .get("/v1/tokens", tokens::list)
+        .post("/v1/tokens", tokens::add)
+        .delete("/v1/tokens/{token}", tokens::revoke)
+        .post("/v1/tokens/{token}/rotate", tokens::rotate)
+        .get("/v1/uploads/{hash}", upload::received)
         .get("/v1/incidents", about::incidents)
         .post("/v1/price", accounts::price)
         .post("/v1/calculator", page::calculate)
@@ -75,6 +87,8 @@ pub(crate) fn guarded() -> Routes {
         .get("/v1/elections/{election}/file", elections::file)
         .post("/v1/elections/{election}/close", elections::close)
         .post("/v1/elections/{election}/tokens", elections::reissue)
+        .post("/v1/elections/{election}/erase", upkeep::erase)
+        .post("/v1/elections/{election}/schedule", upkeep::schedule)
         .put("/v1/elections/{election}/keys/{kind}", objects::put_key)
         .get("/v1/elections/{election}/keys/{kind}", objects::get_key)
         .put("/v1/elections/{election}/ballots/{teacher}/{batch}", objects::put_ballot)

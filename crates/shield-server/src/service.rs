@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,14 +13,19 @@ use shield_protocol::credentials::{Role, TokenHash};
 use shield_protocol::engine::Engine;
 use shield_protocol::rehearsal::Rehearsal;
 use shield_protocol::{ElectionFile, Name, private};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
+use crate::clock::Clock;
 use crate::error::ServeError;
+use crate::frozen::FrozenElection;
 use crate::identity;
 use crate::ledger::{Accountant, Budget};
+use crate::limits::PerToken;
 use crate::metrics::Metrics;
+use crate::parts::Parts;
 use crate::problem::Problem;
-use crate::store::{DatabaseUrl, Store};
+use crate::store::{DatabaseUrl, Deed, ServerLock, Store, StoreError};
+use crate::waiting::Waiting;
 
 /// How the server is to run.
 #[derive(Clone, Debug)]
@@ -33,13 +38,49 @@ pub struct Settings {
     pub budget: Budget,
     /// How many uploads are taken at once.
     pub uploads: usize,
-    /// How long an uploader may take for the next piece.
+    /// How long an uploader may take for the next piece, and be slower than `pace` at the start.
     pub patience: Duration,
+    /// How many bytes per second an upload must bring on average, once it has used up `patience`.
+    pub pace: u64,
+    /// How many uploads one token may have under way.
+    pub uploads_per_token: u32,
+    /// How many files one token may fetch at once.
+    pub downloads_per_token: u32,
+    /// How long a connection may take nothing of what is sent to it.
+    pub write_patience: Duration,
+    /// How long an answer may take to begin.
+    pub answer_limit: Duration,
+    /// The server is not ready with less than this free on the disk, in bytes.
+    pub disk_reserve: u64,
+    /// The host that requests must be for; any without one.
+    pub public_host: Option<String>,
+    /// After how long the ballots of a released election are deleted; never without one.
+    pub keep_ballots: Option<Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::from("data"),
+            database: None,
+            budget: Budget::default(),
+            uploads: 32,
+            patience: Duration::from_secs(30),
+            pace: 4 << 10,
+            uploads_per_token: 4,
+            downloads_per_token: 4,
+            write_patience: Duration::from_secs(30),
+            answer_limit: Duration::from_mins(2),
+            disk_reserve: 256 << 20,
+            public_host: None,
+            keep_ballots: None,
+        }
+    }
 }
 
 /// An election and its engine, ready to use.
 pub(crate) struct Setup {
-    pub(crate) file: ElectionFile,
+    pub(crate) file: Arc<ElectionFile>,
     pub(crate) engine: Arc<dyn Engine>,
 }
 
@@ -51,35 +92,78 @@ pub(crate) struct Incident {
     pub(crate) message: String,
 }
 
+/// Computes costs. Tests share what has been proven.
+fn accountant() -> Arc<Accountant> {
+    #[cfg(test)]
+    {
+        static SHARED: std::sync::OnceLock<Arc<Accountant>> = std::sync::OnceLock::new();
+        Arc::clone(SHARED.get_or_init(Arc::default))
+    }
+    #[cfg(not(test))]
+    {
+        Arc::default()
+    }
+}
+
 /// Everything that the handlers share.
 pub struct Service {
     pub(crate) store: Store,
     pub(crate) accountant: Arc<Accountant>,
     pub(crate) budget: Budget,
     pub(crate) metrics: Metrics,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    /// Why the server is not ready, as of the last look.
+    pub(crate) health: Mutex<Vec<String>>,
+    /// Whether the database answered at the last look.
+    pub(crate) database: watch::Sender<bool>,
     /// How many uploads may still come in.
     pub(crate) uploads: Arc<Semaphore>,
-    /// How long an uploader may take for the next piece.
-    pub(crate) patience: Duration,
-    /// How many of them may be checked at once.
+    /// Uploads under way, by token.
+    pub(crate) uploading: PerToken,
+    /// Uploads that come in parts.
+    pub(crate) parts: Parts,
+    /// Files on their way out, by token.
+    pub(crate) downloads: PerToken,
+    /// Documents on their way into memory, by token.
+    pub(crate) documents: PerToken,
+    /// Rehearsals and questions of audits, which take more than others, by token.
+    pub(crate) heavy: PerToken,
+    /// How many uploads may be checked at once.
     pub(crate) checks: Arc<Semaphore>,
-    /// Held while a cost is compared with the budget and booked.
+    /// How many proofs of prices may run at once.
+    pub(crate) proofs: Arc<Semaphore>,
+    /// Held while a cost is compared with the budget and booked: never while anything is proven.
     pub(crate) booking: tokio::sync::Mutex<()>,
     /// Wakes the worker.
     pub(crate) work: Notify,
+    /// Wakes whoever proves prices.
+    pub(crate) prices: Notify,
     /// What the student is to read out of a rehearsal that is being held.
     pub(crate) rehearsals: Mutex<HashMap<Name, Rehearsal>>,
+    /// When an election was first seen to be past its deadline.
+    pub(crate) overdue: Mutex<HashMap<Name, Instant>>,
     setups: Mutex<HashMap<Name, Arc<Setup>>>,
+    /// What is published of closed elections, which does not change.
+    pub(crate) frozen: Mutex<HashMap<Name, Arc<FrozenElection>>>,
     incidents: Mutex<VecDeque<Incident>>,
+    /// Elections that were drawn and that the database does not know: nothing can be booked.
+    unknown: Mutex<Vec<String>>,
     stopping: AtomicBool,
-    /// Held as long as the server runs.
-    _lock: fs::File,
+    /// Held as long as the server runs: on the folder, and on the database.
+    #[cfg_attr(not(test), expect(dead_code, reason = "held, not used"))]
+    lock: fs::File,
+    pub(crate) server_lock: ServerLock,
 }
 
 impl Service {
     /// Opens the store.
-    pub async fn open(settings: &Settings) -> Result<Arc<Self>, ServeError> {
-        // The lock comes first: sweeping takes away what looks left over, and what another server
+    pub fn open(settings: &Settings) -> Waiting<'_, Result<Arc<Self>, ServeError>> {
+        Box::pin(Self::open_with(settings))
+    }
+
+    async fn open_with(settings: &Settings) -> Result<Arc<Self>, ServeError> {
+        // The locks come first: sweeping takes away what looks left over, and what another server
         // is receiving right now looks just like that. So does everything, to a database that is
         // another folder's.
         private::make_folder(&settings.data)?;
@@ -89,51 +173,141 @@ impl Service {
         let lock = fs::File::create(settings.data.join("lock"))?;
         lock.try_lock().map_err(|_| ServeError::Locked(settings.data.clone()))?;
         let database = settings.database.as_ref().map(DatabaseUrl::secret);
+        let server_lock = ServerLock::take(&settings.data, database).await?;
+        let server_lock = server_lock.ok_or(ServeError::DatabaseLocked)?;
         let store = Store::open(&settings.data, database).await?;
         identity::bind(&settings.data, &store).await?;
-        store.sweep().await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Arc::new(Self {
+        let service = Arc::new(Self {
             store,
-            accountant: Arc::default(),
+            accountant: accountant(),
             budget: settings.budget,
             metrics: Metrics::new(),
+            settings: settings.clone(),
+            clock: Clock::default(),
+            health: Mutex::default(),
+            database: watch::Sender::new(true),
             uploads: Arc::new(Semaphore::new(settings.uploads)),
-            patience: settings.patience,
+            uploading: PerToken::new(settings.uploads_per_token),
+            parts: Parts::default(),
+            downloads: PerToken::new(settings.downloads_per_token),
+            documents: PerToken::new(4),
+            heavy: PerToken::new(1),
             checks: Arc::new(Semaphore::new(cores)),
+            proofs: Arc::new(Semaphore::new(2)),
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
+            prices: Notify::new(),
             rehearsals: Mutex::default(),
+            overdue: Mutex::default(),
             setups: Mutex::default(),
+            frozen: Mutex::default(),
             incidents: Mutex::default(),
+            unknown: Mutex::default(),
             stopping: AtomicBool::new(false),
-            _lock: lock,
-        }))
+            lock,
+            server_lock,
+        });
+        service.look_around().await?;
+        Ok(service)
+    }
+
+    /// What the folder and the tables do not have in common, for the people who run the server.
+    async fn look_around(&self) -> Result<(), ServeError> {
+        let (_, lost) = self.store.compare().await?;
+        for (election, teacher, batch) in lost.ballots.iter().take(20) {
+            let message = format!(
+                "the file of batch {batch} of teacher {teacher}'s ballot is lost; while the \
+                 election is open, sending the ballot again restores it"
+            );
+            tracing::error!(%election, message);
+            self.incident(Some(election), &message);
+        }
+        for (election, batch) in &lost.releases {
+            let message = format!("the release of batch {batch} is lost and computed again");
+            tracing::error!(%election, message);
+            self.incident(Some(election), &message);
+        }
+        for (election, kind) in &lost.keys {
+            let message =
+                format!("the file of the {kind} key is lost; sending the key again restores it");
+            tracing::error!(%election, message);
+            self.incident(Some(election), &message);
+        }
+        for election in self.store.forgotten().await? {
+            let message = StoreError::DrawnBefore { election: election.clone() }.to_string();
+            tracing::error!(%election, message);
+            self.incident(Some(&election), &message);
+        }
+        let unknown = self.store.unknown().await?;
+        for election in &unknown {
+            let message = format!("{election} was released, and this database does not know it");
+            tracing::error!(election, message);
+            self.incident(None, &message);
+        }
+        *self.unknown.lock().unwrap_or_else(PoisonError::into_inner) = unknown;
+        Ok(())
+    }
+
+    /// Refuses to book anything while another server may be doing the same, or where the ledger has
+    /// forgotten what was spent.
+    pub(crate) async fn be_alone(&self) -> Result<(), Problem> {
+        let unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner).join(", ");
+        if !unknown.is_empty() {
+            return Err(Problem::conflict(
+                "drawn-before",
+                format!(
+                    "the folder holds releases of {unknown}, which this database does not know: it \
+                     is older, and the ledger has forgotten what was spent. Stop the server and \
+                     bring the latest database back; nothing can be created or closed until then"
+                ),
+            ));
+        }
+        if self.server_lock.is_held().await {
+            return Ok(());
+        }
+        let detail = "this server has lost its lock on the database, perhaps to another server";
+        self.incident(None, detail);
+        Err(Problem::busy(detail))
+    }
+
+    /// Writes into the log what the server does by itself.
+    pub(crate) async fn log_own(&self, action: &str, election: Option<&Name>, detail: &str) {
+        let deed = Deed { role: "server", who: "", address: "", action, election, detail };
+        if let Err(error) = self.store.log(deed).await {
+            tracing::error!(%error, action, "cannot write the audit log");
+        }
     }
 
     /// Lets the bearer of a token run the server.
-    pub async fn add_operator(&self, token: &TokenHash) -> Result<(), ServeError> {
-        self.add(token, &Role::Operator).await
+    pub fn add_operator<'a>(&'a self, token: &'a TokenHash) -> Waiting<'a, Result<(), ServeError>> {
+        self.add(token, &Role::Operator)
     }
 
     /// Lets the bearer of a token read the metrics.
-    pub async fn add_monitor(&self, token: &TokenHash) -> Result<(), ServeError> {
-        self.add(token, &Role::Monitor).await
+    pub fn add_monitor<'a>(&'a self, token: &'a TokenHash) -> Waiting<'a, Result<(), ServeError>> {
+        self.add(token, &Role::Monitor)
     }
 
     /// Gives a role to the bearer of a token. One that is in use keeps its role, and then it is not
     /// the one that was meant.
-    pub async fn add(&self, token: &TokenHash, wanted: &Role) -> Result<(), ServeError> {
-        self.store.add_token(token, wanted).await?;
-        match self.store.role(token).await? {
-            Some(role) if role == *wanted => Ok(()),
-            _ => Err(ServeError::OtherRole(wanted.name())),
-        }
+    pub fn add<'a>(
+        &'a self,
+        token: &'a TokenHash,
+        wanted: &'a Role,
+    ) -> Waiting<'a, Result<(), ServeError>> {
+        Box::pin(async move {
+            self.store.add_token(token, wanted).await?;
+            match self.store.role(token).await? {
+                Some(role) if role == *wanted => Ok(()),
+                _ => Err(ServeError::OtherRole(wanted.name())),
+            }
+        })
     }
 
     /// Whether anybody has a role: the operator's, or a monitor's.
-    pub async fn has_role(&self, role: &Role) -> Result<bool, ServeError> {
-        Ok(self.store.has_role(role).await?)
+    pub fn has_role<'a>(&'a self, role: &'a Role) -> Waiting<'a, Result<bool, ServeError>> {
+        Box::pin(async { Ok(self.store.has_role(role).await?) })
     }
 
     pub(crate) async fn setup(&self, name: &Name) -> Result<Arc<Setup>, Problem> {
@@ -153,13 +327,34 @@ impl Service {
         Ok(setup)
     }
 
-    /// Remembers that something went wrong, among the latest few.
+    /// Lets go of both locks, as a process that dies does.
+    #[cfg(test)]
+    pub(crate) fn let_go(&self) {
+        self.lock.unlock().unwrap();
+        self.server_lock.let_go();
+    }
+
+    /// Forgets what was kept in memory of an election.
+    pub(crate) fn forget(&self, name: &Name) {
+        self.setups.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.frozen.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    /// Remembers that something went wrong, among the latest few: in all, and of one election, so
+    /// that its parties cannot push out what is known of others.
     pub(crate) fn incident(&self, election: Option<&Name>, message: &str) {
         const KEPT: usize = 50;
+        const OF_ONE: usize = 12;
         let mut incidents = self.incidents.lock().unwrap_or_else(PoisonError::into_inner);
         let election = election.map(Name::to_string);
         // What is tried again and again is one incident, not fifty.
         incidents.retain(|known| known.election != election || known.message != message);
+        let mut own = 1;
+        incidents.retain(|known| {
+            let is_own = election.is_some() && known.election == election;
+            own += usize::from(is_own);
+            !is_own || own <= OF_ONE
+        });
         incidents.push_front(Incident {
             moment: Timestamp::now(),
             election,
@@ -176,6 +371,7 @@ impl Service {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.work.notify_one();
+        self.prices.notify_one();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -3,56 +3,77 @@
 use shield_protocol::turnout::{Turnout, VoterCounts};
 
 use crate::problem::Problem;
-use crate::service::Setup;
-use crate::store::{StoredBallot, presence_from_text};
+use crate::service::{Service, Setup};
+use crate::store::Roll;
 
-/// The teachers with a ballot for every batch, by number.
-pub(crate) fn complete(ballots: &[StoredBallot], batches: usize) -> Vec<u32> {
-    ballots
-        .chunk_by(|a, b| a.teacher == b.teacher)
-        .filter(|own| own.len() == batches)
-        .map(|own| own[0].teacher)
-        .collect()
+/// How many voted on each sample.
+pub(crate) fn turnout(setup: &Setup, roll: &Roll) -> Result<Turnout, Problem> {
+    let all = u32::try_from(roll.voters.len()).map_err(Problem::internal)?;
+    let mut voters = vec![all; setup.file.election().samples()];
+    for (&batch, absent) in &roll.absences {
+        take(setup, &mut voters, batch, absent)?;
+    }
+    Ok(Turnout::of(voters))
+}
+
+/// Takes those who abstained on the samples of a batch from the voters.
+fn take(setup: &Setup, voters: &mut [u32], batch: u32, absent: &[u32]) -> Result<(), Problem> {
+    let damaged = || Problem::internal("a stored turnout is damaged");
+    if batch as usize >= setup.engine.batches() {
+        return Err(damaged());
+    }
+    let samples = voters.get_mut(setup.engine.batch(batch as usize)).ok_or_else(damaged)?;
+    for (place, &absent) in absent.iter().enumerate() {
+        let voters = samples.get_mut(place).ok_or_else(damaged)?;
+        *voters = voters.checked_sub(absent).ok_or_else(damaged)?;
+    }
+    Ok(())
 }
 
 /// How many voted on each sample, some teachers left out.
-pub(crate) fn turnout(
+pub(crate) async fn turnout_without(
+    service: &Service,
     setup: &Setup,
-    ballots: &[StoredBallot],
+    roll: &Roll,
     excluded: &[u32],
 ) -> Result<Turnout, Problem> {
-    let file = &setup.file;
-    let complete = complete(ballots, setup.engine.batches());
-    let mut turnout = Turnout::nobody(file.election().samples());
-    let counts =
-        |teacher: &u32| complete.binary_search(teacher).is_ok() && !excluded.contains(teacher);
-    for ballot in ballots.iter().filter(|ballot| counts(&ballot.teacher)) {
-        let samples = setup.engine.batch(ballot.batch as usize);
-        let presence = presence_from_text(samples.len(), &ballot.presence)
-            .ok_or_else(|| Problem::internal("a stored presence is damaged"))?;
-        turnout.add(samples, &presence);
+    let mut voters = turnout(setup, roll)?.voters().to_vec();
+    for teacher in excluded.iter().filter(|teacher| roll.voters.contains_key(teacher)) {
+        let mut present = vec![1; voters.len()];
+        for (batch, absent) in service.store.absences_of(setup.file.name(), *teacher).await? {
+            let samples = setup.engine.batch(batch as usize).len();
+            let mut counts = vec![0; samples];
+            for sample in absent {
+                if let Some(count) = counts.get_mut(sample as usize) {
+                    *count = 1;
+                }
+            }
+            take(setup, &mut present, batch, &counts)?;
+        }
+        for (voters, present) in voters.iter_mut().zip(present) {
+            *voters = voters.saturating_sub(present);
+        }
     }
-    Ok(turnout)
+    Ok(Turnout::of(voters))
 }
 
 /// How many samples have how many voters, if all of them have a quorum.
 pub(crate) fn with_quorum(
     setup: &Setup,
     turnout: &Turnout,
-    ballots: &[StoredBallot],
+    roll: &Roll,
 ) -> Result<VoterCounts, Problem> {
     let file = &setup.file;
-    let complete = complete(ballots, setup.engine.batches());
+    let voted = roll.voters.len();
     let quorum = file.quorum();
     turnout.with_quorum(quorum).map_err(|short| {
         let detail = format!(
-            "{} of {} teachers have voted, and {} of {} samples have fewer voters than the quorum \
-             of {quorum}; wait for more ballots",
-            complete.len(),
+            "{voted} of {} teachers have voted, and {} of {} samples have fewer voters than the \
+             quorum of {quorum}; wait for more ballots",
             file.teachers().len(),
             short.samples,
             file.election().samples(),
         );
-        Problem::conflict("quorum", detail).with("voted", complete.len()).with("quorum", quorum)
+        Problem::conflict("quorum", detail).with("voted", voted).with("quorum", quorum)
     })
 }

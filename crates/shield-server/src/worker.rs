@@ -1,92 +1,208 @@
 //! The server's one piece of work: frozen ballots in, releases out, batch by batch.
 //!
-//! Whenever it is stopped it goes on where it was: batches that have a release are done, and the
-//! others come out the same from the stored seed.
+//! Elections take turns: each gets as many batches in a round as its priority says, so that a small
+//! one does not wait for all of a large one. Whenever it is stopped it goes on where it was:
+//! batches that have a release are done, and the others come out the same from the stored seed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use shield::Seed;
 use shield_protocol::Name;
+use shield_protocol::engine::Aggregating;
 
 use crate::audits;
 use crate::ballot_box::{Failure, StoredBox, open_key};
-use crate::service::Service;
-use crate::store::StoreError;
-use crate::turnout::complete;
+use crate::jobs::{Aggregation, Jobs};
+use crate::service::{Service, Setup};
+use crate::store::{Erasure, StoreError};
+
+/// How many elections have their keys in memory at once.
+const READY: usize = 4;
 
 /// Works off every closing election, then waits to be woken. Ends when the service is stopping.
-pub(crate) async fn run(service: Arc<Service>) {
+pub(crate) async fn run(service: Arc<Service>, mut aggregation: Aggregation) {
+    let mut own = HashMap::new();
     loop {
-        if let Err(error) = work_off(&service).await {
-            tracing::error!(%error, "the aggregation cannot read the store");
-            service.incident(None, &format!("the aggregation cannot read the store: {error}"));
+        let worked = match &mut aggregation {
+            Aggregation::Here => take_turns(&service, &mut own).await,
+            Aggregation::Jobs(jobs) => take_from(&service, jobs).await,
+        };
+        match worked {
+            // There may be more.
+            Ok(true) if !service.is_stopping() => continue,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!(%error, "the aggregation cannot read the store");
+                service.incident(None, &format!("the aggregation cannot read the store: {error}"));
+            }
         }
         if service.is_stopping() {
             return;
         }
-        let _ =
-            tokio::time::timeout(std::time::Duration::from_secs(2), service.work.notified()).await;
-        if let Err(problem) = service.close_overdue().await {
-            tracing::error!(reason = problem.detail(), "cannot look for overdue elections");
+        let _ = tokio::time::timeout(Duration::from_secs(2), service.work.notified()).await;
+        keep_house(&service).await;
+    }
+}
+
+/// What is due by the clock.
+async fn keep_house(service: &Arc<Service>) {
+    if let Err(problem) = service.close_overdue().await {
+        tracing::error!(reason = problem.detail(), "cannot look for overdue elections");
+    }
+    let Some(kept) = service.settings.keep_ballots else { return };
+    let before = service.clock.system() - kept;
+    // Not by a clock that has jumped.
+    if !service.clock.has_passed(before.saturating_add(kept).unwrap_or(Timestamp::MAX)) {
+        return;
+    }
+    for name in service.store.with_old_ballots(before).await.unwrap_or_default() {
+        match service.store.erase(&name, Erasure::Ballots).await {
+            Ok(()) => service.log_own("ballots deleted", Some(&name), "by their age").await,
+            Err(error) => service.incident(Some(&name), &format!("cannot delete: {error}")),
         }
     }
 }
 
-async fn work_off(service: &Arc<Service>) -> Result<(), StoreError> {
-    for name in service.store.closing().await? {
-        match aggregate(service, &name).await {
-            Ok(true) => {
-                service.store.finish(&name, None).await?;
-                tracing::info!(election = %name, "election released");
-            }
-            Ok(false) => {}
-            Err(error) => {
-                tracing::error!(election = %name, %error, "aggregation failed");
-                service.incident(Some(&name), &format!("aggregation failed: {error}"));
-                service.store.finish(&name, Some(&error.to_string())).await?;
-            }
-        }
-    }
-    for name in service.store.rounds_to_do().await? {
-        if let Err(error) = audits::work_off(service, &name).await {
-            tracing::error!(election = %name, %error, "audit failed");
-            service.incident(Some(&name), &format!("audit failed: {error}"));
-        }
-    }
-    Ok(())
-}
-
-/// Aggregates what is missing. Gives whether all of it is done: not if the service is stopping.
-async fn aggregate(service: &Arc<Service>, name: &Name) -> Result<bool, Failure> {
-    let setup = service.setup(name).await.map_err(|problem| problem.detail().to_owned())?;
-    let (seed, ballots) = service.store.frozen(name).await?;
-    let voters = complete(&ballots, setup.engine.batches());
-    let done = service.store.releases(name).await?;
-    let evaluation = open_key(service, &setup).await?;
-    let shared = Arc::new((ballots, voters, seed));
-    for batch in (0..).take(setup.engine.batches()) {
-        if done.iter().any(|release| release.batch == batch) {
+/// One round: some batches of every election that is not paused. Gives whether any was computed.
+pub(crate) async fn take_turns(
+    service: &Arc<Service>,
+    jobs: &mut HashMap<Name, Job>,
+) -> Result<bool, StoreError> {
+    let closing = service.store.closing().await?;
+    let others = if closing.is_empty() { Others::Idle } else { Others::Waiting };
+    jobs.retain(|name, _| closing.contains(name));
+    let mut worked = false;
+    for name in closing {
+        let turn = service.store.turn(&name).await?;
+        if turn.paused {
+            jobs.remove(&name);
             continue;
         }
-        if service.is_stopping() {
-            return Ok(false);
-        }
-        let start = Instant::now();
-        let work = {
-            let (store, setup) = (service.store.clone(), Arc::clone(&setup));
-            let (evaluation, shared) = (Arc::clone(&evaluation), Arc::clone(&shared));
-            move || -> Result<Vec<u8>, Failure> {
-                let (ballots, voters, seed) = &*shared;
-                let ballots = StoredBox::new(&store, &setup, batch, ballots, voters);
-                Ok(evaluation.aggregate(batch as usize, &ballots, seed)?)
+        for _ in 0..turn.priority.max(1) {
+            if service.is_stopping() {
+                return Ok(false);
             }
-        };
-        let release = tokio::task::spawn_blocking(work).await??;
-        service.store.add_release(name, batch, &release).await?;
-        let seconds = start.elapsed().as_secs_f64();
-        service.metrics.batches.inc();
-        service.metrics.aggregation_seconds.inc_by(seconds);
-        tracing::info!(election = %name, batch, seconds, "batch released");
+            match step(service, jobs, &name).await {
+                Ok(Step::Batch) => worked = true,
+                Ok(Step::Done) => {
+                    service.store.finish(&name, None).await?;
+                    tracing::info!(election = %name, "election released");
+                    jobs.remove(&name);
+                    break;
+                }
+                Err(error) => {
+                    tracing::error!(election = %name, %error, "aggregation failed");
+                    service.incident(Some(&name), &format!("aggregation failed: {error}"));
+                    service.store.finish(&name, Some(&error.to_string())).await?;
+                    jobs.remove(&name);
+                    break;
+                }
+            }
+        }
     }
-    Ok(true)
+    Ok(work_off_audits(service, others).await? || worked)
+}
+
+/// Takes what others have computed of every election that is not paused. Gives whether there is
+/// more to do at once.
+async fn take_from(service: &Arc<Service>, jobs: &mut Jobs) -> Result<bool, StoreError> {
+    for name in service.store.closing().await? {
+        if !service.store.turn(&name).await?.paused && jobs.look_after(service, &name).await {
+            service.store.finish(&name, None).await?;
+            tracing::info!(election = %name, "election released");
+        }
+    }
+    work_off_audits(service, Others::Idle).await
+}
+
+/// Whether elections wait for their batches while audits are computed.
+#[derive(Clone, Copy, PartialEq)]
+enum Others {
+    Waiting,
+    Idle,
+}
+
+/// Audits take turns like elections. Each opens its key anew, so that one that nobody waits behind
+/// is computed without a stop. Gives whether there are more batches of any.
+async fn work_off_audits(service: &Arc<Service>, others: Others) -> Result<bool, StoreError> {
+    let audited = service.store.rounds_to_do().await?;
+    let is_alone = others == Others::Idle && audited.len() == 1;
+    let mut is_left = false;
+    for name in audited {
+        let turn = service.store.turn(&name).await?;
+        let batches = if is_alone { usize::MAX } else { turn.priority.max(1) as usize };
+        match audits::work_off(service, &name, batches).await {
+            Ok(more) => is_left |= more,
+            Err(error) => {
+                tracing::error!(election = %name, %error, "audit failed");
+                service.incident(Some(&name), &format!("audit failed: {error}"));
+            }
+        }
+    }
+    Ok(is_left)
+}
+
+/// An election that is being aggregated.
+pub(crate) struct Job {
+    setup: Arc<Setup>,
+    evaluation: Arc<Box<dyn Aggregating>>,
+    shared: Arc<(Vec<u32>, Seed)>,
+    /// The batches that are left, the next one last.
+    left: Vec<u32>,
+}
+
+enum Step {
+    /// A batch was computed and stored.
+    Batch,
+    /// There is none left.
+    Done,
+}
+
+async fn begin(service: &Arc<Service>, name: &Name) -> Result<Job, Failure> {
+    let setup = service.setup(name).await.map_err(|problem| problem.detail().to_owned())?;
+    let (seed, roll) = service.store.frozen(name).await?;
+    let done = service.store.released_batches(name).await?;
+    let evaluation = open_key(service, &setup).await?;
+    let batches = (0..).take(setup.engine.batches());
+    let mut left: Vec<u32> = batches.filter(|batch| !done.contains(batch)).collect();
+    left.reverse();
+    Ok(Job { setup, evaluation, shared: Arc::new((roll.teachers(), seed)), left })
+}
+
+/// Aggregates the next batch of an election.
+async fn step(
+    service: &Arc<Service>,
+    jobs: &mut HashMap<Name, Job>,
+    name: &Name,
+) -> Result<Step, Failure> {
+    if !jobs.contains_key(name) {
+        if jobs.len() >= READY {
+            jobs.clear();
+        }
+        jobs.insert(name.clone(), begin(service, name).await?);
+    }
+    let job = jobs.get_mut(name).ok_or("the election is gone")?;
+    let Some(&batch) = job.left.last() else { return Ok(Step::Done) };
+    let start = Instant::now();
+    let ballots = service.store.ballots_for(name, batch).await?;
+    let work = {
+        let (store, setup) = (service.store.clone(), Arc::clone(&job.setup));
+        let (evaluation, shared) = (Arc::clone(&job.evaluation), Arc::clone(&job.shared));
+        move || -> Result<Vec<u8>, Failure> {
+            let (voters, seed) = &*shared;
+            let ballots = StoredBox::new(&store, &setup, batch, &ballots, voters);
+            Ok(evaluation.aggregate(batch as usize, &ballots, seed)?)
+        }
+    };
+    let release = tokio::task::spawn_blocking(work).await??;
+    service.store.add_release(name, batch, &release).await?;
+    job.left.pop();
+    let seconds = start.elapsed().as_secs_f64();
+    service.metrics.batches.inc();
+    service.metrics.aggregation_seconds.inc_by(seconds);
+    tracing::info!(election = %name, batch, seconds, "batch released");
+    Ok(Step::Batch)
 }

@@ -2,7 +2,7 @@ use shield::parameters::Noise;
 use shield::privacy::Usage;
 use shield::privacy::distributed_argmax::DistributedArgmax;
 use shield::privacy::skellam::{Sensitivity, SkellamArgmax};
-use shield::shared_noise::NoiseFamily;
+use shield::shared_noise::{NoiseFamily, SharedNoise};
 use shield::{Offset, Queries};
 
 use super::*;
@@ -27,7 +27,7 @@ fn a_noisy_argmax_costs_what_analyze_says_and_adds_up() {
     for family in [NoiseFamily::Laplace, NoiseFamily::Skellam] {
         let noise = SharedNoise::of(family, amount, 20, 2).unwrap();
         let argmax = |voters| Cost {
-            mechanism: Priced::NoisyArgmax(noise),
+            mechanism: Priced::NoisyArgmax(NoisyArgmax { noise, counts: None }),
             classes,
             voters,
             most: None,
@@ -46,6 +46,39 @@ fn a_noisy_argmax_costs_what_analyze_says_and_adds_up() {
         let both = accountant.total(&[rounds.clone(), argmax(vec![(20, 40)])], usage.delta).get();
         assert!(both > other.max(alone) && both < other + alone, "{both}: {other}, {alone}");
     }
+}
+
+/// A teacher's counts of up to 12 voters cost more than a vote, by about the square; where single
+/// voters are protected, they cost what votes do.
+#[test]
+fn counts_are_priced_for_whom_they_protect() {
+    let (accountant, order) = (Accountant::default(), on_grid(4.0));
+    let names: Vec<String> = (0..8).map(|number| format!("\"t{number}\"")).collect();
+    let file = |lines: &str| {
+        let text = format!(
+            "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 10\nmechanism = \
+             \"noisy-argmax\"\nnoise = 60.0\n{lines}\nquorum = 8\nteachers = [{}]",
+            names.join(", ")
+        );
+        ElectionFile::parse(&text).unwrap()
+    };
+    let each = |lines: &str| accountant.each_label(&file(lines), order);
+    let votes = each("");
+    let teacher = each("voters_per_teacher = 12");
+    assert!((130.0..170.0).contains(&(teacher / votes)), "{teacher} {votes}");
+    let voter = each("voters_per_teacher = 12\nprotects = \"voter\"");
+    assert!((voter / votes - 1.0).abs() < 1e-12, "{voter} {votes}");
+    // What is set aside is what is spent, and what the total says.
+    let file = file("voters_per_teacher = 12");
+    let voters = vec![(8, 10)];
+    let spent = accountant.by_turnout(&file, &voters, order, teacher);
+    assert!((spent / (10.0 * teacher) - 1.0).abs() < 1e-12, "{spent} {teacher}");
+    let usage = Usage { queries: Queries::new(10).unwrap(), delta: Delta::default() };
+    let noise = SharedNoise::of(NoiseFamily::Skellam, Noise::new(60.0).unwrap(), 8, 0).unwrap();
+    let direct = SkellamArgmax::new(&noise, 3, Sensitivity::Counts(12)).unwrap();
+    let direct = direct.by_moments(usage, Conversion::Renyi).get();
+    let total = accountant.total(&[Cost::new(&file, voters)], usage.delta).get();
+    assert!((total / direct - 1.0).abs() < 0.01, "{total} is not {direct}");
 }
 
 #[test]

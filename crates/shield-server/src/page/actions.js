@@ -249,6 +249,28 @@
       offer(link, `${name}-${file}`, new Blob([text], { type: "application/toml" }));
       button.textContent = "Made and saved";
     },
+    revoke: async (name) => {
+      if (confirm(`Revoke the token ${name}? Whoever has it is a stranger from now on.`)) {
+        await send("DELETE", `/v1/tokens/${name}`);
+      }
+    },
+    rotate: async (name, button) => {
+      if (!confirm(`Make a new token for ${name}? The old one stops working at once.`)) return;
+      const token = newToken();
+      const whose = await send("POST", `/v1/tokens/${name}/rotate`, { token: hashToken(token) });
+      const [server, certificate] = [value("server"), form.dataset.certificate];
+      const link = document.createElement("a");
+      if (whose.election) {
+        const { file, text } = invitation(server, certificate, whose.election, whose.teacher, token);
+        offer(link, `${whose.election}-${file}`, new Blob([text], { type: "application/toml" }));
+      } else {
+        const lines = [`server = ${quoted(server)}`, `role = ${quoted(whose.role)}`,
+          `token = ${quoted(token)}`,
+          ...(certificate ? [`certificate = '''\n${certificate}'''`] : [])];
+        offer(link, `${whose.role}.toml`, new Blob([`${lines.join("\n")}\n`]));
+      }
+      button.textContent = "Made and saved";
+    },
   };
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-action]");

@@ -13,7 +13,7 @@ use super::{Shape, calculator, history};
 use crate::ledger::{Account, Entry};
 use crate::problem::Problem;
 use crate::service::{Incident, Service};
-use crate::store::Stage;
+use crate::store::{Stage, StoredToken};
 
 const DASHBOARD: &str = include_str!("dashboard.html");
 const ELECTION: &str = include_str!("election.html");
@@ -36,6 +36,7 @@ pub(super) struct View {
     pub(super) older: usize,
     pub(super) accounts: Vec<Account>,
     pub(super) incidents: Vec<Incident>,
+    pub(super) tokens: Vec<StoredToken>,
     /// Why something is missing.
     pub(super) alarm: Option<String>,
 }
@@ -50,6 +51,10 @@ pub(super) struct Election {
 impl View {
     pub(super) async fn read(service: &Service) -> Self {
         let mut view = Self { incidents: service.incidents(), ..Self::default() };
+        if !*service.database.borrow() {
+            view.alarm = Some("The database does not answer; nobody waits for it.".to_owned());
+            return view;
+        }
         if let Err(problem) = view.read_store(service).await {
             let place = "The database or the data folder does not answer";
             view.alarm = Some(format!("{place}: {}.", problem.detail()));
@@ -85,6 +90,7 @@ impl View {
             Stage::Withdrawn => 5,
         });
         self.accounts = service.accounts().await?;
+        self.tokens = service.store.first_tokens(500).await?;
         Ok(())
     }
 
@@ -104,6 +110,7 @@ impl View {
             .markup("elections", self.elections(now))
             .markup("ledger", self.ledger())
             .markup("errors", self.errors(now))
+            .markup("tokens", self.tokens(now))
             .text("certificate", certificate)
             .text("polynomial", shield::Polynomial::default())
             .markup("calculator", calculator("/v1/calculator", SHAPE))
@@ -138,6 +145,32 @@ impl View {
             );
         }
         Markup::join(self.accounts.iter().map(account))
+    }
+
+    /// Who has a token.
+    fn tokens(&self, now: Timestamp) -> Markup {
+        let rows = self.tokens.iter().map(|token| {
+            let whose = match (&token.election, token.teacher) {
+                (Some(election), Some(number)) => format!("{election}, teacher {number}"),
+                (Some(election), None) => election.clone(),
+                _ => token.note.clone().unwrap_or_default(),
+            };
+            let row = "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><code>{{name}}</code>\
+                </th><td role=\"cell\">{{role}}</td><td role=\"cell\">{{whose}}</td><td \
+                role=\"cell\">{{created}}</td><td role=\"cell\" class=\"needs-script\"><button \
+                type=\"button\" class=\"plain\" data-action=\"rotate\" data-election=\"{{name}}\" \
+                id=\"rotate-{{name}}\">Rotate</button> <button type=\"button\" class=\"plain bad\" \
+                data-action=\"revoke\" data-election=\"{{name}}\" id=\"revoke-{{name}}\">Revoke\
+                </button></td></tr>\n";
+            let created = token.created.map_or_else(Markup::default, |at| time(at, now));
+            Template::new(row)
+                .text("name", &token.name)
+                .text("role", &token.role)
+                .text("whose", whose)
+                .markup("created", created)
+                .fill()
+        });
+        Markup::join(rows)
     }
 
     fn errors(&self, now: Timestamp) -> Markup {

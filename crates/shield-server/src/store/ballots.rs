@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use shield::backend::Presence;
 use shield_protocol::Name;
 use shield_protocol::hex::hex;
+use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use super::roll::{absent_text, count};
 use super::{
     Incoming, Object, Stage, Store, StoreError, Stored, StoredBallot, large, now, small, stage_of,
 };
@@ -29,7 +31,15 @@ impl Store {
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
         let votes = incoming.votes()?;
         if let Some(known) = self.ballot_hash(election, teacher, batch).await? {
-            return same_ballot(&known, &hash);
+            let same = same_ballot(&known, &hash)?;
+            // The row is there and its file is lost: this is how it comes back.
+            if !self.folder.path(election, object, &hash).exists()
+                && self.erased(election).await?.is_empty()
+            {
+                self.keep(election, object, incoming).await?;
+                tracing::warn!(%election, teacher, batch, "a lost ballot was sent again, and kept");
+            }
+            return Ok(same);
         }
         let mut connection = self.pool.acquire().await?;
         if is_replayed(&mut connection, election, batch, &hash, &votes).await? {
@@ -43,7 +53,11 @@ impl Store {
         let ballot =
             StoredBallot { teacher, batch, hash: hash.clone(), presence: presence_text(presence) };
         let stored = match self.keep(election, object, incoming).await {
-            Ok(()) => self.book_ballot(election, &ballot, &votes, bytes).await,
+            Ok(()) => {
+                self.crash_point()?;
+                let absent = absent_text(presence, presence.len());
+                self.book_ballot(election, &ballot, &votes, &absent, bytes).await
+            }
             Err(error) => Err(error),
         };
         // A commit whose answer was lost may have gone through: only the tables know.
@@ -53,6 +67,7 @@ impl Store {
         {
             self.discard(election, object, &hash).await;
         }
+        self.crash_point()?;
         stored
     }
 
@@ -62,6 +77,7 @@ impl Store {
         election: &Name,
         ballot: &StoredBallot,
         votes: &str,
+        absent: &str,
         bytes: u64,
     ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
@@ -88,8 +104,8 @@ impl Store {
             return Err(StoreError::Replayed);
         }
         let inserted = sqlx::query(
-            "INSERT INTO ballots (election, teacher, batch, hash, bytes, presence, received, votes)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+            "INSERT INTO ballots (election, teacher, batch, hash, bytes, presence, received, \
+             votes, absent) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
         )
         .bind(election.as_str())
         .bind(i64::from(ballot.teacher))
@@ -99,6 +115,7 @@ impl Store {
         .bind(&ballot.presence)
         .bind(now())
         .bind(votes)
+        .bind(absent)
         .execute(&mut *transaction)
         .await?;
         if inserted.rows_affected() == 0 {
@@ -111,11 +128,13 @@ impl Store {
                 None => Err(StoreError::Replayed),
             };
         }
+        count(&mut transaction, election, *teacher).await?;
         transaction.commit().await?;
         Ok(Stored::New)
     }
 
-    async fn ballot_hash(
+    /// The hash of one batch of a teacher's ballot.
+    pub(crate) async fn ballot_hash(
         &self,
         election: &Name,
         teacher: u32,
@@ -135,6 +154,40 @@ impl Store {
     pub async fn ballots(&self, election: &Name) -> Result<Vec<StoredBallot>, StoreError> {
         let mut connection = self.pool.acquire().await?;
         ballots(&mut connection, election).await
+    }
+
+    /// The ballots of one teacher, by batch.
+    pub async fn ballots_of(
+        &self,
+        election: &Name,
+        teacher: u32,
+    ) -> Result<Vec<StoredBallot>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 AND teacher = \
+             $2 ORDER BY batch",
+        )
+        .bind(election.as_str())
+        .bind(i64::from(teacher))
+        .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(stored_ballot).collect()
+    }
+
+    /// The ballots for one batch, by teacher.
+    pub async fn ballots_for(
+        &self,
+        election: &Name,
+        batch: u32,
+    ) -> Result<Vec<StoredBallot>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 AND batch = \
+             $2 ORDER BY teacher",
+        )
+        .bind(election.as_str())
+        .bind(i64::from(batch))
+        .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(stored_ballot).collect()
     }
 }
 
@@ -182,19 +235,19 @@ pub(super) async fn ballots(
     .bind(election.as_str())
     .fetch_all(connection)
     .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(StoredBallot {
-                teacher: small(row.try_get("teacher")?)?,
-                batch: small(row.try_get("batch")?)?,
-                hash: row.try_get("hash")?,
-                presence: row.try_get("presence")?,
-            })
-        })
-        .collect()
+    rows.iter().map(stored_ballot).collect()
 }
 
-/// A digest of a set of ballots.
+fn stored_ballot(row: &AnyRow) -> Result<StoredBallot, StoreError> {
+    Ok(StoredBallot {
+        teacher: small(row.try_get("teacher")?)?,
+        batch: small(row.try_get("batch")?)?,
+        hash: row.try_get("hash")?,
+        presence: row.try_get("presence")?,
+    })
+}
+
+/// A digest of a set of ballots, as elections were frozen before there was a roll.
 pub(super) fn digest(ballots: &[StoredBallot]) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("shield 2026 frozen ballots v1");
     for ballot in ballots {

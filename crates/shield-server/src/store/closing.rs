@@ -1,40 +1,60 @@
 //! From open to released: the freeze, the releases, and what they cost.
 
+use std::collections::BTreeMap;
+
 use shield::Seed;
 use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
+use shield_protocol::transcript::ballot_digest;
 use shield_protocol::turnout::VoterCounts;
 use sqlx::Row;
 
-use super::ballots::{ballots, digest};
+use super::ballots::digest;
+use super::roll::roll;
 use super::{
-    Booking, Object, Stage, Store, StoreError, Stored, StoredBallot, StoredRelease, large, now,
-    small, stage_of, touch, voters_text,
+    BookedPrice, Object, Roll, Stage, Store, StoreError, Stored, StoredRelease, large, now, small,
+    stage_of, touch, voters_text,
 };
+
+/// What an election is frozen with.
+#[derive(Clone, Debug)]
+pub struct Freeze {
+    /// How many samples had how many voters.
+    pub voters: VoterCounts,
+    /// The seed of its draws.
+    pub seed: Seed,
+    /// What it costs, if that is known.
+    pub price: Option<BookedPrice>,
+}
 
 impl Store {
     /// Freezes the ballots and stores the seed of the aggregation, once.
     ///
-    /// `judge` decides, on the frozen ballots, whether the election may be closed, and with which
+    /// `judge` decides, by who has voted, whether the election may be closed, and with which
     /// voters it is booked; it runs inside the transaction and must not use the store, which would
-    /// wait for itself. Closing an election that is closing or released changes nothing; one that
-    /// failed goes on with its first seed.
+    /// wait for itself, nor take long. Closing an election that is closing or released changes
+    /// nothing; one that failed goes on with its first seed.
     pub async fn close<E: From<StoreError>>(
         &self,
         election: &Name,
         seed: &Seed,
-        judge: impl AsyncFnOnce(&[StoredBallot]) -> Result<VoterCounts, E>,
+        judge: impl AsyncFnOnce(&Roll) -> Result<VoterCounts, E>,
     ) -> Result<Stored, E> {
         let seed = Seed::from_bytes(*seed.as_bytes());
-        self.freeze(election, async |ballots: &[StoredBallot]| Ok((judge(ballots).await?, seed)))
-            .await
+        self.freeze(election, async |roll: &Roll| {
+            Ok(Freeze { voters: judge(roll).await?, seed, price: None })
+        })
+        .await
     }
 
-    /// The same, with a seed that follows from the frozen ballots.
+    /// The same, with a seed that follows from the frozen ballots, and with its price.
+    ///
+    /// An election that was drawn before, by what lies in the folder, is not closed a second time:
+    /// its database is older than its folder.
     pub async fn freeze<E: From<StoreError>>(
         &self,
         election: &Name,
-        judge: impl AsyncFnOnce(&[StoredBallot]) -> Result<(VoterCounts, Seed), E>,
+        judge: impl AsyncFnOnce(&Roll) -> Result<Freeze, E>,
     ) -> Result<Stored, E> {
         let database = |error: sqlx::Error| E::from(StoreError::from(error));
         let mut transaction = self.pool.begin().await.map_err(database)?;
@@ -58,24 +78,30 @@ impl Store {
                 return Err(StoreError::Stage { stage, needed }.into());
             }
         }
-        let frozen = ballots(&mut transaction, election).await?;
-        let (voters, seed) = judge(&frozen).await?;
+        self.refuse_second_draw(&mut transaction, election).await?;
+        let frozen = roll(&mut transaction, election).await?;
+        let Freeze { voters, seed, price } = judge(&frozen).await?;
+        let price = price.unwrap_or_default();
         sqlx::query(
             "UPDATE elections SET stage = 'closing', closed = $1, seed = $2, frozen = $3 WHERE \
              name = $4",
         )
         .bind(now())
         .bind(hex(seed.as_bytes()))
-        .bind(digest(&frozen))
+        .bind(frozen.digest())
         .bind(election.as_str())
         .execute(&mut *transaction)
         .await
         .map_err(database)?;
         let booked = sqlx::query(
-            "UPDATE ledger SET stage = 'spent', voters = $1, booked = $2 WHERE election = $3",
+            "UPDATE ledger SET stage = 'spent', voters = $1, booked = $2, log_moment = $3, \
+             distance = $4, tight = $5 WHERE election = $6",
         )
         .bind(voters_text(&voters))
         .bind(now())
+        .bind(price.log_moment.map(|moment| moment.to_string()))
+        .bind(price.distance.map(|distance| distance.to_string()))
+        .bind(i64::from(price.tight))
         .bind(election.as_str())
         .execute(&mut *transaction)
         .await
@@ -85,11 +111,13 @@ impl Store {
             return Err(StoreError::Damaged("ledger").into());
         }
         transaction.commit().await.map_err(database)?;
+        self.crash_point()?;
         Ok(Stored::New)
     }
 
-    /// The seed of a closing election and its frozen ballots, which must be those that were frozen.
-    pub async fn frozen(&self, election: &Name) -> Result<(Seed, Vec<StoredBallot>), StoreError> {
+    /// The seed of a closing election and who is in its urn, which must be what was frozen, and
+    /// what releases were drawn from.
+    pub async fn frozen(&self, election: &Name) -> Result<(Seed, Roll), StoreError> {
         let row = sqlx::query("SELECT seed, frozen FROM elections WHERE name = $1")
             .bind(election.as_str())
             .fetch_optional(&self.pool)
@@ -97,11 +125,50 @@ impl Store {
             .ok_or(StoreError::NoElection)?;
         let seed: Option<String> = row.try_get("seed")?;
         let seed = seed.as_deref().and_then(unhex).ok_or(StoreError::Damaged("seed"))?;
-        let ballots = self.ballots(election).await?;
-        if row.try_get::<Option<String>, _>("frozen")? != Some(digest(&ballots)) {
+        let known = row.try_get::<Option<String>, _>("frozen")?.unwrap_or_default();
+        let roll = self.roll(election).await?;
+        let found = if known.starts_with("v2:") {
+            self.check_roll(election, &roll).await?;
+            roll.digest()
+        } else {
+            digest(&self.ballots(election).await?)
+        };
+        if known != found {
             return Err(StoreError::Damaged("set of ballots"));
         }
-        Ok((Seed::from_bytes(seed), ballots))
+        if self.folder.frozen_mark(election)?.is_some_and(|mark| mark != known) {
+            return Err(StoreError::DrawnBefore { election: election.clone() });
+        }
+        Ok((Seed::from_bytes(seed), roll))
+    }
+
+    /// The voters' digests must be those of their ballots.
+    async fn check_roll(&self, election: &Name, roll: &Roll) -> Result<(), StoreError> {
+        const AT_ONCE: u32 = 256;
+        let last = roll.voters.keys().next_back().map_or(0, |teacher| teacher + 1);
+        let mut found = BTreeMap::new();
+        for first in (0..last).step_by(AT_ONCE as usize) {
+            let rows = sqlx::query(
+                "SELECT teacher, hash FROM ballots WHERE election = $1 AND teacher >= $2 AND \
+                 teacher < $3 ORDER BY teacher, batch",
+            )
+            .bind(election.as_str())
+            .bind(i64::from(first))
+            .bind(i64::from(first + AT_ONCE))
+            .fetch_all(&self.pool)
+            .await?;
+            let mut hashes: BTreeMap<u32, Vec<[u8; 32]>> = BTreeMap::new();
+            for row in &rows {
+                let hash = unhex(row.try_get("hash")?).ok_or(StoreError::Damaged("hash"))?;
+                hashes.entry(small(row.try_get("teacher")?)?).or_default().push(hash);
+            }
+            let digests = hashes
+                .into_iter()
+                .filter(|(teacher, _)| roll.voters.contains_key(teacher))
+                .map(|(teacher, hashes)| (teacher, ballot_digest(hashes.iter())));
+            found.extend(digests);
+        }
+        if found == roll.voters { Ok(()) } else { Err(StoreError::Damaged("set of ballots")) }
     }
 
     /// Keeps the release of one batch. If one is there already, it must be the very same.
@@ -117,9 +184,17 @@ impl Store {
         incoming.write(release)?;
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
         if let Some(known) = self.release_hash(election, batch).await? {
-            return same_release(&known, &hash);
+            let same = same_release(&known, &hash)?;
+            if !self.folder.path(election, object, &hash).exists() {
+                self.keep(election, object, incoming).await?;
+                tracing::warn!(%election, batch, "a lost release was computed again, and kept");
+            }
+            return Ok(same);
         }
+        self.mark_drawn(election, batch, &hash).await?;
+        self.crash_point()?;
         self.keep(election, object, incoming).await?;
+        self.crash_point()?;
         let inserted = sqlx::query(
             "INSERT INTO releases (election, batch, hash, bytes) VALUES ($1, $2, $3, $4) ON \
              CONFLICT DO NOTHING",
@@ -137,7 +212,8 @@ impl Store {
         same_release(&known.ok_or(StoreError::Damaged("release"))?, &hash)
     }
 
-    async fn release_hash(
+    /// The hash of a batch's release, once there is one.
+    pub(crate) async fn release_hash(
         &self,
         election: &Name,
         batch: u32,
@@ -167,6 +243,15 @@ impl Store {
             .collect()
     }
 
+    /// How many batches of an election are released.
+    pub async fn count_releases(&self, election: &Name) -> Result<usize, StoreError> {
+        let count: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM releases WHERE election = $1")
+            .bind(election.as_str())
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// Ends a closing election: released, or failed with a reason.
     pub async fn finish(&self, election: &Name, problem: Option<&str>) -> Result<(), StoreError> {
         let stage = if problem.is_some() { Stage::Failed } else { Stage::Released };
@@ -179,28 +264,6 @@ impl Store {
         .execute(&self.pool)
         .await?;
         Ok(())
-    }
-
-    /// What a group has set aside and spent, in the order of booking.
-    pub async fn bookings(&self, group: &Name) -> Result<Vec<Booking>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT election, stage, voters FROM ledger WHERE grp = $1 ORDER BY booked, election",
-        )
-        .bind(group.as_str())
-        .fetch_all(&self.pool)
-        .await?;
-        rows.iter()
-            .map(|row| {
-                let election: String = row.try_get("election")?;
-                let voters: String = row.try_get("voters")?;
-                Ok(Booking {
-                    election: election.parse().map_err(|_| StoreError::Damaged("ledger"))?,
-                    spent: row.try_get::<String, _>("stage")? == "spent",
-                    voters: serde_json::from_str(&voters)
-                        .map_err(|_| StoreError::Damaged("ledger"))?,
-                })
-            })
-            .collect()
     }
 }
 

@@ -47,6 +47,21 @@ pub(super) fn check_the_way(url: &str) -> Result<(), StoreError> {
     if is_here || is_checked { Ok(()) } else { Err(StoreError::OpenWay { host: host.to_owned() }) }
 }
 
+/// An error of the database, with the file's name if it is a file that is no database.
+pub(super) fn named(error: sqlx::Error, is_sqlite: bool, url: &str) -> StoreError {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    // SQLite: malformed, not a database.
+    let is_damaged = code.is_some_and(|code| ["11", "26", "267", "523", "779"].contains(&&*code));
+    if is_sqlite && is_damaged { damaged(url, error.to_string()) } else { error.into() }
+}
+
+/// A SQLite file that is damaged.
+pub(super) fn damaged(url: &str, problem: String) -> StoreError {
+    let path = url.strip_prefix("sqlite://").unwrap_or(url);
+    let path = path.split('?').next().unwrap_or(path).into();
+    StoreError::DamagedDatabase { path, problem }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

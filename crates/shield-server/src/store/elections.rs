@@ -1,6 +1,7 @@
 //! Elections, their tokens and their keys.
 
 use std::collections::HashSet;
+use std::sync::{Arc, PoisonError};
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
@@ -9,81 +10,50 @@ use shield_protocol::seed::SeedPart;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use super::groups::insert_seed_part;
+use super::bookings::reserve;
+use super::groups::{first_budget, insert_seed_part};
+use super::tokens::{insert_token, role_of};
 use super::{
-    Incoming, Object, Stage, Store, StoreError, Stored, StoredElection, StoredKey, large, moment,
-    now, small, stage_of, touch, voters_text,
+    BookedPrice, Incoming, Object, Stage, Store, StoreError, Stored, StoredElection, StoredKey,
+    large, moment, now, small, stage_of, touch,
 };
+use crate::budget::GroupBudget;
 
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 
 impl Store {
-    /// Makes a token work.
-    pub async fn add_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
-        let mut connection = self.pool.acquire().await?;
-        insert_token(&mut connection, token, role).await.map(drop)
-    }
-
-    /// Puts a token in the place of every other that has the same role in an election: those stop
-    /// working at once.
-    pub async fn replace_token(&self, token: &TokenHash, role: &Role) -> Result<(), StoreError> {
-        let Some(election) = role.election() else { return Err(StoreError::NoElection) };
-        let mut transaction = self.pool.begin().await?;
-        touch(&mut transaction, election).await?;
-        let old = match role {
-            Role::Teacher { teacher, .. } => {
-                sqlx::query("DELETE FROM tokens WHERE role = $1 AND election = $2 AND teacher = $3")
-                    .bind(role.name())
-                    .bind(election.as_str())
-                    .bind(i64::from(*teacher))
-            }
-            _ => sqlx::query("DELETE FROM tokens WHERE role = $1 AND election = $2")
-                .bind(role.name())
-                .bind(election.as_str()),
-        };
-        old.execute(&mut *transaction).await?;
-        if insert_token(&mut transaction, token, role).await? == Stored::Again {
-            return Err(StoreError::Conflict { what: "this token" });
-        }
-        transaction.commit().await?;
-        Ok(())
-    }
-
-    /// Whose token it is.
-    pub async fn role(&self, token: &TokenHash) -> Result<Option<Role>, StoreError> {
-        role_of(&mut *self.pool.acquire().await?, token).await
-    }
-
-    /// Whether any token has a role that belongs to no election.
-    pub async fn has_role(&self, role: &Role) -> Result<bool, StoreError> {
-        let bearers: i64 =
-            sqlx::query_scalar("SELECT COUNT(*) FROM tokens WHERE role = $1 AND election IS NULL")
-                .bind(role.name())
-                .fetch_one(&self.pool)
-                .await?;
-        Ok(bearers > 0)
-    }
-
     /// Creates an election, with its tokens and its place in the ledger. All or nothing.
     ///
     /// Creating the very same again, with the same tokens, changes nothing and gives
-    /// [`Stored::Again`].
+    /// [`Stored::Again`]. What it costs is found out later.
     pub async fn create_election(
         &self,
         file: &ElectionFile,
         tokens: &[(TokenHash, Role)],
     ) -> Result<Stored, StoreError> {
+        self.create_priced_election(file, tokens, None).await
+    }
+
+    /// The same, with the budget of its group, which is fixed with its first election, and with
+    /// what it sets aside of it: all of it or nothing.
+    pub async fn create_priced_election(
+        &self,
+        file: &ElectionFile,
+        tokens: &[(TokenHash, Role)],
+        paid: Option<(GroupBudget, BookedPrice)>,
+    ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
         let inserted = sqlx::query(
-            "INSERT INTO elections (name, grp, file, stage, created, touched)
-             VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT DO NOTHING",
+            "INSERT INTO elections (name, grp, file, stage, created, touched, batches)
+             VALUES ($1, $2, $3, $4, $5, 0, $6) ON CONFLICT DO NOTHING",
         )
         .bind(file.name().as_str())
         .bind(file.group().as_str())
         .bind(file.canonical())
         .bind(Stage::AwaitingKeys.name())
         .bind(now())
+        .bind(i64::try_from(file.batches()).unwrap_or(i64::MAX))
         .execute(&mut *transaction)
         .await?;
         if inserted.rows_affected() == 0 {
@@ -125,16 +95,11 @@ impl Store {
         let part = SeedPart::random(&mut OsRng.unwrap_err());
         insert_seed_part(&mut transaction, file.name(), &part).await?;
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
-        sqlx::query(
-            "INSERT INTO ledger (election, grp, stage, voters, booked) VALUES ($1, $2, \
-             'reserved', $3, $4)",
-        )
-        .bind(file.name().as_str())
-        .bind(file.group().as_str())
-        .bind(voters_text(&agreed))
-        .bind(now())
-        .execute(&mut *transaction)
-        .await?;
+        let price = paid.map(|(_, price)| price).unwrap_or_default();
+        reserve(&mut transaction, file.name(), file.group(), &agreed, price).await?;
+        if let Some((budget, _)) = paid {
+            first_budget(&mut transaction, file.group(), budget).await?;
+        }
         transaction.commit().await?;
         Ok(Stored::New)
     }
@@ -142,23 +107,64 @@ impl Store {
     /// One election.
     pub async fn election(&self, name: &Name) -> Result<StoredElection, StoreError> {
         let row = sqlx::query(
-            "SELECT file, stage, created, closed, problem FROM elections WHERE name = $1",
+            "SELECT name, stage, created, closed, problem, voted FROM elections WHERE name = $1",
         )
         .bind(name.as_str())
         .fetch_optional(&self.pool)
         .await?;
-        stored_election(&row.ok_or(StoreError::NoElection)?)
+        self.stored_election(&row.ok_or(StoreError::NoElection)?).await
     }
 
     /// All elections, the newest first.
     pub async fn elections(&self) -> Result<Vec<StoredElection>, StoreError> {
         let rows = sqlx::query(
-            "SELECT file, stage, created, closed, problem FROM elections ORDER BY created DESC, \
-             name",
+            "SELECT name, stage, created, closed, problem, voted FROM elections ORDER BY created \
+             DESC, name",
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.iter().map(stored_election).collect()
+        let mut elections = Vec::with_capacity(rows.len());
+        for row in &rows {
+            elections.push(self.stored_election(row).await?);
+        }
+        Ok(elections)
+    }
+
+    /// What all parties agreed on. It never changes, so it is read once.
+    async fn election_file(&self, name: &str) -> Result<(Arc<ElectionFile>, [u8; 32]), StoreError> {
+        const MOST: usize = 1024;
+        let known = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((file, digest)) = known().get(name) {
+            return Ok((Arc::clone(file), *digest));
+        }
+        let text: String = sqlx::query_scalar("SELECT file FROM elections WHERE name = $1")
+            .bind(name)
+            .fetch_optional(&self.pool)
+            .await?
+            .ok_or(StoreError::NoElection)?;
+        let file = ElectionFile::parse(&text).map_err(|_| StoreError::Damaged("election file"))?;
+        let digest = file.digest();
+        let file = Arc::new(file);
+        let mut known = known();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(name.to_owned(), (Arc::clone(&file), digest));
+        Ok((file, digest))
+    }
+
+    async fn stored_election(&self, row: &AnyRow) -> Result<StoredElection, StoreError> {
+        let closed: Option<i64> = row.try_get("closed")?;
+        let (file, digest) = self.election_file(row.try_get("name")?).await?;
+        Ok(StoredElection {
+            file,
+            digest,
+            stage: row.try_get::<String, _>("stage")?.parse()?,
+            created: moment(row.try_get("created")?)?,
+            closed: closed.map(moment).transpose()?,
+            problem: row.try_get("problem")?,
+            voted: small(row.try_get("voted")?)?,
+        })
     }
 
     /// The names of the elections whose aggregation is not finished.
@@ -191,6 +197,16 @@ impl Store {
                 needed: "it can be called off only before it is closed",
             });
         }
+        // What was drawn is spent, though this database has forgotten it, and what may have been
+        // drawn since a backup is spent, too.
+        if self.may_be_spent(&mut transaction, name).await? {
+            sqlx::query("UPDATE ledger SET stage = 'spent' WHERE election = $1")
+                .bind(name.as_str())
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await?;
+            return Ok(());
+        }
         sqlx::query("DELETE FROM ledger WHERE election = $1")
             .bind(name.as_str())
             .execute(&mut *transaction)
@@ -222,6 +238,12 @@ impl Store {
         // A look before the file is kept, and again inside the transaction that counts.
         let mut connection = self.pool.acquire().await?;
         if let Some(stored) = known_key(&mut connection, election, kind, key_id, &hash).await? {
+            drop(connection);
+            if !self.folder.path(election, object, &hash).exists()
+                && self.erased(election).await?.is_empty()
+            {
+                self.keep(election, object, incoming).await?;
+            }
             return Ok(stored);
         }
         drop(connection);
@@ -296,32 +318,6 @@ impl Store {
     }
 }
 
-async fn role_of(
-    connection: &mut AnyConnection,
-    token: &TokenHash,
-) -> Result<Option<Role>, StoreError> {
-    let row = sqlx::query("SELECT role, election, teacher FROM tokens WHERE hash = $1")
-        .bind(token.as_str())
-        .fetch_optional(connection)
-        .await?;
-    let Some(row) = row else { return Ok(None) };
-    let election = || -> Result<Name, StoreError> {
-        let name: Option<String> = row.try_get("election")?;
-        name.and_then(|name| name.parse().ok()).ok_or(StoreError::Damaged("token"))
-    };
-    let role = match row.try_get::<String, _>("role")?.as_str() {
-        "operator" => Role::Operator,
-        "monitor" => Role::Monitor,
-        "student" => Role::Student { election: election()? },
-        "teacher" => {
-            let teacher = small(row.try_get::<Option<i64>, _>("teacher")?.unwrap_or(-1))?;
-            Role::Teacher { election: election()?, teacher }
-        }
-        _ => return Err(StoreError::Damaged("token")),
-    };
-    Ok(Some(role))
-}
-
 /// Lets those teachers of a withdrawn election leave its group who are in no other election of it:
 /// their votes were never spent from its budget. A mistyped group would otherwise bind them for
 /// ever.
@@ -384,38 +380,4 @@ async fn known_key(
         return Err(StoreError::Conflict { what: "a key of another set" });
     }
     Ok(None)
-}
-
-async fn insert_token(
-    connection: &mut AnyConnection,
-    token: &TokenHash,
-    role: &Role,
-) -> Result<Stored, StoreError> {
-    let teacher = match role {
-        Role::Teacher { teacher, .. } => Some(i64::from(*teacher)),
-        _ => None,
-    };
-    let inserted = sqlx::query(
-        "INSERT INTO tokens (hash, role, election, teacher) VALUES ($1, $2, $3, $4) ON CONFLICT \
-         DO NOTHING",
-    )
-    .bind(token.as_str())
-    .bind(role.name())
-    .bind(role.election().map(Name::as_str))
-    .bind(teacher)
-    .execute(connection)
-    .await?;
-    Ok(if inserted.rows_affected() == 1 { Stored::New } else { Stored::Again })
-}
-
-fn stored_election(row: &AnyRow) -> Result<StoredElection, StoreError> {
-    let file: String = row.try_get("file")?;
-    let closed: Option<i64> = row.try_get("closed")?;
-    Ok(StoredElection {
-        file: ElectionFile::parse(&file).map_err(|_| StoreError::Damaged("election file"))?,
-        stage: row.try_get::<String, _>("stage")?.parse()?,
-        created: moment(row.try_get("created")?)?,
-        closed: closed.map(moment).transpose()?,
-        problem: row.try_get("problem")?,
-    })
 }

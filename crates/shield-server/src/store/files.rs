@@ -114,8 +114,23 @@ impl Folder {
         self.0.join("incoming")
     }
 
+    /// A data folder that is only looked at.
+    pub(super) fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// Whether anything that was drawn for an election lies here.
+    pub(super) fn was_drawn(&self, election: &Name) -> io::Result<bool> {
+        Ok(self.frozen_mark(election)?.is_some() || !self.drawn(election)?.is_empty())
+    }
+
     pub(super) fn path(&self, election: &Name, object: Object, hash: &str) -> PathBuf {
-        let folder = self.0.join("elections").join(election.as_str());
+        self.0.join(Self::place(election, object, hash))
+    }
+
+    /// Where a file is, relative to the data folder.
+    pub(super) fn place(election: &Name, object: Object, hash: &str) -> PathBuf {
+        let folder = Path::new("elections").join(election.as_str());
         match object {
             Object::PublicKey => folder.join("keys").join(format!("public-{hash}")),
             Object::EvaluationKey => folder.join("keys").join(format!("evaluation-{hash}")),
@@ -130,6 +145,87 @@ impl Folder {
                 folder.join("again").join(format!("{round}-{batch}-{hash}"))
             }
         }
+    }
+
+    /// The digest of the ballots that an election's releases were drawn from, once there are any.
+    pub(super) fn frozen_mark(&self, election: &Name) -> io::Result<Option<String>> {
+        match fs::read_to_string(self.mark(election)) {
+            Ok(mark) => Ok(Some(mark.trim().to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn mark(&self, election: &Name) -> PathBuf {
+        self.0.join("elections").join(election.as_str()).join("drawn")
+    }
+
+    /// Writes down what is drawn from, once; whether it is what was written before.
+    pub(super) fn mark_frozen(&self, election: &Name, digest: &str) -> io::Result<bool> {
+        if let Some(mark) = self.frozen_mark(election)? {
+            return Ok(mark == digest);
+        }
+        let path = self.mark(election);
+        let folder = path.parent().unwrap_or(&self.0);
+        fs::create_dir_all(folder)?;
+        let mut file = NamedTempFile::new_in(self.temporary())?;
+        file.write_all(digest.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|error| error.error)?;
+        self.sync(folder)?;
+        Ok(true)
+    }
+
+    /// The names of the releases of an election that lie in the folder, whatever the tables say:
+    /// in their place, or where an earlier version put them aside.
+    pub(super) fn drawn(&self, election: &Name) -> io::Result<Vec<String>> {
+        let mut found = Vec::new();
+        let mut look = |elections: PathBuf| -> io::Result<()> {
+            for name in names_in(&elections.join(election.as_str()).join("releases"))? {
+                found.push(name);
+            }
+            Ok(())
+        };
+        look(self.0.join("elections"))?;
+        for moment in names_in(&self.0.join("swept"))? {
+            look(self.0.join("swept").join(moment).join("elections"))?;
+        }
+        Ok(found)
+    }
+
+    /// The names of what was drawn again after audits of an election, whatever the tables say.
+    pub(super) fn drawn_again(&self, election: &Name) -> io::Result<Vec<String>> {
+        names_in(&self.0.join("elections").join(election.as_str()).join("again"))
+    }
+
+    /// What is free on the disk that the folder is on, in bytes.
+    pub(super) fn free(&self) -> io::Result<u64> {
+        let disk = rustix::fs::statvfs(&self.0)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
+    /// Takes away an election's files: its ballots, or all but the mark of what was drawn.
+    pub(super) fn erase(&self, election: &Name, folders: &[&str]) -> io::Result<()> {
+        let own = self.0.join("elections").join(election.as_str());
+        for folder in folders {
+            match fs::remove_dir_all(own.join(folder)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.0
+    }
+
+    /// Syncs a folder and those above it, up to the data folder: a rename lasts once they do.
+    fn sync(&self, folder: &Path) -> io::Result<()> {
+        for folder in folder.ancestors().take_while(|folder| folder.starts_with(&self.0)) {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
     }
 
     /// The names of the elections that have files.
@@ -159,11 +255,30 @@ impl Folder {
         incoming.file.flush()?;
         incoming.file.as_file().sync_all()?;
         incoming.file.persist(&path).map_err(|error| error.error)?;
-        // The rename lasts once the folders do, up to the data folder.
-        for folder in folder.ancestors().take_while(|folder| folder.starts_with(&self.0)) {
-            File::open(folder)?.sync_all()?;
+        self.sync(folder)
+    }
+
+    /// Opens a file, once it is known to be what was written: a few kilobytes at a time, however
+    /// large it is.
+    pub(super) fn open_checked(
+        &self,
+        election: &Name,
+        object: Object,
+        hash: &str,
+    ) -> io::Result<(File, u64)> {
+        use std::io::Seek;
+        let path = self.path(election, object, hash);
+        let place =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let mut file = File::open(&path).map_err(place)?;
+        let mut hasher = blake3::Hasher::new();
+        let bytes = io::copy(&mut file, &mut hasher).map_err(place)?;
+        if hex(hasher.finalize().as_bytes()) != hash {
+            let damaged = "the content is not what was written; restore it from a backup";
+            return Err(place(io::Error::new(io::ErrorKind::InvalidData, damaged)));
         }
-        Ok(())
+        file.rewind().map_err(place)?;
+        Ok((file, bytes))
     }
 
     /// Reads a file back, and checks that it is what was written.
@@ -179,40 +294,52 @@ impl Folder {
         Err(place(io::Error::new(io::ErrorKind::InvalidData, damaged)))
     }
 
-    /// Moves the files of an election that `known` does not name into the folder `aside`, under the
-    /// paths they had.
+    /// Moves the files of an election's folder that `known` does not name into the folder `aside`,
+    /// under the paths they had. `folder` is relative to the election's; its own folders are not
+    /// looked into.
     ///
     /// Links are left alone: what is behind them is not ours to judge.
     pub(super) fn sweep(
         &self,
         election: &Name,
-        known: &[PathBuf],
+        folder: &Path,
+        known: &std::collections::HashSet<PathBuf>,
         aside: &Path,
     ) -> io::Result<usize> {
-        let known: std::collections::HashSet<&Path> = known.iter().map(PathBuf::as_path).collect();
+        let folder = Path::new("elections").join(election.as_str()).join(folder);
+        let entries = match fs::symlink_metadata(self.0.join(&folder)) {
+            Ok(found) if found.is_dir() => fs::read_dir(self.0.join(&folder))?,
+            _ => return Ok(0),
+        };
         let mut moved = 0;
-        let mut folders = vec![Path::new("elections").join(election.as_str())];
-        while let Some(folder) = folders.pop() {
-            let entries = match fs::read_dir(self.0.join(&folder)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                entries => entries?,
-            };
-            for entry in entries {
-                let entry = entry?;
-                let (kind, inner) = (entry.file_type()?, folder.join(entry.file_name()));
-                let path = self.0.join(&inner);
-                if kind.is_dir() {
-                    folders.push(inner);
-                } else if kind.is_file() && !known.contains(path.as_path()) {
-                    let place = self.0.join(aside).join(&inner);
-                    private::make_folder(place.parent().unwrap_or(&self.0))?;
-                    fs::rename(&path, &place)?;
-                    moved += 1;
-                }
+        for entry in entries {
+            let entry = entry?;
+            let inner = folder.join(entry.file_name());
+            let path = self.0.join(&inner);
+            if entry.file_type()?.is_file() && !known.contains(&path) {
+                let place = self.0.join(aside).join(&inner);
+                private::make_folder(place.parent().unwrap_or(&self.0))?;
+                fs::rename(&path, &place)?;
+                moved += 1;
             }
         }
         Ok(moved)
     }
+
+    /// The folders in one of an election's folders.
+    pub(super) fn folders_in(&self, election: &Name, folder: &str) -> io::Result<Vec<String>> {
+        names_in(&self.0.join("elections").join(election.as_str()).join(folder))
+    }
+}
+
+/// The names in a folder; none if it is not there, or a link.
+fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+    match fs::symlink_metadata(folder) {
+        Ok(found) if found.is_dir() => {}
+        _ => return Ok(Vec::new()),
+    }
+    let names = fs::read_dir(folder)?;
+    names.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 #[cfg(test)]
@@ -235,8 +362,11 @@ mod tests {
         fs::write(&path, b"ballet").unwrap();
         assert!(store.read(&election, object, &hash).unwrap_err().to_string().contains("backup"));
         let aside = Path::new("swept/now");
-        assert_eq!(store.sweep(&election, std::slice::from_ref(&path), aside).unwrap(), 0);
-        assert_eq!(store.sweep(&election, &[], aside).unwrap(), 1);
+        let own = Path::new("ballots/1");
+        let known = std::collections::HashSet::from([path.clone()]);
+        assert_eq!(store.sweep(&election, own, &known, aside).unwrap(), 0);
+        let nothing = std::collections::HashSet::new();
+        assert_eq!(store.sweep(&election, own, &nothing, aside).unwrap(), 1);
         assert!(!path.exists());
         let place = folder.path().join(aside).join(path.strip_prefix(folder.path()).unwrap());
         assert_eq!(fs::read(place).unwrap(), b"ballet");
@@ -252,7 +382,9 @@ mod tests {
         fs::create_dir_all(&own).unwrap();
         fs::write(elsewhere.path().join("somebody's"), b"").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), own.join("ballots")).unwrap();
-        assert_eq!(store.sweep(&election, &[], Path::new("swept/now")).unwrap(), 0);
+        let nothing = std::collections::HashSet::new();
+        let aside = Path::new("swept/now");
+        assert_eq!(store.sweep(&election, Path::new("ballots"), &nothing, aside).unwrap(), 0);
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
         assert!(own.join("ballots").is_symlink());
     }

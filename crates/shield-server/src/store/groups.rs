@@ -34,19 +34,7 @@ impl Store {
         budget: GroupBudget,
     ) -> Result<GroupBudget, StoreError> {
         let mut transaction = self.pool.begin().await?;
-        let inserted = sqlx::query(
-            "INSERT INTO budgets (grp, epsilon, delta, renyi_order) VALUES ($1, $2, $3, $4) ON \
-             CONFLICT DO NOTHING",
-        )
-        .bind(group.as_str())
-        .bind(budget.epsilon.to_string())
-        .bind(budget.delta.get().to_string())
-        .bind(budget.order.to_string())
-        .execute(&mut *transaction)
-        .await?;
-        if inserted.rows_affected() == 1 {
-            log(&mut transaction, group, budget, "the group's first election").await?;
-        }
+        first_budget(&mut transaction, group, budget).await?;
         transaction.commit().await?;
         self.budget(group).await?.ok_or(StoreError::Damaged("budget"))
     }
@@ -140,6 +128,28 @@ impl Store {
                 .await?;
         Ok(confirmed > 0)
     }
+}
+
+/// Fixes a group's budget, unless it has one.
+pub(super) async fn first_budget(
+    connection: &mut AnyConnection,
+    group: &Name,
+    budget: GroupBudget,
+) -> Result<(), StoreError> {
+    let inserted = sqlx::query(
+        "INSERT INTO budgets (grp, epsilon, delta, renyi_order) VALUES ($1, $2, $3, $4) ON \
+         CONFLICT DO NOTHING",
+    )
+    .bind(group.as_str())
+    .bind(budget.epsilon.to_string())
+    .bind(budget.delta.get().to_string())
+    .bind(budget.order.to_string())
+    .execute(&mut *connection)
+    .await?;
+    if inserted.rows_affected() == 1 {
+        log(connection, group, budget, "the group's first election").await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn insert_seed_part(

@@ -10,40 +10,68 @@
 //!    finds the election open. Both update the election's row first, so one of them waits for the
 //!    other.
 //! 3. **One release.** A batch's release is a pure function of the seed and the frozen ballots. Its
-//!    row is written once; whoever computes it again must find the same hash.
+//!    row is written once; whoever computes it again must find the same hash. An election whose
+//!    folder holds a release that the tables do not know is not closed again.
+//! 4. **Counted once.** Turnouts and prices are rows that change in the transaction that changes
+//!    what they are about; nobody counts ballots to answer a question.
 
+mod audit_log;
+mod backup;
 mod ballots;
+mod bookings;
 mod closing;
 mod database;
 mod elections;
+mod erasure;
 mod files;
 mod groups;
+mod guards;
 mod identity;
 mod records;
+mod roll;
 mod rounds;
+mod schedule;
 mod schema;
+mod server_lock;
+mod sweep;
+mod tokens;
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use sqlx::any::AnyPoolOptions;
-use sqlx::{AnyConnection, AnyPool};
+use sqlx::{AnyConnection, AnyPool, Connection};
 use tokio::sync::{Mutex, MutexGuard};
 
+pub use audit_log::Deed;
+pub use backup::{Backup, RestoreOptions, Since, backup, restore};
 pub use ballots::{presence_from_text, presence_text};
+pub use bookings::BookedPrice;
+pub use closing::Freeze;
 pub use database::DatabaseUrl;
+pub use erasure::Erasure;
 pub use files::{Incoming, Object};
 pub use records::{
     Booking, Stage, StoreError, Stored, StoredBallot, StoredElection, StoredKey, StoredRelease,
 };
+pub use roll::Roll;
 pub use rounds::{RoundFile, RoundStage, StoredRound};
+pub use schedule::Turn;
+pub use server_lock::{LockState, ServerLock};
+pub use sweep::Lost;
+pub use tokens::{StoredToken, token_name};
 
 use files::Folder;
-use shield_protocol::Name;
 use shield_protocol::turnout::VoterCounts;
+use shield_protocol::{ElectionFile, Name};
+
+/// Election files with their digests, by the election's name.
+type KnownFiles = HashMap<String, (Arc<ElectionFile>, [u8; 32])>;
 
 /// The server's memory.
 #[derive(Clone, Debug)]
@@ -51,7 +79,24 @@ pub struct Store {
     pool: AnyPool,
     folder: Folder,
     places: Places,
+    /// One line of the log at a time.
+    logging: Arc<Mutex<()>>,
+    /// Election files, which never change, with their digests.
+    files: Arc<std::sync::Mutex<KnownFiles>>,
+    is_sqlite: bool,
+    /// A planted bug: draws again after a restore. The simulation must find it.
+    #[cfg(test)]
+    pub(crate) forgetful: Arc<std::sync::atomic::AtomicBool>,
+    /// How many crash points are left before the one that crashes; never if negative.
+    #[cfg(test)]
+    pub(crate) crash: Arc<std::sync::atomic::AtomicI64>,
+    /// Whether the disk is full.
+    #[cfg(test)]
+    pub(crate) full: Arc<std::sync::atomic::AtomicBool>,
 }
+
+/// How long a request waits for the database before it is told that there is none.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 impl Store {
     /// Opens the store, and makes it if it is not there.
@@ -65,60 +110,82 @@ impl Store {
         let url = database.map_or_else(sqlite, str::to_owned);
         database::check_the_way(&url)?;
         let is_sqlite = url.starts_with("sqlite:");
+        // Once without the pool, which would try again for half a minute before it says why not.
+        let mut first = match AnyConnection::connect(&url).await {
+            Ok(connection) => connection,
+            Err(error) => return Err(database::named(error, is_sqlite, &url)),
+        };
+        if is_sqlite {
+            let settled = prepare(&mut first).await;
+            settled.map_err(|error| database::named(error, is_sqlite, &url))?;
+            let sound: Result<String, _> =
+                sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut first).await;
+            match sound.map_err(|error| database::named(error, is_sqlite, &url))? {
+                sound if sound == "ok" => {}
+                problem => return Err(database::damaged(&url, problem)),
+            }
+        }
+        let migrated = schema::migrate(&mut first).await;
+        migrated.map_err(|error| database::named(error, is_sqlite, &url))?;
+        first.close().await?;
         let pool = AnyPoolOptions::new()
             .max_connections(if is_sqlite { 4 } else { 8 })
+            .acquire_timeout(if is_sqlite { Duration::from_secs(30) } else { PATIENCE })
             .after_connect(move |connection, _| {
                 Box::pin(async move {
                     if is_sqlite {
-                        // Full: what is acknowledged survives a power cut, not only a crash.
-                        for pragma in [
-                            "PRAGMA journal_mode = WAL",
-                            "PRAGMA synchronous = FULL",
-                            "PRAGMA busy_timeout = 20000",
-                            "PRAGMA foreign_keys = ON",
-                        ] {
-                            sqlx::query(pragma).execute(&mut *connection).await?;
-                        }
+                        prepare(connection).await?;
                     }
                     Ok(())
                 })
             })
             .connect(&url)
             .await?;
-        schema::migrate(&mut *pool.acquire().await?).await?;
-        Ok(Self { pool, folder, places: Places::default() })
+        let store = Self {
+            pool,
+            folder,
+            places: Places::default(),
+            logging: Arc::default(),
+            files: Arc::default(),
+            is_sqlite,
+            #[cfg(test)]
+            forgetful: Arc::default(),
+            #[cfg(test)]
+            crash: Arc::new(std::sync::atomic::AtomicI64::new(-1)),
+            #[cfg(test)]
+            full: Arc::default(),
+        };
+        store.count_up().await?;
+        Ok(store)
     }
 
-    /// Puts files aside that no row names: a crash came between the two, or the database is older
-    /// than the folder, and then they are ballots that were acknowledged. So none is deleted.
-    pub async fn sweep(&self) -> Result<usize, StoreError> {
-        let aside = format!("swept/{}", Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S%.3fZ"));
-        let mut swept = 0;
-        for election in self.elections().await? {
-            let name = election.file.name();
-            let mut known = Vec::new();
-            for (kind, object) in
-                [("public", Object::PublicKey), ("evaluation", Object::EvaluationKey)]
-            {
-                if let Some(key) = self.key(name, kind).await? {
-                    known.push(self.folder.path(name, object, &key.hash));
-                }
-            }
-            for StoredBallot { teacher, batch, hash, .. } in self.ballots(name).await? {
-                known.push(self.folder.path(name, Object::Ballot { teacher, batch }, &hash));
-            }
-            for StoredRelease { batch, hash } in self.releases(name).await? {
-                known.push(self.folder.path(name, Object::Release { batch }, &hash));
-            }
-            for (object, hash) in self.round_files(name).await? {
-                known.push(self.folder.path(name, object, &hash));
-            }
-            swept += self.folder.sweep(name, &known, Path::new(&aside))?;
+    /// Brings everything into the database's one file and lets go of it.
+    pub async fn close_database(&self) -> Result<(), StoreError> {
+        if self.is_sqlite {
+            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.pool).await?;
         }
-        if swept > 0 {
-            tracing::warn!(files = swept, folder = aside, "put aside what no row names");
-        }
-        Ok(swept)
+        self.pool.close().await;
+        Ok(())
+    }
+
+    /// What is free on the disk that the files are on, in bytes.
+    pub fn free_bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.folder.free()?)
+    }
+
+    /// Opens a file to be sent, once it is known to be what was written. Gives its length, too.
+    pub fn open_file(
+        &self,
+        election: &Name,
+        object: Object,
+        hash: &str,
+    ) -> Result<(std::fs::File, u64), StoreError> {
+        Ok(self.folder.open_checked(election, object, hash)?)
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        self.folder.root()
     }
 
     /// Whether the database answers.
@@ -160,6 +227,10 @@ impl Store {
         object: Object,
         incoming: Incoming,
     ) -> Result<(), StoreError> {
+        #[cfg(test)]
+        if self.full.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(io::Error::from(io::ErrorKind::StorageFull).into());
+        }
         let (folder, election) = (self.folder.clone(), election.clone());
         let kept = tokio::task::spawn_blocking(move || folder.keep(&election, object, incoming));
         Ok(kept.await.map_err(io::Error::other)??)
@@ -177,6 +248,28 @@ impl Store {
                 start");
         }
     }
+}
+
+async fn prepare(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    // Full: what is acknowledged survives a power cut, not only a crash.
+    for pragma in [
+        "PRAGMA busy_timeout = 20000",
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",
+    ] {
+        let started = Instant::now();
+        while let Err(error) = sqlx::query(pragma).execute(&mut *connection).await {
+            // SQLite does not wait for others when the journal changes, whatever the timeout is.
+            let busy = matches!(&error, sqlx::Error::Database(found)
+                if found.code().is_some_and(|code| ["5", "261"].contains(&&*code)));
+            if !busy || started.elapsed() > Duration::from_secs(20) {
+                return Err(error);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    Ok(())
 }
 
 /// One at a time in each place: of two who store the same bytes there, the one that fails would

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -9,6 +10,8 @@ use thiserror::Error;
 
 use shield_protocol::turnout::VoterCounts;
 use shield_protocol::{ElectionFile, Name};
+
+use super::BookedPrice;
 
 /// Where an election stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -29,7 +32,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::AwaitingKeys,
         Self::Open,
         Self::Closing,
@@ -118,6 +121,51 @@ pub enum StoreError {
         /// What.
         what: &'static str,
     },
+    /// The folder has releases that the database does not know.
+    #[error(
+        "{election} was drawn before: the folder holds what was released, and this database does \
+         not know of it, because it is older. Drawing again would answer its samples twice and \
+         pay once. Stop the server and bring the latest database back; if it is lost, call the \
+         election off (`shield close --withdraw`)"
+    )]
+    DrawnBefore {
+        /// The election.
+        election: Name,
+    },
+    /// Drawing for the election might be drawing a second time.
+    #[error("{election} is blocked since a restore: {reason}")]
+    Blocked {
+        /// The election.
+        election: Name,
+        /// Why.
+        reason: String,
+    },
+    /// The last operator's token.
+    #[error(
+        "this is the only operator's token; make another one first (`shield tokens add --role \
+         operator`)"
+    )]
+    LastOperator,
+    /// There is no such token.
+    #[error("there is no token of that name; `shield tokens list` shows all")]
+    NoToken,
+    /// Something is there that a restore would write over.
+    #[error("{0}")]
+    NotEmpty(String),
+    /// A backup that cannot be used.
+    #[error("{0}")]
+    Backup(String),
+    /// The SQLite file is no database.
+    #[error(
+        "the database {} is damaged: {problem}; restore it from a backup (`shield restore`)",
+        path.display()
+    )]
+    DamagedDatabase {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What SQLite says.
+        problem: String,
+    },
     /// The bytes are another teacher's.
     #[error("another teacher has submitted the very same ballot; make your own with `shield vote`")]
     Replayed,
@@ -127,12 +175,15 @@ impl StoreError {
     /// Whether the database had too much to do, and the same may go through in a moment.
     pub fn is_busy(&self) -> bool {
         match self {
-            Self::Database(sqlx::Error::PoolTimedOut) => true,
+            // The pool has none to give, or the database is being started again.
+            Self::Database(sqlx::Error::PoolTimedOut | sqlx::Error::Io(_)) => true,
             Self::Database(error) => {
                 let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
                 // SQLite: busy, while recovering, with an older snapshot. PostgreSQL: not
-                // serialisable, deadlock.
-                code.is_some_and(|code| ["5", "261", "517", "40001", "40P01"].contains(&&*code))
+                // serialisable, deadlock, shutting down, starting.
+                code.is_some_and(|code| {
+                    ["5", "261", "517", "40001", "40P01", "57P01", "57P03"].contains(&&*code)
+                })
             }
             _ => false,
         }
@@ -143,7 +194,9 @@ impl StoreError {
 #[derive(Clone, Debug)]
 pub struct StoredElection {
     /// What all parties agreed on.
-    pub file: ElectionFile,
+    pub file: Arc<ElectionFile>,
+    /// Its digest.
+    pub digest: [u8; 32],
     /// Where it stands.
     pub stage: Stage,
     /// When it was created.
@@ -152,6 +205,8 @@ pub struct StoredElection {
     pub closed: Option<Timestamp>,
     /// What the aggregation stumbled over.
     pub problem: Option<String>,
+    /// How many have voted on every batch.
+    pub voted: u32,
 }
 
 /// A key that the student uploaded.
@@ -186,7 +241,7 @@ pub struct StoredRelease {
 }
 
 /// A line of the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Booking {
     /// The election.
     pub election: Name,
@@ -195,6 +250,8 @@ pub struct Booking {
     /// How many samples had how many voters: as agreed while it is set aside, as it was once it is
     /// spent.
     pub voters: VoterCounts,
+    /// What it costs, as far as that is known.
+    pub price: BookedPrice,
 }
 
 /// What came of storing something that may be there already.

@@ -5,7 +5,7 @@ use shield_protocol::turnout::VoterCounts;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{Object, Store, StoreError, Stored, large, small, touch, voters_text};
+use super::{BookedPrice, Object, Store, StoreError, Stored, large, small, touch, voters_text};
 
 /// How far an audit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,9 @@ impl Store {
         round: u32,
         question: &str,
     ) -> Result<Stored, StoreError> {
+        let mut connection = self.pool.acquire().await?;
+        self.refuse_second_audit(&mut connection, election, round).await?;
+        drop(connection);
         let inserted = sqlx::query(
             "INSERT INTO rounds (election, round, stage, question) VALUES ($1, $2, 'auditing', \
              $3) ON CONFLICT DO NOTHING",
@@ -137,6 +140,7 @@ impl Store {
         round: u32,
         answer: &str,
         booked: &VoterCounts,
+        price: BookedPrice,
     ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
         touch(&mut transaction, election).await?;
@@ -151,6 +155,7 @@ impl Store {
             Some(_) => return Err(StoreError::Conflict { what: "another answer to this audit" }),
             None => {}
         }
+        self.refuse_second_audit(&mut transaction, election, round).await?;
         let moved = sqlx::query(
             "UPDATE rounds SET stage = 'aggregating', answer = $1 WHERE election = $2 AND round = \
              $3 AND stage = 'audited'",
@@ -160,12 +165,17 @@ impl Store {
         .bind(i64::from(round))
         .execute(&mut *transaction)
         .await?;
-        let paid =
-            sqlx::query("UPDATE ledger SET voters = $1 WHERE election = $2 AND stage = 'spent'")
-                .bind(voters_text(booked))
-                .bind(election.as_str())
-                .execute(&mut *transaction)
-                .await?;
+        let paid = sqlx::query(
+            "UPDATE ledger SET voters = $1, log_moment = $2, distance = $3, tight = $4 WHERE \
+             election = $5 AND stage = 'spent'",
+        )
+        .bind(voters_text(booked))
+        .bind(price.log_moment.map(|moment| moment.to_string()))
+        .bind(price.distance.map(|distance| distance.to_string()))
+        .bind(i64::from(price.tight))
+        .bind(election.as_str())
+        .execute(&mut *transaction)
+        .await?;
         if moved.rows_affected() != 1 || paid.rows_affected() != 1 {
             return Err(StoreError::Damaged("audit"));
         }

@@ -6,7 +6,7 @@
 use sqlx::AnyConnection;
 
 /// The migrations so far; the place in the list is the version that it leads to.
-const MIGRATIONS: &[&[&str]] = &[FIRST, IDENTITY, TRUST];
+const MIGRATIONS: &[&[&str]] = &[FIRST, IDENTITY, TRUST, RUNNING];
 
 const FIRST: &[&str] = &[
     "CREATE TABLE elections (
@@ -118,6 +118,146 @@ const TRUST: &[&str] = &[
     "INSERT INTO rehearsals (election, confirmed)
         SELECT name, created FROM elections WHERE stage <> 'awaiting-keys'",
 ];
+
+/// What a server needs that runs for years: turnouts and prices that are kept instead of computed
+/// again, tokens that can be told apart, a log of who did what, and who goes first.
+const RUNNING: &[&str] = &[
+    // Both are filled in by `Store::count_up`, which can read election files.
+    "ALTER TABLE elections ADD COLUMN batches BIGINT",
+    "ALTER TABLE elections ADD COLUMN voted BIGINT NOT NULL DEFAULT 0",
+    // Who has sent how much of a ballot; the digest is there once it is all of it.
+    "CREATE TABLE voters (
+        election TEXT NOT NULL REFERENCES elections (name),
+        teacher BIGINT NOT NULL,
+        batches BIGINT NOT NULL,
+        digest TEXT,
+        PRIMARY KEY (election, teacher)
+    )",
+    // How many of those who sent all of a ballot abstained on each sample of a batch; no row where
+    // nobody did.
+    "CREATE TABLE absences (
+        election TEXT NOT NULL REFERENCES elections (name),
+        batch BIGINT NOT NULL,
+        counts TEXT NOT NULL,
+        PRIMARY KEY (election, batch)
+    )",
+    // On which samples of a batch a ballot abstains.
+    "ALTER TABLE ballots ADD COLUMN absent TEXT",
+    // What is booked, at the group's order: its moments, its distance, the most that one label can
+    // cost, and whether it is priced by its own turnouts or by that.
+    "ALTER TABLE ledger ADD COLUMN log_moment TEXT",
+    "ALTER TABLE ledger ADD COLUMN distance TEXT",
+    "ALTER TABLE ledger ADD COLUMN each_label TEXT",
+    "ALTER TABLE ledger ADD COLUMN tight BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE tokens ADD COLUMN created BIGINT",
+    "ALTER TABLE tokens ADD COLUMN note TEXT",
+    "CREATE TABLE audit_log (
+        number BIGINT NOT NULL PRIMARY KEY,
+        moment BIGINT NOT NULL,
+        role TEXT NOT NULL,
+        who TEXT NOT NULL,
+        address TEXT NOT NULL,
+        action TEXT NOT NULL,
+        election TEXT,
+        detail TEXT NOT NULL,
+        chain TEXT NOT NULL
+    )",
+    // Why an election must not be closed: a backup was brought back that is older than it.
+    "CREATE TABLE blocks (
+        election TEXT NOT NULL PRIMARY KEY REFERENCES elections (name),
+        reason TEXT NOT NULL
+    )",
+    "CREATE TABLE schedule (
+        election TEXT NOT NULL PRIMARY KEY REFERENCES elections (name),
+        priority BIGINT NOT NULL,
+        paused BIGINT NOT NULL
+    )",
+    // What was deleted on purpose: `ballots`, or `everything`.
+    "CREATE TABLE erasures (
+        election TEXT NOT NULL REFERENCES elections (name),
+        what TEXT NOT NULL,
+        moment BIGINT NOT NULL,
+        PRIMARY KEY (election, what)
+    )",
+];
+
+/// Every table and its columns, in an order in which rows can be inserted: what a backup holds.
+pub(super) const TABLES: &[(&str, &[&str])] = &[
+    ("identity", &["id"]),
+    (
+        "elections",
+        &[
+            "name", "grp", "file", "stage", "created", "closed", "seed", "frozen", "problem",
+            "touched", "batches", "voted",
+        ],
+    ),
+    ("members", &["teacher", "grp"]),
+    ("tokens", &["hash", "role", "election", "teacher", "created", "note"]),
+    ("election_keys", &["election", "kind", "hash", "bytes", "key_id"]),
+    (
+        "ballots",
+        &[
+            "election", "teacher", "batch", "hash", "bytes", "presence", "received", "votes",
+            "absent",
+        ],
+    ),
+    ("releases", &["election", "batch", "hash", "bytes"]),
+    (
+        "ledger",
+        &[
+            "election",
+            "grp",
+            "stage",
+            "voters",
+            "booked",
+            "log_moment",
+            "distance",
+            "each_label",
+            "tight",
+        ],
+    ),
+    ("seed_parts", &["election", "part"]),
+    ("rehearsals", &["election", "confirmed"]),
+    ("rounds", &["election", "round", "stage", "question", "answer", "problem"]),
+    ("round_files", &["election", "round", "kind", "batch", "hash", "bytes"]),
+    ("budgets", &["grp", "epsilon", "delta", "renyi_order"]),
+    ("budget_changes", &["grp", "number", "moment", "epsilon", "delta", "reason"]),
+    ("voters", &["election", "teacher", "batches", "digest"]),
+    ("absences", &["election", "batch", "counts"]),
+    (
+        "audit_log",
+        &["number", "moment", "role", "who", "address", "action", "election", "detail", "chain"],
+    ),
+    ("blocks", &["election", "reason"]),
+    ("schedule", &["election", "priority", "paused"]),
+    ("erasures", &["election", "what", "moment"]),
+];
+
+/// The columns that hold whole numbers; all others hold text.
+pub(super) const NUMBERS: &[&str] = &[
+    "created",
+    "closed",
+    "touched",
+    "batches",
+    "voted",
+    "teacher",
+    "bytes",
+    "batch",
+    "received",
+    "booked",
+    "tight",
+    "confirmed",
+    "round",
+    "number",
+    "moment",
+    "priority",
+    "paused",
+];
+
+/// The version that the migrations lead to.
+pub(super) fn version() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
 
 /// Brings the tables up to date. Two servers may try at once, though only one of them will get the
 /// database: the version's row is locked first.

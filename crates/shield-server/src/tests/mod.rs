@@ -2,8 +2,12 @@
 
 mod closing;
 mod connections;
+mod figures;
+mod limits;
 mod openapi;
 mod refusals;
+mod running;
+mod simulation;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -29,6 +33,7 @@ pub(crate) fn settings(data: &Path) -> Settings {
         budget: Budget::default(),
         uploads: 8,
         patience: Duration::from_secs(5),
+        ..Settings::default()
     }
 }
 
@@ -54,11 +59,25 @@ impl Running {
         Self::start_with(|folder| Some(self_signed(folder).unwrap()))
     }
 
+    /// The same as [`Self::start`], with other settings.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::start_as(|_| None, change)
+    }
+
     fn start_with(certificate: impl FnOnce(&Path) -> Option<Certificate>) -> Self {
+        Self::start_as(certificate, |_| ())
+    }
+
+    fn start_as(
+        certificate: impl FnOnce(&Path) -> Option<Certificate>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        let service = runtime.block_on(Service::open(&settings(&data))).unwrap();
+        let mut settings = settings(&data);
+        change(&mut settings);
+        let service = runtime.block_on(Service::open(&settings)).unwrap();
         let operator = token(0);
         runtime.block_on(service.add_operator(&operator.hash())).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -98,7 +117,7 @@ impl Running {
             .http_status_as_error(false)
             .max_redirects(0)
             .allow_non_standard_methods(true)
-            .timeout_global(Some(Duration::from_secs(20)))
+            .timeout_global(Some(Duration::from_mins(2)))
             .build();
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.origin()));
         for (name, value) in headers {

@@ -72,6 +72,18 @@ fn the_document_holds_together() {
             document.pointer(place).unwrap()["in"] == "path"
         });
         assert_eq!(in_path.count(), gaps, "{about}");
+        let probes = ["/livez", "/readyz", "/healthz"];
+        if !probes.contains(&&*path) {
+            // What the layers around every route can answer.
+            let always: &[&str] = match &*path {
+                "/session/end" => &["408", "421"],
+                "/" | "/session" => &["408", "421", "500", "503"],
+                _ => &["401", "408", "421", "429", "500", "503"],
+            };
+            for status in always {
+                assert!(operation["responses"][status].is_object(), "{about}: {status}");
+            }
+        }
         let is_open = routes::open().list.iter().any(|route| *route == (&*method, &*path));
         assert_eq!(operation["security"].is_array(), is_open, "{about}");
     }

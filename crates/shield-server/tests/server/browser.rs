@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fantoccini::{Client, ClientBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::programs::program;
+use crate::webdriver::Page;
 
 /// A browser and its driver; both end when this is dropped.
 pub(crate) struct Browser {
-    pub(crate) page: Client,
-    session: String,
-    driver: Driver,
+    pub(crate) page: Page,
+    _driver: Driver,
     _profile: TempDir,
 }
 
@@ -61,7 +61,7 @@ fn places(name: &str) -> [PathBuf; 2] {
 
 impl Browser {
     /// Starts one, or gives none where Chromium is not installed.
-    pub(crate) async fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let chromium = program("Chromium", &places("chromium"))?;
         let driver = program("chromedriver", &places("chromedriver"))?;
         let driver = Driver::start(&driver);
@@ -82,21 +82,13 @@ impl Browser {
             },
             "goog:loggingPrefs": { "browser": "ALL" },
         });
-        let Value::Object(capabilities) = capabilities else { unreachable!() };
-        let page = ClientBuilder::new(HttpConnector::new())
-            .capabilities(capabilities)
-            .connect(&driver.url())
-            .await
-            .unwrap();
-        let session = page.session_id().await.unwrap().unwrap();
-        Some(Self { page, session, driver, _profile: profile })
+        let page = Page::open(&driver.url(), &capabilities);
+        Some(Self { page, _driver: driver, _profile: profile })
     }
 
     /// A command of the driver's own, beyond the standard.
     fn command(&self, path: &str, body: &Value) -> Value {
-        let url = format!("{}/session/{}/{path}", self.driver.url(), self.session);
-        let mut answer = ureq::post(url).send_json(body).unwrap();
-        answer.body_mut().read_json::<Value>().unwrap()["value"].take()
+        self.page.tell(path, body).unwrap()
     }
 
     fn developer(&self, command: &str, parameters: &Value) {
@@ -104,11 +96,11 @@ impl Browser {
     }
 
     /// Looks at the page on a screen of this width, as high as the page.
-    pub(crate) async fn screen(&self, width: u32, mobile: bool) {
+    pub(crate) fn screen(&self, width: u32, mobile: bool) {
         for height in [600, 0] {
             let whole = "return document.scrollingElement.scrollHeight";
             let height = match height {
-                0 => self.number(whole).await,
+                0 => self.number(whole),
                 height => height,
             };
             let metrics = json!({
@@ -145,38 +137,43 @@ impl Browser {
             .collect()
     }
 
-    pub(crate) async fn number(&self, script: &str) -> u64 {
-        let value = self.page.execute(script, Vec::new()).await.unwrap();
+    pub(crate) fn number(&self, script: &str) -> u64 {
+        let value = self.page.execute(script).unwrap();
         value.as_u64().unwrap_or_else(|| panic!("{script}: {value}"))
     }
 
-    /// Waits until a script says so, for at most half a minute.
+    /// Waits until a script says so, for at most two minutes.
     pub(crate) async fn until(&self, condition: &str) {
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(30) {
+        while start.elapsed() < Duration::from_mins(2) {
             // While a page is being replaced there is nothing to ask.
-            let value = self.page.execute(&format!("return {condition}"), Vec::new()).await;
+            let value = self.page.execute(&format!("return {condition}"));
             if value.is_ok_and(|value| value == true) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        let text = self.page.execute("return document.body.innerText", Vec::new()).await;
+        let text = self.page.execute("return document.body.innerText");
         panic!("never came true: {condition}; the page says {text:?}");
     }
 
+    /// The page's text. Where scripts are switched off, the browser now and then has none yet.
+    pub(crate) async fn source(&self) -> String {
+        let start = Instant::now();
+        loop {
+            let source = self.page.source();
+            if !source.is_empty() || start.elapsed() > Duration::from_mins(1) {
+                return source;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Keeps a picture under `target/page`.
-    pub(crate) async fn picture(&self, name: &str) {
+    pub(crate) fn picture(&self, name: &str) {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("page");
         std::fs::create_dir_all(&folder).unwrap();
-        let picture = self.page.screenshot().await.unwrap();
+        let picture = BASE64_STANDARD.decode(self.page.screenshot()).unwrap();
         std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // The driver ends the browser; killing the driver alone would leave the browser behind.
-        let _ = ureq::delete(format!("{}/session/{}", self.driver.url(), self.session)).call();
     }
 }

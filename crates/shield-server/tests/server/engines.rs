@@ -1,9 +1,10 @@
 //! Every engine through the server: an election chooses it, and the labels are the clear
 //! operator's.
 
+use rand::SeedableRng;
 use shield_client as client;
-use shield_protocol::ElectionFile;
 use shield_protocol::engine::faults;
+use shield_protocol::{ElectionFile, cast_counts};
 use shield_server::store::Store;
 
 use crate::harness::{Parties, Running, settings, votes};
@@ -121,4 +122,29 @@ fn an_aggregation_that_fails_is_tried_again() {
     client::close(&student, name).unwrap();
     parties.wait(&server);
     assert_eq!(parties.fetch(&server).1.len(), 9);
+}
+
+/// Teachers send counts of up to 12 voters; with no noise to speak of, the most votes of all win.
+#[test]
+fn counts_run_on_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Running::start(settings(&folder.path().join("data")));
+    let lines = "engine = \"bfv\"\nmechanism = \"noisy-argmax\"\nnoise = 0.02\ndropouts = 1\n\
+                 voters_per_teacher = 12\nprotects = \"voter\"";
+    let parties = Parties::create(&server, election("wards", 2, lines), folder.path());
+    parties.submit_keys(&server);
+    let public = parties.folder.join("public.key");
+    let all = [[[7, 0, 0], [0, 6, 6]], [[0, 6, 0], [0, 0, 0]], [[0, 0, 12], [0, 1, 0]]];
+    for (teacher, counts) in all.iter().enumerate() {
+        let counts: Vec<Vec<u32>> = counts.iter().map(|sample| sample.to_vec()).collect();
+        let (name, path) = (format!("t{teacher}"), folder.path().join(format!("{teacher}.counts")));
+        let mut rng = rand::rngs::StdRng::from_os_rng();
+        cast_counts(&parties.file, &public, &name, &counts, &path, &mut rng).unwrap();
+        let invitation = parties.teacher(teacher);
+        client::submit_ballot(&server.client(&invitation), &invitation, &path, |_, _| {}).unwrap();
+    }
+    client::close(&server.client(&parties.student()), parties.file.name()).unwrap();
+    parties.wait(&server);
+    let class = |class| Some(shield::Class(class));
+    assert_eq!(parties.fetch(&server).1, [class(2), class(1)]);
 }

@@ -20,7 +20,7 @@ use shield_protocol::credentials::{Role, Token};
 use shield_protocol::engine::{self, EncodedKeys};
 use shield_server::ledger::Budget;
 use shield_server::tls::{Certificate, self_signed};
-use shield_server::{ServeError, Service, Settings, serve};
+use shield_server::{Aggregation, ServeError, Service, Settings, serve_with};
 use tokio::sync::oneshot;
 
 /// A server that runs until it is dropped.
@@ -39,6 +39,9 @@ pub fn settings(data: &Path) -> Settings {
         budget: Budget { epsilon: 1000.0, ..Budget::default() },
         uploads: 32,
         patience: Duration::from_secs(2),
+        // Tests stall many uploads of one token at once.
+        uploads_per_token: 32,
+        ..Settings::default()
     }
 }
 
@@ -46,15 +49,24 @@ impl Running {
     /// Starts a server with a self-signed certificate.
     pub fn start(settings: Settings) -> Self {
         let certificate = self_signed(&settings.data).expect("a certificate");
-        Self::start_with(settings, Some(certificate))
+        Self::start_with(settings, Some(certificate), Aggregation::Here)
     }
 
     /// Starts a server that speaks plain HTTP, for tests that write the bytes themselves.
     pub fn start_plain(settings: Settings) -> Self {
-        Self::start_with(settings, None)
+        Self::start_with(settings, None, Aggregation::Here)
     }
 
-    fn start_with(settings: Settings, certificate: Option<Certificate>) -> Self {
+    /// Starts a server that leaves aggregations as jobs in a folder.
+    pub fn start_with_jobs(settings: Settings, folder: &Path) -> Self {
+        Self::start_with(settings, None, Aggregation::jobs_in(folder).expect("a folder"))
+    }
+
+    fn start_with(
+        settings: Settings,
+        certificate: Option<Certificate>,
+        aggregation: Aggregation,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let scheme = if certificate.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listener.local_addr().expect("an address"));
@@ -74,10 +86,11 @@ impl Running {
                 service.add_operator(&token.hash()).await?;
                 service.add_monitor(&reads_metrics).await?;
                 let _ = ready.send(());
-                serve(service, listener, certificate, async {
+                let stop = async {
                     let _ = stopped.await;
-                })
-                .await
+                };
+                let never = std::future::pending;
+                serve_with(service, listener, certificate, aggregation, stop, never).await
             })
         });
         is_ready.recv_timeout(Duration::from_mins(1)).expect("the server starts");
@@ -87,7 +100,7 @@ impl Running {
     pub fn client(&self, invitation: &Invitation) -> Client {
         // A server that was started again has another port.
         let invitation = Invitation { server: self.url.clone(), ..invitation.clone() };
-        Client::new(&invitation).expect("a client").with_patience(Duration::from_secs(20))
+        Client::new(&invitation).expect("a client").with_patience(Duration::from_mins(1))
     }
 
     pub fn stop(mut self) {
@@ -221,7 +234,7 @@ impl Parties {
                 "closing" => {}
                 stage => panic!("{stage}: {:?}", status.problem),
             }
-            assert!(start.elapsed() < Duration::from_mins(2), "the aggregation takes too long");
+            assert!(start.elapsed() < Duration::from_mins(5), "the aggregation takes too long");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

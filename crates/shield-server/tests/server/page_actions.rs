@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fantoccini::Locator;
 use shield_client::Invitation;
-use shield_protocol::Name;
+use shield_protocol::credentials::{Role, Token};
+use shield_protocol::{ElectionFile, Name};
 use shield_server::store::Store;
 use shield_server::{Service, serve};
 
 use crate::browser::Browser;
-use crate::page::{LOW_CONTRAST, create, settings, sign_in, text, token};
+use crate::page::{LOW_CONTRAST, click_and_agree, create, settings, sign_in, text, token};
 
 /// The texts of the files in an archive that compresses nothing.
 fn stored_files(archive: &[u8]) -> Vec<(String, String)> {
@@ -47,7 +47,7 @@ fn token_of(text: &str) -> String {
 }
 
 async fn downloaded(folder: &Path, name: &str) -> Vec<u8> {
-    for _ in 0..600 {
+    for _ in 0..2400 {
         if let Ok(bytes) = std::fs::read(folder.join(name))
             && !bytes.is_empty()
         {
@@ -59,23 +59,17 @@ async fn downloaded(folder: &Path, name: &str) -> Vec<u8> {
     panic!("{name} was never saved: {found:?}");
 }
 
-async fn fill(browser: &Browser, name: &str, value: &str) {
+fn fill(browser: &Browser, name: &str, value: &str) {
     let script = format!(
         "const field = document.getElementById('create').elements['{name}'];\
          field.value = {value:?}; field.dispatchEvent(new Event('input', {{ bubbles: true }}));"
     );
-    browser.page.execute(&script, vec![]).await.unwrap();
-}
-
-async fn click_and_agree(browser: &Browser, id: &str) {
-    let button = browser.page.find(Locator::Id(id)).await.unwrap();
-    button.click().await.unwrap();
-    browser.page.accept_alert().await.unwrap();
+    browser.page.execute(&script).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_run_elections_at_the_page() {
-    let Some(browser) = Browser::start().await else { return };
+    let Some(browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("saved");
     std::fs::create_dir(&saved).unwrap();
@@ -89,7 +83,7 @@ async fn people_run_elections_at_the_page() {
     let server = tokio::spawn(serve(Arc::clone(&service), listener, None, async {
         let _ = stopped.await;
     }));
-    browser.page.goto(&address).await.unwrap();
+    browser.page.goto(&address);
     sign_in(&browser, token(0).secret()).await;
     browser.until("document.title === 'SHIELD server'").await;
     browser.complaints();
@@ -103,7 +97,7 @@ async fn people_run_elections_at_the_page() {
 }
 
 async fn creating(browser: &Browser, saved: &Path, address: &str) {
-    browser.page.find(Locator::Css("#new summary")).await.unwrap().click().await.unwrap();
+    browser.page.find("#new summary").click().unwrap();
     for (name, value) in [
         ("name", "ward-9"),
         ("group", "hospitals"),
@@ -113,21 +107,21 @@ async fn creating(browser: &Browser, saved: &Path, address: &str) {
         ("quorum", "2"),
         ("teachers", "amber birch, cedar"),
     ] {
-        fill(browser, name, value).await;
+        fill(browser, name, value);
     }
     let price = "document.getElementById('price').textContent";
     browser.until(&format!("{price}.includes('It does not fit')")).await;
-    fill(browser, "offset", "40").await;
+    fill(browser, "offset", "40");
     browser.until(&format!("{price}.includes('more labels like these')")).await;
-    browser.screen(1280, false).await;
-    browser.picture("new-election").await;
-    fill(browser, "quorum", "9").await;
+    browser.screen(1280, false);
+    browser.picture("new-election");
+    fill(browser, "quorum", "9");
     browser.until(&format!("{price}.includes('it must be from 1 to 3')")).await;
-    fill(browser, "quorum", "2").await;
+    fill(browser, "quorum", "2");
     browser.until(&format!("{price}.startsWith('Costs epsilon')")).await;
     browser.complaints();
-    let button = browser.page.find(Locator::Css("#create button")).await.unwrap();
-    button.click().await.unwrap();
+    let button = browser.page.find("#create button");
+    button.click().unwrap();
     browser.until(&format!("{price}.startsWith('ward-9 is created')")).await;
     let files = stored_files(&downloaded(saved, "ward-9-invitations.zip").await);
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
@@ -147,14 +141,14 @@ async fn creating(browser: &Browser, saved: &Path, address: &str) {
     assert_eq!(amber.teacher, Some(amber_teacher));
     browser.until("document.getElementById('election-ward-9') !== null").await;
     // What was sent to the server had no token in it: nothing there starts like one.
-    let page = browser.page.source().await.unwrap();
+    let page = browser.source().await;
     assert!(!page.contains("shield_") || !page.contains(&token_of(&files[1].1)), "a token");
 }
 
 async fn reissuing(browser: &Browser, saved: &Path, address: &str) {
     let old = std::fs::read_to_string(saved.join("teacher-amber.toml")).unwrap();
     let choose = "const s = document.getElementById('party-ward-9'); s.value = 'amber';";
-    browser.page.execute(choose, vec![]).await.unwrap();
+    browser.page.execute(choose).unwrap();
     click_and_agree(browser, "reissue-ward-9").await;
     let fresh = downloaded(saved, "ward-9-teacher-amber.toml").await;
     let fresh = String::from_utf8(fresh).unwrap();
@@ -174,9 +168,78 @@ async fn calling_off(browser: &Browser, address: &str) {
     assert_eq!(status["stage"], "withdrawn");
 }
 
+/// The row of a token, by its name: the first digits of its hash.
+fn name_of(token: &Token) -> String {
+    token.hash().as_str()[..12].to_owned()
+}
+
+/// Rotates a token at the page, and gives the new one.
+async fn rotate(browser: &Browser, saved: &Path, old: &Token, file: &str) -> Token {
+    let button = format!("rotate-{}", name_of(old));
+    browser.until(&format!("document.getElementById('{button}') !== null")).await;
+    click_and_agree(browser, &button).await;
+    let text = String::from_utf8(downloaded(saved, file).await).unwrap();
+    token_of(&text).parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_take_tokens_back_at_the_page() {
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved");
+    std::fs::create_dir(&saved).unwrap();
+    browser.save_to(&saved);
+    let data = folder.path().join("data");
+    let store = Store::open(&data, None).await.unwrap();
+    let file = ElectionFile::parse(&text("ward", "clinics", 20, 2, &["amber", "birch"])).unwrap();
+    let role_of = Role::Teacher { election: file.name().clone(), teacher: 0 };
+    store.create_election(&file, &[(token(2).hash(), role_of)]).await.unwrap();
+    drop(store);
+    let service = Service::open(&settings(data)).await.unwrap();
+    service.add_operator(&token(0).hash()).await.unwrap();
+    service.add_monitor(&token(1).hash()).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(serve(service, listener, None, std::future::pending()));
+    browser.page.goto(&address);
+    sign_in(&browser, token(0).secret()).await;
+    browser.until("document.title === 'SHIELD server'").await;
+    browser.page.find("#tokens-card summary").click().unwrap();
+    browser.picture("tokens");
+    browser.complaints();
+
+    // A monitor's, which belongs to no election: the file is an invitation, the old one stops.
+    let monitor = rotate(&browser, &saved, &token(1), "monitor.toml").await;
+    let invitation = Invitation::read_file(&saved.join("monitor.toml")).unwrap();
+    assert_eq!((invitation.role.as_str(), &invitation.server), ("monitor", &address));
+    assert_eq!(role(&address, monitor.secret()).as_deref(), Some("monitor"));
+    assert_eq!(role(&address, token(1).secret()), None, "the old one has stopped");
+    // A teacher's.
+    let amber = rotate(&browser, &saved, &token(2), "ward-teacher-amber.toml").await;
+    assert_eq!(role(&address, amber.secret()).as_deref(), Some("teacher"));
+    assert_eq!(role(&address, token(2).secret()), None);
+    // Taken back, for good.
+    let button = format!("revoke-{}", name_of(&monitor));
+    browser.until(&format!("document.getElementById('{button}') !== null")).await;
+    click_and_agree(&browser, &button).await;
+    browser.until(&format!("document.getElementById('{button}') === null")).await;
+    assert_eq!(role(&address, monitor.secret()), None);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Nobody locks everybody out, and the page says why not.
+    click_and_agree(&browser, &format!("revoke-{}", name_of(&token(0)))).await;
+    let said = "document.getElementById('action-problem').textContent";
+    browser.until(&format!("{said}.includes('the only operator')")).await;
+    assert_eq!(role(&address, token(0).secret()).as_deref(), Some("operator"));
+    // One's own: whoever is signed in with the old one is a stranger, and signs in with the new.
+    let operator = rotate(&browser, &saved, &token(0), "operator.toml").await;
+    browser.until("document.title === 'Sign in'").await;
+    sign_in(&browser, operator.secret()).await;
+    browser.until("document.title === 'SHIELD server'").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_election_is_found_among_forty() {
-    let Some(browser) = Browser::start().await else { return };
+    let Some(browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let store = Store::open(&data, None).await.unwrap();
@@ -194,7 +257,7 @@ async fn one_election_is_found_among_forty() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(serve(service, listener, None, std::future::pending()));
-    browser.page.goto(&address).await.unwrap();
+    browser.page.goto(&address);
     sign_in(&browser, token(0).secret()).await;
     browser.until("document.querySelectorAll('#elections article').length === 40").await;
     let shown =
@@ -205,20 +268,20 @@ async fn one_election_is_found_among_forty() {
              field.dispatchEvent(new Event('input'));"
         )
     };
-    browser.page.execute(&find("clinic-200"), vec![]).await.unwrap();
+    browser.page.execute(&find("clinic-200")).unwrap();
     browser.until(&format!("{shown}.length === 1 && {shown}[0].dataset.name === 'study-07'")).await;
     // It stays found when the page is fetched again.
     tokio::time::sleep(Duration::from_secs(3)).await;
     browser.until(&format!("{shown}.length === 1")).await;
-    browser.screen(320, true).await;
-    browser.picture("found-phone").await;
-    let widest = browser.number("return document.scrollingElement.scrollWidth").await;
+    browser.screen(320, true);
+    browser.picture("found-phone");
+    let widest = browser.number("return document.scrollingElement.scrollWidth");
     assert!(widest <= 320, "it scrolls sideways: {widest}");
-    assert_eq!(browser.page.execute(LOW_CONTRAST, vec![]).await.unwrap(), "");
-    browser.page.execute(&find(""), vec![]).await.unwrap();
+    assert_eq!(browser.page.execute(LOW_CONTRAST).unwrap(), "");
+    browser.page.execute(&find("")).unwrap();
     let order = "const sort = document.getElementById('sort'); sort.value = 'name';\
         sort.dispatchEvent(new Event('change'));";
-    browser.page.execute(order, vec![]).await.unwrap();
+    browser.page.execute(order).unwrap();
     browser
         .until(&format!("{shown}.length === 40 && {shown}[39].dataset.name === 'study-39'"))
         .await;
@@ -226,12 +289,12 @@ async fn one_election_is_found_among_forty() {
     let ledger = "document.querySelector('.history').getAttribute('aria-label')";
     browser.until(&format!("{ledger}.includes('after 40 elections')")).await;
     browser.until("document.getElementById('ledger').textContent.includes('labels left')").await;
-    let calculator = browser.page.find(Locator::Css("#explore summary")).await.unwrap();
-    calculator.click().await.unwrap();
+    let calculator = browser.page.find("#explore summary");
+    calculator.click().unwrap();
     browser.until("document.getElementById('calculator').dataset.answered > 0").await;
-    browser.screen(1280, false).await;
+    browser.screen(1280, false);
     browser.colours("dark");
-    browser.picture("forty-dark").await;
-    assert_eq!(browser.page.execute(LOW_CONTRAST, vec![]).await.unwrap(), "");
+    browser.picture("forty-dark");
+    assert_eq!(browser.page.execute(LOW_CONTRAST).unwrap(), "");
     assert_eq!(browser.complaints().iter().filter(|line| !line.contains("401")).count(), 0);
 }

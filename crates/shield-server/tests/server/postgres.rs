@@ -58,18 +58,7 @@ impl Cluster {
         // Another program may take the port between our look and the server's.
         for _ in 0..5 {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-            let log = fs::File::create(folder.path().join("log")).unwrap();
-            let mut server = as_postgres(&programs.join("postgres"))
-                .arg("-D")
-                .arg(folder.path().join("data"))
-                .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"])
-                .args(["-c", &format!("port={port}")])
-                .args(["-c", &format!("unix_socket_directories={}", folder.path().display())])
-                .current_dir(folder.path())
-                .stdout(Stdio::null())
-                .stderr(log)
-                .spawn()
-                .unwrap();
+            let mut server = spawn(&programs, folder.path(), port);
             if answers(&programs, port, &mut server) {
                 return Some(Self { folder, programs, port, server });
             }
@@ -78,6 +67,29 @@ impl Cluster {
         }
         let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
         panic!("PostgreSQL does not start: {log}");
+    }
+
+    /// Ends the server as a crash does. Its data stay.
+    pub(crate) fn stop(&mut self) {
+        let _ = as_postgres(&self.programs.join("pg_ctl"))
+            .args(["stop", "--mode=immediate", "--silent", "--pgdata"])
+            .arg(self.folder.path().join("data"))
+            .current_dir(self.folder.path())
+            .status();
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+
+    /// Starts it again where it was.
+    pub(crate) fn start_again(&mut self) {
+        for _ in 0..5 {
+            self.server = spawn(&self.programs, self.folder.path(), self.port);
+            if answers(&self.programs, self.port, &mut self.server) {
+                return;
+            }
+            self.stop();
+        }
+        panic!("PostgreSQL does not start again");
     }
 
     /// Makes an empty database and gives its URL.
@@ -94,19 +106,28 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let _ = as_postgres(&self.programs.join("pg_ctl"))
-            .args(["stop", "--mode=immediate", "--silent", "--pgdata"])
-            .arg(self.folder.path().join("data"))
-            .current_dir(self.folder.path())
-            .status();
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        self.stop();
     }
+}
+
+fn spawn(programs: &Path, folder: &Path, port: u16) -> Child {
+    let log = fs::File::create(folder.join("log")).unwrap();
+    as_postgres(&programs.join("postgres"))
+        .arg("-D")
+        .arg(folder.join("data"))
+        .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"])
+        .args(["-c", &format!("port={port}")])
+        .args(["-c", &format!("unix_socket_directories={}", folder.display())])
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .unwrap()
 }
 
 fn answers(programs: &Path, port: u16, server: &mut Child) -> bool {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(30) && matches!(server.try_wait(), Ok(None)) {
+    while start.elapsed() < Duration::from_mins(2) && matches!(server.try_wait(), Ok(None)) {
         let ready = Command::new(programs.join("pg_isready"))
             .args(["--quiet", "--host=127.0.0.1", "--dbname=postgres", "--username=shield"])
             .arg(format!("--port={port}"))

@@ -53,7 +53,7 @@ fn labels_are_those_of_the_clear_operator_for_the_stored_seed() {
         let store = Store::open(&data, None).await.unwrap();
         store.frozen(parties.file.name()).await.unwrap()
     });
-    assert_eq!(ballots.len(), 5);
+    assert_eq!(ballots.voters.len(), 5);
     assert_eq!(labels, parties.reference(&all, &seed));
     let other = shield::Seed::from_number(1);
     assert_ne!(labels, parties.reference(&all, &other), "the reference must be able to differ");
@@ -175,8 +175,8 @@ fn status(server: &Running, token: &Token, method: &str, path: &str, body: &[u8]
     let agent = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .allow_non_standard_methods(true)
-        .timeout_await_100(Some(Duration::from_secs(20)))
-        .timeout_global(Some(Duration::from_secs(30)))
+        .timeout_await_100(Some(Duration::from_mins(1)))
+        .timeout_global(Some(Duration::from_mins(2)))
         .build()
         .new_agent();
     let mut request = ureq::http::Request::builder()
@@ -211,6 +211,7 @@ fn roles_can_do_only_what_is_theirs() {
         let path = path.replace("{election}", own.file.name().as_str());
         let path = path.replace("{teacher}", "t0").replace("{batch}", "0");
         let path = path.replace("{round}", "1").replace("{group}", "everybody");
+        let path = path.replace("{hash}", &"0".repeat(64)).replace("{token}", &"0".repeat(12));
         let kinds: &[&str] =
             if path.contains("{kind}") { &["public", "evaluation"] } else { &[""] };
         for kind in kinds {
@@ -236,7 +237,7 @@ fn roles_can_do_only_what_is_theirs() {
                         matches!(status, 400 | 409 | 415 | 422)
                     }
                     (true, path)
-                        if ["/audits/", "/seed", "/transcript", "/results/"]
+                        if ["/audits/", "/seed", "/transcript", "/results/", "/tokens/"]
                             .iter()
                             .any(|part| path.contains(part)) =>
                     {
@@ -306,7 +307,7 @@ fn the_budget_is_checked_before_anyone_encrypts() {
         &invitations,
         &mut <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(1),
     );
-    let Err(ClientError::Refused { status: 409, kind, detail }) = second else {
+    let Err(ClientError::Refused { status: 409, kind, detail, .. }) = second else {
         panic!("it was let through")
     };
     assert_eq!(kind, "budget");
@@ -346,7 +347,7 @@ fn a_missing_quorum_keeps_an_election_open() {
 fn a_deadline_closes_by_itself_and_refuses_latecomers() {
     let folder = tempfile::tempdir().unwrap();
     let server = Running::start(settings(&folder.path().join("data")));
-    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(4);
+    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(15);
     let text = election("soon", 3, 20, 1).canonical();
     let text = text.replace("teachers =", &format!("deadline = {soon}\nteachers ="));
     let file = shield_protocol::ElectionFile::parse(&text).unwrap();
@@ -356,7 +357,7 @@ fn a_deadline_closes_by_itself_and_refuses_latecomers() {
     let student = server.client(&parties.student());
     let start = Instant::now();
     while client::status(&student, parties.file.name()).unwrap().stage == "open" {
-        assert!(start.elapsed() < Duration::from_secs(30), "it stays open");
+        assert!(start.elapsed() < Duration::from_mins(2), "it stays open");
         std::thread::sleep(Duration::from_millis(100));
     }
     let late = parties.ballot(&votes(1, 20), 5);

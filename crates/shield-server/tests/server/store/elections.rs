@@ -25,7 +25,7 @@ pub(super) async fn elections_are_created_once(place: Place) {
     let other = file_of("ward", "hospitals", TEACHERS + 1);
     let again = store.create_election(&other, &tokens(&other)).await;
     assert!(matches!(again, Err(StoreError::NameTaken)), "{again:?}");
-    assert_eq!(store.election(ward.name()).await.unwrap().file, ward);
+    assert_eq!(*store.election(ward.name()).await.unwrap().file, ward);
 
     // A teacher pays from one budget. Nothing of a refused election stays.
     let text = ward

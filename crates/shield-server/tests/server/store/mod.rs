@@ -1,8 +1,10 @@
 //! What the store promises, on SQLite and on a real PostgreSQL: one list of checks, run on both.
 
+mod backups;
 mod ballots;
 mod elections;
 mod restarts;
+mod upgrade;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,14 +16,16 @@ use shield_protocol::credentials::{Role, TokenHash};
 use shield_protocol::turnout::VoterCounts;
 use shield_protocol::{ElectionFile, Name};
 use shield_server::ledger::Budget;
-use shield_server::store::{DatabaseUrl, Stage, Store, StoreError, Stored, StoredBallot};
+use shield_server::store::{DatabaseUrl, Roll, Stage, Store, StoreError, Stored};
 use shield_server::{ServeError, Service, Settings};
 use tempfile::TempDir;
 
 use crate::postgres::Cluster;
+use backups::*;
 use ballots::*;
 use elections::*;
 use restarts::*;
+use upgrade::*;
 
 const TEACHERS: u32 = 5;
 const SAMPLES: usize = 8;
@@ -53,6 +57,7 @@ impl Place {
             budget: Budget::default(),
             uploads: 1,
             patience: Duration::from_secs(1),
+            ..Settings::default()
         }
     }
 }
@@ -100,6 +105,15 @@ on_both![
     stores_may_open_at_once,
     folder_and_data_base_belong_together,
     folders_without_a_name_are_taken_on,
+    an_older_database_draws_nothing_twice,
+    two_servers_never_share_a_database,
+    lost_files_are_found_and_come_back,
+    a_folder_of_version_0_1_0_is_taken_on,
+    a_backup_is_everything,
+    a_backup_beside_uploads_is_whole,
+    calling_off_after_a_restore_gives_nothing_back,
+    an_older_database_holds_no_second_audit,
+    a_backup_that_does_not_know_an_election_is_refused,
 ];
 
 fn file_of(name: &str, group: &str, teachers: u32) -> ElectionFile {
@@ -167,8 +181,8 @@ async fn open_election(store: &Store, file: &ElectionFile) -> Name {
 }
 
 async fn close(store: &Store, name: &Name, seed: u8) -> Result<Stored, StoreError> {
-    let all = async |ballots: &[StoredBallot]| -> Result<VoterCounts, StoreError> {
-        Ok(vec![(u32::try_from(ballots.len()).unwrap(), SAMPLES as u64)])
+    let all = async |roll: &Roll| -> Result<VoterCounts, StoreError> {
+        Ok(vec![(u32::try_from(roll.voters.len()).unwrap(), SAMPLES as u64)])
     };
     store.close(name, &Seed::from_bytes([seed; 32]), all).await
 }

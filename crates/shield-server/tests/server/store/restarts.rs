@@ -15,8 +15,9 @@ pub(super) async fn a_restart_forgets_nothing(place: Place) {
     // A crash came between the file and its row, and one in the middle of an upload.
     let elections = place.data.join("elections");
     let kept = files_under(&elections);
-    assert_eq!(kept, 6);
-    std::fs::write(elections.join("ward").join("releases").join("7-litter"), b"litter").unwrap();
+    // Two keys, three ballots, a release, and the mark that something was drawn.
+    assert_eq!(kept, 7);
+    std::fs::write(elections.join("ward").join("keys").join("7-litter"), b"litter").unwrap();
     std::fs::write(place.data.join("incoming").join("half"), b"hal").unwrap();
     drop(store);
 
@@ -28,10 +29,10 @@ pub(super) async fn a_restart_forgets_nothing(place: Place) {
     assert_eq!(before.0.as_bytes(), after.0.as_bytes());
     assert_eq!(before.1, after.1);
     let election = store.election(&name).await.unwrap();
-    assert_eq!((election.stage, election.file), (Stage::Closing, ward.clone()));
+    assert_eq!((election.stage, &*election.file), (Stage::Closing, &ward));
     assert_eq!(store.closing().await.unwrap(), std::slice::from_ref(&name));
     assert_eq!(store.add_release(&name, 0, b"release").await.unwrap(), Stored::Again);
-    for ballot in &after.1 {
+    for ballot in &store.ballots(&name).await.unwrap() {
         let object = shield_server::store::Object::Ballot { teacher: ballot.teacher, batch: 0 };
         let bytes = store.read(&name, object, &ballot.hash).unwrap();
         assert_eq!(bytes, [1, u8::try_from(ballot.teacher).unwrap()]);
@@ -219,4 +220,98 @@ pub(super) async fn folders_without_a_name_are_taken_on(place: Place) {
     std::fs::rename(&hidden, &folder).unwrap();
     opens(&settings).await.unwrap();
     opens(&settings).await.unwrap();
+}
+
+/// A database that was restored alone once answered 121 of 200 samples differently, and the ledger
+/// had charged them once.
+pub(super) async fn an_older_database_draws_nothing_twice(place: Place) {
+    let store = place.open().await;
+    let ward = file("ward");
+    let name = open_election(&store, &ward).await;
+    for teacher in 0..3 {
+        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
+    }
+    close(&store, &name, 1).await.unwrap();
+    store.add_release(&name, 0, b"release").await.unwrap();
+    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
+    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    for older in [
+        "UPDATE elections SET stage = 'open', seed = NULL, frozen = NULL, closed = NULL",
+        "UPDATE ledger SET stage = 'reserved'",
+        "DELETE FROM releases",
+    ] {
+        sqlx::query(older).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    drop(store);
+    let store = place.open().await;
+    assert_eq!(store.forgotten().await.unwrap(), std::slice::from_ref(&name));
+    let closed = close(&store, &name, 2).await;
+    let Err(error @ StoreError::DrawnBefore { .. }) = closed else { panic!("{closed:?}") };
+    assert!(error.to_string().contains("bring the latest database back"), "{error}");
+    assert_eq!(store.election(&name).await.unwrap().stage, Stage::Open);
+    // The mark alone is enough, and so is the release alone.
+    let folder = place.data.join("elections/ward");
+    let (mark, hidden) = (folder.join("drawn"), folder.join("hidden"));
+    std::fs::rename(&mark, &hidden).unwrap();
+    assert!(matches!(close(&store, &name, 2).await, Err(StoreError::DrawnBefore { .. })));
+    std::fs::rename(&hidden, &mark).unwrap();
+    std::fs::remove_dir_all(folder.join("releases")).unwrap();
+    assert!(matches!(close(&store, &name, 2).await, Err(StoreError::DrawnBefore { .. })));
+    // Calling it off is the way out, and what was drawn stays spent.
+    store.withdraw(&name).await.unwrap();
+    assert!(store.bookings(ward.group()).await.unwrap()[0].spent);
+}
+
+/// Two servers with copied folders on one database once reserved 5.84 of a budget of 5.
+pub(super) async fn two_servers_never_share_a_database(place: Place) {
+    let settings = place.settings();
+    let first = Service::open(&settings).await.unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    let data = copy.path().join("data");
+    shield_protocol::private::make_folder(&data).unwrap();
+    std::fs::copy(place.data.join("identity"), data.join("identity")).unwrap();
+    let sqlite = format!("sqlite://{}?mode=rwc", place.data.join("shield.sqlite").display());
+    let here = place.database.clone().unwrap_or(sqlite);
+    let second = Settings { data, database: Some(here.into()), ..settings.clone() };
+    let refused = opens(&second).await;
+    let Err(error @ ServeError::DatabaseLocked) = refused else { panic!("{refused:?}") };
+    assert!(error.is_bad_input());
+    drop(first);
+    // PostgreSQL lets go of a lock when it sees that the connection is gone.
+    let start = std::time::Instant::now();
+    while let Err(error) = opens(&second).await {
+        assert!(matches!(error, ServeError::DatabaseLocked), "{error}");
+        assert!(start.elapsed() < Duration::from_mins(2), "the lock is never let go of");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A lost file once stayed lost.
+pub(super) async fn lost_files_are_found_and_come_back(place: Place) {
+    let store = place.open().await;
+    let name = open_election(&store, &file("ward")).await;
+    for teacher in 0..3 {
+        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
+    }
+    let ballots = place.data.join("elections/ward/ballots");
+    std::fs::remove_dir_all(ballots.join("1")).unwrap();
+    let (swept, lost) = store.compare().await.unwrap();
+    assert_eq!((swept, lost.ballots), (0, vec![(name.clone(), 1, 0)]));
+    // Sending it again restores it; something else is refused, as ever.
+    assert!(add_ballot(&store, &name, 1, 0, b"another").await.is_err());
+    assert_eq!(add_ballot(&store, &name, 1, 0, &[1, 1]).await.unwrap(), Stored::Again);
+    assert!(store.compare().await.unwrap().1.is_empty());
+    close(&store, &name, 1).await.unwrap();
+    store.add_release(&name, 0, b"release").await.unwrap();
+    store.finish(&name, None).await.unwrap();
+    let releases = place.data.join("elections/ward/releases");
+    std::fs::remove_dir_all(&releases).unwrap();
+    assert_eq!(store.compare().await.unwrap().1.releases, [(name.clone(), 0)]);
+    // The worker computes it again; it must be the very same.
+    assert_eq!(store.election(&name).await.unwrap().stage, Stage::Closing);
+    assert!(store.released_batches(&name).await.unwrap().is_empty());
+    assert!(store.add_release(&name, 0, b"other").await.is_err());
+    assert_eq!(store.add_release(&name, 0, b"release").await.unwrap(), Stored::Again);
+    assert!(store.compare().await.unwrap().1.is_empty());
 }

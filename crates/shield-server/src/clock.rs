@@ -1,0 +1,142 @@
+//! What time it is, by a clock that may be set wrong.
+//!
+//! The system's clock can jump: somebody sets it, a machine wakes up, a time server lies for four
+//! seconds. So it is held against a steady one, which knows how much time has passed and not what
+//! time it is. An election closes by its deadline only if both say so, and takes no ballot any more
+//! if either does. A jump is an incident; if the system's clock keeps to it for [`BELIEVED`], it is
+//! believed.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How far the clocks may be apart before it is a jump.
+const JUMP: SignedDuration = SignedDuration::from_secs(60);
+
+/// After how long a jump is believed.
+const BELIEVED: Duration = Duration::from_mins(10);
+
+/// Both clocks.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    steady: Mutex<Steady>,
+    /// How many milliseconds the system's clock is wrong: for tests.
+    wrong: AtomicI64,
+}
+
+#[derive(Debug)]
+struct Steady {
+    /// The time when the steady clock was started.
+    base: Timestamp,
+    started: Instant,
+    /// Since when the two disagree.
+    apart: Option<Instant>,
+}
+
+/// What a comparison of the clocks shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// They agree.
+    Agree,
+    /// The system's clock has jumped by so many seconds, just now.
+    Jumped(i64),
+    /// They disagree, as before.
+    Apart,
+    /// The system's clock has kept to its jump for so long that it is believed.
+    Believed,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        let steady = Steady { base: Timestamp::now(), started: Instant::now(), apart: None };
+        Self { steady: Mutex::new(steady), wrong: AtomicI64::new(0) }
+    }
+}
+
+impl Clock {
+    /// What the system's clock says.
+    pub(crate) fn system(&self) -> Timestamp {
+        let wrong = SignedDuration::from_millis(self.wrong.load(Ordering::Relaxed));
+        Timestamp::now().saturating_add(wrong).unwrap_or(Timestamp::MAX)
+    }
+
+    /// What the steady clock says.
+    fn steady(&self) -> Timestamp {
+        let steady = self.steady.lock().unwrap_or_else(PoisonError::into_inner);
+        steady.base.saturating_add(steady.started.elapsed()).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether a moment has passed by both clocks.
+    pub(crate) fn has_passed(&self, moment: Timestamp) -> bool {
+        self.system() >= moment && self.steady() >= moment
+    }
+
+    /// Whether a moment has passed by one of the clocks.
+    pub(crate) fn may_have_passed(&self, moment: Timestamp) -> bool {
+        self.system() >= moment || self.steady() >= moment
+    }
+
+    /// Compares the clocks, and believes the system's once it has kept to a jump.
+    pub(crate) fn compare(&self) -> Reading {
+        self.compare_at(Instant::now())
+    }
+
+    fn compare_at(&self, now: Instant) -> Reading {
+        let system = self.system();
+        let apart = system.duration_since(self.steady());
+        let mut steady = self.steady.lock().unwrap_or_else(PoisonError::into_inner);
+        if apart.abs() <= JUMP {
+            steady.apart = None;
+            return Reading::Agree;
+        }
+        match steady.apart {
+            None => {
+                steady.apart = Some(now);
+                Reading::Jumped(apart.as_secs())
+            }
+            Some(since) if now.saturating_duration_since(since) >= BELIEVED => {
+                (steady.base, steady.started, steady.apart) = (system, Instant::now(), None);
+                Reading::Believed
+            }
+            Some(_) => Reading::Apart,
+        }
+    }
+
+    /// Sets the system's clock wrong.
+    #[cfg(test)]
+    pub(crate) fn set_wrong(&self, by: SignedDuration) {
+        let by = i64::try_from(by.as_millis()).unwrap();
+        self.wrong.store(by, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that was 300 days ahead for four seconds once closed an election.
+    #[test]
+    fn a_jump_is_said_once_and_believed_if_it_lasts() {
+        let clock = Clock::default();
+        let tomorrow = clock.system() + SignedDuration::from_hours(24);
+        assert_eq!(clock.compare(), Reading::Agree);
+        clock.set_wrong(SignedDuration::from_hours(24 * 300));
+        assert!(!clock.has_passed(tomorrow) && clock.may_have_passed(tomorrow));
+        assert!(matches!(clock.compare(), Reading::Jumped(seconds) if seconds > 25_000_000));
+        assert_eq!(clock.compare(), Reading::Apart);
+        clock.set_wrong(SignedDuration::ZERO);
+        assert_eq!(clock.compare(), Reading::Agree);
+        assert!(!clock.may_have_passed(tomorrow));
+        // Set back: what has passed stays past.
+        let yesterday = clock.system() - SignedDuration::from_hours(1);
+        clock.set_wrong(SignedDuration::from_hours(-48));
+        assert!(!clock.has_passed(yesterday) && clock.may_have_passed(yesterday));
+        let now = Instant::now();
+        assert!(matches!(clock.compare_at(now), Reading::Jumped(_)));
+        assert_eq!(clock.compare_at(now + BELIEVED), Reading::Believed);
+        assert_eq!(clock.compare(), Reading::Agree);
+        assert!(!clock.may_have_passed(yesterday));
+    }
+}

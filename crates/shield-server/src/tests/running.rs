@@ -1,0 +1,475 @@
+//! What a server must do that runs for years.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use shield::backend::Presence;
+use shield_protocol::credentials::Role;
+use shield_protocol::hex::hex;
+use shield_protocol::job::audit::Question;
+use shield_protocol::transcript::AskedBatch;
+use shield_protocol::{ElectionFile, Name};
+
+use super::closing::election;
+use super::{Running, header, token};
+use crate::service::Service;
+use crate::store::{Erasure, RoundFile, RoundStage, Since, Stage, StoreError, Turn};
+use crate::worker;
+
+fn text(name: &str, teachers: usize, samples: usize, quorum: usize) -> String {
+    let teachers: Vec<String> = (0..teachers).map(|number| format!("\"t{number}\"")).collect();
+    format!(
+        "name = \"{name}\"\ngroup = \"g\"\nclasses = 3\nsamples = {samples}\npolynomial = \
+         \"8X^4+6X^3+4X^2+X\"\noffset = 20\nquorum = {quorum}\nengine = \"clear\"\nteachers = [{}]",
+        teachers.join(", ")
+    )
+}
+
+/// Ballots with scattered abstentions: teacher n abstains on sample s if (7 n + s^2) mod 11 < s mod
+/// 5.
+async fn scattered(service: &Service, name: &Name, teachers: u32) {
+    let file = service.store.election(name).await.unwrap().file;
+    let engine = file.engine();
+    for teacher in 0..teachers {
+        for batch in 0..engine.batches() {
+            let samples = engine.batch(batch);
+            let present = samples.map(|s| (7 * teacher as usize + s * s) % 11 >= s % 5);
+            let present: Vec<bool> = present.collect();
+            let presence = Presence::new(present.into_iter());
+            let batch = u32::try_from(batch).unwrap();
+            let mut incoming = service.store.incoming().unwrap();
+            incoming.write(format!("{name} {teacher} {batch}").as_bytes()).unwrap();
+            service.store.add_ballot(name, teacher, batch, &presence, incoming).await.unwrap();
+        }
+    }
+}
+
+/// Closing once held the write transaction, and everybody, for 50 seconds of proofs.
+#[test]
+fn closing_waits_for_no_proof_and_the_background_proves_the_rest() {
+    let server = Running::start();
+    let service = Arc::clone(&server.service);
+    server.wait(async {
+        let name = election(&service, &text("ward", 60, 40, 30), 0).await;
+        service.price_election(&name).await.unwrap();
+        scattered(&service, &name, 60).await;
+        // No proof can run: whoever needs one waits for ever.
+        let taken = Arc::clone(&service.proofs).acquire_many_owned(2).await.unwrap();
+        let closed = tokio::time::timeout(Duration::from_mins(2), service.close(&name)).await;
+        closed.expect("it waits for no proof").unwrap();
+        let booking = service.store.booking(&name).await.unwrap().unwrap();
+        let turnouts = booking.voters.len();
+        assert!(turnouts > 4, "{:?}", booking.voters);
+        assert_eq!(booking.voters.iter().map(|count| count.1).sum::<u64>(), 40);
+        // By hand: how many voted on sample 4.
+        let absent = (0..60).filter(|teacher| (7 * teacher + 16) % 11 < 4).count();
+        let voters = u32::try_from(60 - absent).unwrap();
+        assert!(booking.voters.iter().any(|count| count.0 == voters), "{:?}", booking.voters);
+        assert!(booking.spent);
+        let most = 40.0 * booking.price.each_label.unwrap();
+        if !booking.price.tight {
+            assert!((booking.price.log_moment.unwrap() / most - 1.0).abs() < 1e-12);
+        }
+        drop(taken);
+        service.price_election(&name).await.unwrap();
+        let tight = service.store.booking(&name).await.unwrap().unwrap().price;
+        assert!(tight.tight && tight.log_moment.unwrap() < most);
+    });
+}
+
+/// Status and page once read every ballot, and proved what everything costs, at every look.
+#[test]
+fn a_look_reads_a_few_rows_and_proves_nothing() {
+    let server = Running::start();
+    let service = Arc::clone(&server.service);
+    let path = "/v1/elections/ward";
+    let bearer = server.bearer();
+    server.wait(async {
+        let name = election(&service, &text("ward", 50, 40, 2), 0).await;
+        service.price_election(&name).await.unwrap();
+        scattered(&service, &name, 50).await;
+    });
+    // There are no ballots to read, whoever would want to, and no proof can run: whoever needs one
+    // waits for ever.
+    server.wait(async {
+        let url = format!("sqlite://{}", server.data.join("shield.sqlite").display());
+        let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+        sqlx::query("ALTER TABLE ballots RENAME TO hidden").execute(&pool).await.unwrap();
+        pool.close().await;
+    });
+    let _taken = server.wait(Arc::clone(&service.proofs).acquire_many_owned(2)).unwrap();
+    for path in [path, "/v1/elections", "/v1/ledger", "/v1/ledger/export", "/metrics"] {
+        let answer = server.send("GET", path, &[("authorization", &bearer)], "");
+        assert_eq!(answer.status(), 200, "{path}: {}", answer.body());
+    }
+    // The page, too.
+    let origin = server.origin();
+    let form = [("origin", &*origin), ("content-type", "application/x-www-form-urlencoded")];
+    let body = format!("token={}", server.operator.secret());
+    let session = server.send("POST", "/session", &form, &body);
+    let cookie = header(&session, "set-cookie").split(';').next().unwrap().to_owned();
+    let page = server.send("GET", "/", &[("cookie", &cookie)], "");
+    assert!(page.status() == 200 && page.body().contains("50 of 50"), "{}", page.body());
+    let answer = server.send("GET", path, &[("authorization", &bearer)], "");
+    let status: Value = serde_json::from_str(answer.body()).unwrap();
+    assert_eq!((&status["voted"], &status["epsilon"].is_number()), (&json!(50), &true));
+}
+
+/// A first election that was refused once left its group's budget behind, with an order of its own.
+#[test]
+fn a_refused_first_election_leaves_no_budget() {
+    let server = Running::with(|settings| settings.budget.epsilon = 0.001);
+    let bearer = server.bearer();
+    let file = text("dear", 3, 4, 2);
+    let hash = |number: u64| token(number).hash().as_str().to_owned();
+    let body = json!({ "file": file, "student": hash(50),
+        "teachers": { "t0": hash(51), "t1": hash(52), "t2": hash(53) } });
+    let headers = [("authorization", &*bearer), ("content-type", "application/json")];
+    let answer = server.send("POST", "/v1/elections", &headers, &body.to_string());
+    assert_eq!(answer.status(), 409, "{}", answer.body());
+    let group: Name = "g".parse().unwrap();
+    assert_eq!(server.wait(server.service.store.budget(&group)).unwrap(), None);
+}
+
+/// Tokens once lived for ever, and nobody knew who had done what.
+#[test]
+fn tokens_come_and_go_one_by_one_and_the_log_knows() {
+    let server = Running::start();
+    let bearer = server.bearer();
+    let headers = [("authorization", &*bearer), ("content-type", "application/json")];
+    let add = |number: u64, role: &str| {
+        let body = json!({ "role": role, "token": token(number).hash(), "note": "for a test" });
+        server.send("POST", "/v1/tokens", &headers, &body.to_string())
+    };
+    assert_eq!(add(20, "monitor").status(), 201);
+    assert_eq!(add(20, "monitor").status(), 409);
+    assert_eq!(add(21, "teacher").status(), 422);
+    let metrics = |number: u64| {
+        let bearer = format!("Bearer {}", token(number).secret());
+        server.send("GET", "/metrics", &[("authorization", &bearer)], "").status().as_u16()
+    };
+    assert_eq!(metrics(20), 200);
+    let name = |number: u64| token(number).hash().as_str()[..12].to_owned();
+    let body = json!({ "token": token(22).hash() }).to_string();
+    let rotated = server.send("POST", &format!("/v1/tokens/{}/rotate", name(20)), &headers, &body);
+    assert_eq!(rotated.status(), 200, "{}", rotated.body());
+    assert_eq!((metrics(20), metrics(22)), (401, 200), "the old one stops at once");
+    let revoke = |number: u64| {
+        server.send("DELETE", &format!("/v1/tokens/{}", name(number)), &headers, "").status()
+    };
+    assert_eq!(revoke(22), 204);
+    assert_eq!(metrics(22), 401);
+    assert_eq!(revoke(22), 404);
+    // Nobody locks everybody out.
+    assert_eq!(revoke(0), 409);
+    assert_eq!(add(23, "operator").status(), 201);
+    assert_eq!(revoke(0), 204);
+    assert_eq!(add(24, "monitor").status(), 401);
+    let lines = server.wait(server.service.store.log_lines(0, 100)).unwrap();
+    let deeds: Vec<&str> = lines.iter().map(|line| line.action.as_str()).collect();
+    let expected =
+        ["token added", "token rotated", "token revoked", "token added", "token revoked"];
+    assert_eq!(deeds, expected);
+    let mut before = String::new();
+    for line in &lines {
+        assert_eq!((&*line.role, &*line.who, &*line.address), ("operator", &*name(0), "127.0.0.1"));
+        assert_eq!(line.chain, line.expected(&before));
+        before.clone_from(&line.chain);
+    }
+}
+
+#[test]
+fn requests_are_named_by_the_server_and_meant_for_it() {
+    let server =
+        Running::with(|settings| settings.public_host = Some("shield.example.org".to_owned()));
+    let bearer = server.bearer();
+    let ask = |host: &str, path: &str| {
+        let headers = [("authorization", &*bearer), ("host", host), ("x-request-id", "mine")];
+        server.send("GET", path, &headers, "")
+    };
+    let answer = ask("shield.example.org:8443", "/v1/whoami");
+    assert_eq!(answer.status(), 200);
+    assert_ne!(header(&answer, "x-request-id"), "mine");
+    assert_eq!(ask("evil.example.org", "/v1/whoami").status(), 421);
+    assert_eq!(ask("evil.example.org", "/readyz").status(), 200);
+    assert_eq!(ask("127.0.0.1", "/v1/whoami").status(), 200);
+    assert_eq!(header(&answer, "strict-transport-security"), "", "not over plain HTTP");
+    let tls = Running::start_tls();
+    let answer = tls.send("GET", "/livez", &[], "");
+    assert_eq!(header(&answer, "strict-transport-security"), "max-age=31536000");
+}
+
+#[test]
+fn a_full_disk_is_not_ready_and_lives() {
+    let server = Running::with(|settings| settings.disk_reserve = u64::MAX);
+    server.wait(server.service.look());
+    let ready = server.send("GET", "/readyz", &[], "");
+    assert_eq!(ready.status(), 503);
+    assert!(ready.body().contains("not ready: disk"), "{}", ready.body());
+    assert_eq!(server.send("GET", "/livez", &[], "").status(), 200);
+    // Nobody fills it to the last byte, which the database needs.
+    let name = server.wait(election(&server.service, &text("ward", 2, 4, 2), 0));
+    let role = Role::Student { election: name };
+    server.wait(server.service.store.add_token(&token(40).hash(), &role)).unwrap();
+    let bearer = format!("Bearer {}", token(40).secret());
+    let put =
+        server.send("PUT", "/v1/elections/ward/keys/public", &[("authorization", &bearer)], "k");
+    assert_eq!((put.status().as_u16(), header(&put, "retry-after")), (503, "1"));
+}
+
+/// A clock that was 300 days ahead for four seconds once closed an election.
+#[test]
+fn a_clock_that_jumps_closes_nothing_and_opens_nothing() {
+    let server = Running::start();
+    let service = Arc::clone(&server.service);
+    server.wait(async {
+        let soon = service.clock.system() + SignedDuration::from_secs(3600);
+        let file = format!("{}\ndeadline = {soon}", text("ward", 4, 4, 2));
+        let name = election(&service, &file, 3).await;
+        service.price_election(&name).await.unwrap();
+        service.clock.set_wrong(SignedDuration::from_hours(300 * 24));
+        for _ in 0..3 {
+            service.close_overdue().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(600)).await;
+        }
+        service.look().await;
+        assert_eq!(service.store.election(&name).await.unwrap().stage, Stage::Open);
+        assert!(service.incidents()[0].message.contains("jumped"), "{:?}", service.incidents());
+    });
+    // While either clock says that it is over, no ballot is taken.
+    let teacher = token(31);
+    let role = Role::Teacher { election: "ward".parse().unwrap(), teacher: 3 };
+    server.wait(service.store.add_token(&teacher.hash(), &role)).unwrap();
+    let bearer = format!("Bearer {}", teacher.secret());
+    let vote = || {
+        let path = "/v1/elections/ward/ballots/t3/0";
+        server.send("PUT", path, &[("authorization", &bearer)], "").body().clone()
+    };
+    assert!(vote().contains("problem:deadline"), "{}", vote());
+    service.clock.set_wrong(SignedDuration::ZERO);
+    assert!(!vote().contains("problem:deadline"), "{}", vote());
+}
+
+/// A question of more than two megabytes was once refused unread.
+#[test]
+fn a_large_question_is_read() {
+    let server = Running::start();
+    let name = server.wait(election(&server.service, &text("ward", 3, 4, 2), 0));
+    let role = Role::Student { election: name };
+    server.wait(server.service.store.add_token(&token(40).hash(), &role)).unwrap();
+    let bearer = format!("Bearer {}", token(40).secret());
+    let body = format!("[{}1]", "1,".repeat(2 << 20));
+    let headers = [("authorization", &*bearer)];
+    let answer = server.send("POST", "/v1/elections/ward/audits", &headers, &body);
+    assert_eq!(answer.status(), 422, "{}", answer.body());
+}
+
+/// A damaged database was once tried for half a minute before anything was said.
+#[test]
+fn a_damaged_database_is_named_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let settings = super::settings(&data);
+    runtime.block_on(async {
+        Service::open(&settings).await.unwrap().store.close_database().await.unwrap();
+        let path = data.join("shield.sqlite");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[..4096].fill(0x5a);
+        std::fs::write(&path, bytes).unwrap();
+        let start = Instant::now();
+        let error = Service::open(&settings).await.err().unwrap();
+        // The pool would try for half a minute.
+        assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+        assert!(error.is_bad_input() && error.to_string().contains("shield.sqlite"), "{error}");
+    });
+}
+
+/// An election of one batch once waited for 157 batches of another.
+#[test]
+fn elections_take_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let service = Service::open(&super::settings(&folder.path().join("data"))).await.unwrap();
+        let mut names = Vec::new();
+        for (name, samples) in [("large", 40), ("small", 4), ("waits", 4)] {
+            names.push(frozen(&service, &text(name, 3, samples, 2)).await);
+        }
+        let [large, small, waits] = names.try_into().unwrap();
+        let paused = Turn { priority: 1, paused: true };
+        service.store.set_turn(&waits, paused).await.unwrap();
+        let mut jobs = std::collections::HashMap::new();
+        let done = async |name: &Name| service.store.count_releases(name).await.unwrap();
+        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
+        let after = (done(&large).await, done(&small).await, done(&waits).await);
+        assert_eq!(after, (1, 1, 0), "a batch each, and none for who is paused");
+        let turn = Turn { priority: 3, paused: false };
+        service.store.set_turn(&large, turn).await.unwrap();
+        service.store.set_turn(&waits, Turn::default()).await.unwrap();
+        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
+        assert_eq!((done(&large).await, done(&waits).await), (4, 1));
+        assert_eq!(service.store.election(&small).await.unwrap().stage, Stage::Released);
+        while worker::take_turns(&service, &mut jobs).await.unwrap() {}
+        assert_eq!(service.store.election(&large).await.unwrap().stage, Stage::Released);
+        let unknown = service.store.set_turn(&"nobody".parse().unwrap(), turn).await;
+        assert!(matches!(unknown, Err(StoreError::NoElection)));
+    });
+}
+
+/// An audit of two batches lets the batches of an election that waits come in between.
+#[test]
+fn audits_take_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut settings = super::settings(&folder.path().join("data"));
+        settings.budget.epsilon = 1e9;
+        let service = Service::open(&settings).await.unwrap();
+        let store = &service.store;
+        let encrypted = |samples| text("audited", 3, samples, 2).replace("clear", "bfv");
+        let batches = |samples| ElectionFile::parse(&encrypted(samples)).unwrap().batches();
+        let samples = (1..99).map(|times| 512 * times).find(|&samples| batches(samples) == 2);
+        let audited = frozen(&service, &encrypted(samples.unwrap())).await;
+        let mut jobs = std::collections::HashMap::new();
+        while worker::take_turns(&service, &mut jobs).await.unwrap() {}
+        let asked = [0, 1].map(|batch| AskedBatch { batch, samples: vec![0] }).to_vec();
+        let (election, results) = ("0".repeat(64), "0".repeat(64));
+        let question = serde_json::to_string(&Question { election, results, asked }).unwrap();
+        store.ask(&audited, 0, &question).await.unwrap();
+        let waiting = frozen(&service, &text("waiting", 3, 8, 2)).await;
+        let computed = async || {
+            let mut computed = 0;
+            for batch in 0..2 {
+                let file = store.round_file(&audited, 0, RoundFile::Audit, batch).await;
+                computed += usize::from(file.unwrap().is_some());
+            }
+            (computed, store.count_releases(&waiting).await.unwrap())
+        };
+        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
+        assert_eq!(computed().await, (1, 1), "a batch each");
+        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
+        assert_eq!(computed().await, (2, 2));
+        while worker::take_turns(&service, &mut jobs).await.unwrap() {}
+        assert_eq!(store.rounds(&audited).await.unwrap()[0].stage, RoundStage::Audited);
+    });
+}
+
+/// An election with real keys and ballots, frozen.
+async fn frozen(service: &Service, text: &str) -> Name {
+    use rand::SeedableRng;
+    let file = ElectionFile::parse(text).unwrap();
+    let (name, engine) = (file.name().clone(), file.engine());
+    let mut rng = rand::rngs::StdRng::seed_from_u64(3);
+    let keys = engine.make_keys(&mut rng).unwrap();
+    service.store.create_election(&file, &[]).await.unwrap();
+    for (kind, bytes) in [("public", &keys.public), ("evaluation", &keys.evaluation)] {
+        let mut incoming = service.store.incoming().unwrap();
+        incoming.write(bytes).unwrap();
+        service.store.add_key(&name, kind, &hex(keys.id.as_bytes()), incoming).await.unwrap();
+    }
+    let voting = Arc::clone(&engine).voting(&keys.public).unwrap();
+    for teacher in 0..3 {
+        for batch in 0..engine.batches() {
+            let votes = vec![Some(shield::Class(1)); engine.batch(batch).len()];
+            let mut incoming = service.store.incoming().unwrap();
+            incoming.write(&voting.encrypt(batch, &votes, &mut rng).unwrap()).unwrap();
+            let presence = Presence::new(votes.iter().map(Option::is_some));
+            let batch = u32::try_from(batch).unwrap();
+            service.store.add_ballot(&name, teacher, batch, &presence, incoming).await.unwrap();
+        }
+    }
+    service.price_election(&name).await.unwrap();
+    service.close(&name).await.unwrap();
+    name
+}
+
+/// What is backed up while the server runs comes back, and what was open can only be called off.
+#[test]
+fn a_backup_comes_back_and_draws_nothing_twice() {
+    use crate::store::{RestoreOptions, Store, backup, restore};
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("backup");
+    let data = folder.path().join("data");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let service = Service::open(&super::settings(&data)).await.unwrap();
+        let name = election(&service, &text("ward", 4, 8, 2), 0).await;
+        scattered(&service, &name, 3).await;
+        backup(&data, None, &made).await.unwrap();
+        let again = backup(&data, None, &made).await;
+        assert!(matches!(again, Err(StoreError::NotEmpty(_))), "{again:?}");
+        let options = |to: &str, since: Since| RestoreOptions {
+            backup: made.clone(),
+            data: folder.path().join(to),
+            database: None,
+            since,
+        };
+        // What a server on the old folder draws meanwhile would not be known.
+        let beside = restore(&options("beside", Since::Folder(data.clone()))).await;
+        assert!(matches!(beside, Err(StoreError::Backup(_))), "{beside:?}");
+        assert!(!folder.path().join("beside").exists());
+        service.let_go();
+        for (to, since, blocked) in [
+            ("unknown", Since::Unknown, true),
+            ("vouched", Since::NothingClosed, false),
+            ("compared", Since::Folder(data.clone()), false),
+        ] {
+            restore(&options(to, since)).await.unwrap();
+            let store = Store::open(&folder.path().join(to), None).await.unwrap();
+            assert_eq!(store.sweep().await.unwrap(), 0);
+            assert_eq!(store.roll(&name).await.unwrap(), service.store.roll(&name).await.unwrap());
+            for ballot in store.ballots(&name).await.unwrap() {
+                let object =
+                    crate::store::Object::Ballot { teacher: ballot.teacher, batch: ballot.batch };
+                store.read(&name, object, &ballot.hash).unwrap();
+            }
+            let never = async |_: &crate::store::Roll| Err(StoreError::Damaged("asked"));
+            let closed = store.close(&name, &shield::Seed::from_bytes([1; 32]), never).await;
+            let refused = matches!(closed, Err(StoreError::Blocked { .. }));
+            assert_eq!(refused, blocked, "{to}: {closed:?}");
+            store.close_database().await.unwrap();
+        }
+        // The original goes on and releases; what comes back later must not draw again.
+        service.price_election(&name).await.unwrap();
+        service.close(&name).await.unwrap();
+        service.store.add_release(&name, 0, b"release").await.unwrap();
+        restore(&options("late", Since::Folder(data.clone()))).await.unwrap();
+        let store = Store::open(&folder.path().join("late"), None).await.unwrap();
+        let never = async |_: &crate::store::Roll| Err(StoreError::Damaged("asked"));
+        let closed = store.close(&name, &shield::Seed::from_bytes([1; 32]), never).await;
+        assert!(matches!(closed, Err(StoreError::Blocked { .. })), "{closed:?}");
+        let full = restore(&options("late", Since::Unknown)).await;
+        assert!(matches!(full, Err(StoreError::NotEmpty(_))), "{full:?}");
+    });
+}
+
+#[test]
+fn what_is_deleted_is_gone_and_the_ledger_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let service = Service::open(&super::settings(&data)).await.unwrap();
+        let name = election(&service, &text("ward", 4, 4, 2), 0).await;
+        scattered(&service, &name, 3).await;
+        let refused = service.store.erase(&name, Erasure::Ballots).await;
+        assert!(matches!(refused, Err(StoreError::Stage { .. })), "{refused:?}");
+        service.price_election(&name).await.unwrap();
+        service.close(&name).await.unwrap();
+        service.store.add_release(&name, 0, b"release").await.unwrap();
+        service.store.finish(&name, None).await.unwrap();
+        let booked = service.store.booking(&name).await.unwrap().unwrap();
+        service.store.erase(&name, Erasure::Ballots).await.unwrap();
+        let folder = data.join("elections/ward");
+        assert!(!folder.join("ballots").exists() && folder.join("releases").exists());
+        assert_eq!(service.store.compare().await.unwrap().1, crate::store::Lost::default());
+        service.store.erase(&name, Erasure::Everything).await.unwrap();
+        assert!(!folder.join("releases").exists() && folder.join("drawn").exists());
+        let after = service.store.booking(&name).await.unwrap().unwrap();
+        assert_eq!((after.spent, after.voters), (true, booked.voters));
+        assert!(service.store.tokens().await.unwrap().iter().all(|token| token.election.is_none()));
+    });
+}
