@@ -38,7 +38,7 @@ pub enum ClientError {
         remedy: &'static str,
     },
     /// The server says no.
-    #[error("{detail} (the server answered {status})")]
+    #[error("{detail} (the server answered {status}{})", named(request.as_deref()))]
     Refused {
         /// The HTTP status.
         status: u16,
@@ -46,6 +46,8 @@ pub enum ClientError {
         kind: String,
         /// What the server says.
         detail: String,
+        /// What the server calls the request in its log.
+        request: Option<String>,
     },
     /// What the server answers is not what it should be.
     #[error(
@@ -76,6 +78,14 @@ pub enum ClientError {
     },
 }
 
+/// A request's name, as the end of a sentence.
+fn named(request: Option<&str>) -> String {
+    request.map_or_else(String::new, |request| format!(", request {request}"))
+}
+
+/// Files larger than this are sent in parts: what has arrived is not sent again.
+const PART: usize = 4 << 20;
+
 /// A connection to a server, with a token.
 pub struct Client {
     agent: Agent,
@@ -87,6 +97,8 @@ pub struct Client {
 enum Sent<'a> {
     Nothing,
     Bytes(&'a [u8]),
+    /// Bytes, and the header that says which of which file they are.
+    Part(&'a [u8], String),
     Json(&'a Value),
 }
 
@@ -156,7 +168,49 @@ impl Client {
         if let Err(error @ (SubmissionError::SecretKey | SubmissionError::Damaged(_))) = refused {
             return Err(ClientError::Local(error.to_string()));
         }
+        if bytes.len() > PART
+            && let Some(received) = self.received(bytes)?
+        {
+            return self.put_parts(path, bytes, received);
+        }
         self.request("PUT", path, &Sent::Bytes(bytes), ANSWER_LIMIT).map(drop)
+    }
+
+    /// How much of a file has arrived; `None` if the server does not know of parts.
+    fn received(&self, bytes: &[u8]) -> Result<Option<usize>, ClientError> {
+        let hash = blake3::hash(bytes).to_hex();
+        match self.get::<Value>(&format!("/v1/uploads/{hash}")) {
+            Ok(answer) => {
+                let received = answer.get("received").and_then(Value::as_u64).unwrap_or(0);
+                Ok(Some(usize::try_from(received).unwrap_or(0).min(bytes.len())))
+            }
+            Err(ClientError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a file in parts, from where an earlier try ended. A part that breaks off is gone on
+    /// with, as long as the server can be reached.
+    fn put_parts(&self, path: &str, bytes: &[u8], from: usize) -> Result<(), ClientError> {
+        let hash = blake3::hash(bytes).to_hex().to_string();
+        let (mut offset, mut again) = (from, 0);
+        while offset < bytes.len() {
+            let end = bytes.len().min(offset + PART);
+            let header = format!("{offset}/{}/{hash}", bytes.len());
+            let sent = Sent::Part(&bytes[offset..end], header);
+            match self.request("PUT", path, &sent, ANSWER_LIMIT) {
+                Ok(_) => (offset, again) = (end, 0),
+                // Something of an earlier try is there, or nothing is any more.
+                Err(ClientError::Refused { status: 409, kind, .. })
+                    if kind == "part" && again < 5 =>
+                {
+                    again += 1;
+                    offset = self.received(bytes)?.unwrap_or(0);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Sends a JSON document, gets one.
@@ -234,6 +288,14 @@ impl Client {
                     .map_err(|error| strange(error.to_string()))?;
                 self.agent.run(request)
             }
+            Sent::Part(bytes, part) => {
+                let request = builder
+                    .header("content-type", "application/octet-stream")
+                    .header("upload-part", part.as_str())
+                    .body(*bytes)
+                    .map_err(|error| strange(error.to_string()))?;
+                self.agent.run(request)
+            }
             Sent::Json(document) => {
                 let request = builder
                     .header("content-type", "application/json")
@@ -264,6 +326,8 @@ impl Client {
             .get("retry-after")
             .and_then(|value| value.to_str().ok()?.parse().ok())
             .map(|seconds: u64| Duration::from_secs(seconds.min(60)));
+        let request = response.headers().get("x-request-id");
+        let request = request.and_then(|id| id.to_str().ok()).map(str::to_owned);
         let mut bytes = Vec::new();
         let read =
             response.body_mut().as_reader().take(limit.saturating_add(1)).read_to_end(&mut bytes);
@@ -289,7 +353,7 @@ impl Client {
             detail => detail,
         };
         let kind = text("type").rsplit(':').next().unwrap_or("").to_owned();
-        let error = ClientError::Refused { status: status.as_u16(), kind, detail };
+        let error = ClientError::Refused { status: status.as_u16(), kind, detail, request };
         let later = [
             StatusCode::REQUEST_TIMEOUT,
             StatusCode::TOO_MANY_REQUESTS,

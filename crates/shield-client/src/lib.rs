@@ -6,6 +6,7 @@
 //! | `http` | requests that are tried again |
 //! | `requests` | what each party asks of the server |
 //! | `trust` | rehearsals, audits, and what an auditor needs |
+//! | `upkeep` | tokens, the log, the ledger as a file, what is deleted, who goes first |
 //! | [`submission`] | what a file is that somebody wants to send, and what must never be sent |
 //! | [`preflight`](mod@preflight) | everything that could go wrong later, looked at now |
 //!
@@ -33,6 +34,7 @@ pub mod preflight;
 mod requests;
 pub mod submission;
 mod trust;
+mod upkeep;
 
 pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};
@@ -43,3 +45,7 @@ pub use requests::{
 };
 pub use submission::{KeyKind, Submission};
 pub use trust::{Audited, audit, change_budget, fetch_evidence, rehearse};
+pub use upkeep::{
+    TokenEntry, add_token, audit_log, erase, export_ledger, revoke_token, rotate_token, schedule,
+    tokens,
+};

@@ -9,6 +9,7 @@ use serde_json::json;
 use shield::framing::Kind;
 use shield_protocol::bundle::{BundleWriter, Content};
 use shield_protocol::engine::Revealing;
+use shield_protocol::job::answered::Reading;
 use shield_protocol::job::audit::{Answer, Question, judge};
 use shield_protocol::messages::{AuditStatus, Status};
 use shield_protocol::new_file::{Readers, Unnamed};
@@ -80,11 +81,18 @@ pub fn audit(
     let secret = Zeroizing::new(secret);
     let revealing: Box<dyn Revealing> =
         std::sync::Arc::clone(&engine).revealing(&secret).map_err(|e| local(secret_key, e))?;
-    let mut accused = BTreeSet::new();
+    let mut reading = Reading::new(question.digest());
+    let mut checks = Vec::new();
     for asked in &question.asked {
         let batch = asked.batch;
         let limit = engine.audit_bytes().unwrap_or(0) as u64;
         let bytes = client.get_bytes(&format!("{address}/{round}/checks/{batch}"), limit)?;
+        reading.add(&bytes);
+        checks.push((batch, bytes));
+    }
+    reading.write_down(secret_key)?;
+    let mut accused = BTreeSet::new();
+    for (batch, bytes) in checks {
         let found = revealing.read_audit(batch, &bytes).map_err(|error| ClientError::Strange {
             server: client.server().to_owned(),
             reason: error.to_string(),
