@@ -1,12 +1,13 @@
 //! What the commands show: data on stdout, warnings and progress on stderr.
 
+use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle, presets};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -114,9 +115,19 @@ fn log(bar: &ProgressBar, what: &'static str) {
             std::thread::sleep(LOG_EVERY);
             let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) else { return };
             let (done, all) = (bar.position(), bar.length().unwrap_or(0));
-            note(&format!("{what}: {done} of {all}, {} s left", bar.eta().as_secs()));
+            match time_left(bar.elapsed(), done, all) {
+                Some(left) => note(&format!("{what}: {done} of {all}, {} s left", left.as_secs())),
+                None => note(&format!("{what}: {done} of {all}")),
+            }
         }
     });
+}
+
+/// How long the rest takes at the mean pace so far; `None` before the first step. (The library's
+/// own estimate follows the pace of the last moments, and after a long step says that millions of
+/// seconds are left.)
+fn time_left(elapsed: Duration, done: u64, all: u64) -> Option<Duration> {
+    (done > 0).then(|| elapsed.mul_f64(all.saturating_sub(done) as f64 / done as f64))
 }
 
 /// A progress bar over a known amount of work. Where stderr is no terminal, a line every ten
@@ -126,8 +137,14 @@ pub(crate) fn progress(steps: u64, what: &'static str) -> ProgressBar {
     if !io::stderr().is_terminal() {
         log(&bar, what);
     }
-    let style = ProgressStyle::with_template("{msg:>12} [{wide_bar}] {pos}/{len} {eta:>4}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let left = time_left(state.elapsed(), state.pos(), state.len().unwrap_or(0));
+        // What cannot be written is not shown.
+        let _ = left.map_or(Ok(()), |left| write!(out, "{:#}", HumanDuration(left)));
+    };
+    let style = ProgressStyle::with_template("{msg:>12} [{wide_bar}] {pos}/{len} {left:>4}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("left", left);
     bar.set_style(style.progress_chars("=> "));
     bar.set_message(what);
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -156,5 +173,16 @@ pub(crate) fn duration(seconds: f64) -> String {
         s if s >= 1.0 => format!("{s:.2} s"),
         s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
         s => format!("{:.1} us", s * 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_follows_the_mean_pace() {
+        let left = |done| time_left(Duration::from_secs(30), done, 12).map(|left| left.as_secs());
+        assert_eq!([left(0), left(3), left(12)], [None, Some(90), Some(0)]);
     }
 }

@@ -138,17 +138,52 @@ fn paint<B: DrawingBackend>(
         let style = ("sans-serif", 20).into_font();
         legend.draw(&Text::new(format!("front, offset {offset}"), (24, row - 5), style))?;
     }
+    let mut room = Room { right: chart.plotting_area().get_pixel_range().0.end, taken: Vec::new() };
     for point in labelled(figure) {
         let (epsilon, gta) = place(point);
         let chosen = Some(point) == figure.chosen;
         let ring = if chosen { RED } else { BLACK };
         chart.draw_series([Circle::new((epsilon, gta), 9, ring.stroke_width(2))])?;
         let text = format!("{} (w = {})", point.polynomial, point.offset);
-        // Below the front and to its right there is nothing.
         let style = ("sans-serif", 18).into_font().color(&ring);
-        chart.draw_series([EmptyElement::at((epsilon, gta)) + Text::new(text, (12, 8), style)])?;
+        let (width, height) = chart.plotting_area().estimate_text_size(&text, &style)?;
+        let size = (width.try_into().unwrap_or(0), height.try_into().unwrap_or(0));
+        let at = room.find(chart.plotting_area().map_coordinate(&(epsilon, gta)), size);
+        chart.draw_series([EmptyElement::at((epsilon, gta)) + Text::new(text, at, style)])?;
     }
     area.present()
+}
+
+/// Where labels may go, in pixels.
+struct Room {
+    /// Where the plot ends.
+    right: i32,
+    /// The corners of what is there, upper left and lower right.
+    taken: Vec<((i32, i32), (i32, i32))>,
+}
+
+impl Room {
+    /// Where to put a label of some width and height, as seen from its point: it covers no other
+    /// label and does not leave the plot, if that can be had.
+    fn find(&mut self, point: (i32, i32), (width, height): (i32, i32)) -> (i32, i32) {
+        // Below the front and to its right there is nothing.
+        let (beside, before) = (12, -12 - width);
+        let places = [(beside, 8), (beside, 30), (before, 8), (before, -26), (beside, -26)];
+        let corners = |&(x, y): &(i32, i32)| {
+            let (left, top) = (point.0 + x, point.1 + y);
+            ((left, top), (left + width, top + height))
+        };
+        let is_free = |place: &&(i32, i32)| {
+            let (start, end) = corners(place);
+            let apart = |&(other, other_end): &((i32, i32), (i32, i32))| {
+                end.0 < other.0 || other_end.0 < start.0 || end.1 < other.1 || other_end.1 < start.1
+            };
+            end.0 <= self.right && self.taken.iter().all(apart)
+        };
+        let place = *places.iter().find(is_free).unwrap_or(&places[0]);
+        self.taken.push(corners(&place));
+        place
+    }
 }
 
 /// An axis that starts and ends on a tick.
@@ -261,6 +296,17 @@ mod tests {
         let axis = Axis::around(91.0, 100.0, 7.0);
         assert!((axis.end - 100.0).abs() < 1e-9, "no axis of shares goes beyond 100: {axis:?}");
         assert_eq!(Axis::around(0.0, 0.5, 5.0).label(0.25), "0.2");
+    }
+
+    #[test]
+    fn labels_cover_no_others_and_stay_in_the_plot() {
+        let mut room = Room { right: 1000, taken: Vec::new() };
+        let size = (200, 18);
+        assert_eq!(room.find((100, 100), size), (12, 8));
+        // A neighbour's label goes lower, or to the left.
+        assert_eq!(room.find((100, 110), size), (12, 30));
+        assert_eq!(room.find((320, 105), size), (12, 8));
+        assert_eq!(room.find((900, 100), size), (-212, 8));
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
         vec![name.to_owned(), format!("{moments:.3}"), exact, publish.to_owned()]
     };
     let table = console::table(
-        &["epsilon", "by moments", "exact", "may it be published?"],
+        &["epsilon", "by moments", "tight", "may it be published?"],
         [
             row("published", costs.published, None, "no"),
             row("renyi", costs.renyi, None, "no"),

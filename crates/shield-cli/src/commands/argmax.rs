@@ -1,12 +1,12 @@
 //! `plan` with the batched noisy argmax of the BFV engine.
 
 use serde::Serialize;
-use shield::Election;
-use shield::privacy::skellam::Sensitivity;
+use shield::privacy::Usage;
 use shield::shared_noise::NoiseFamily;
-use shield::shared_noise::SharedNoise;
+use shield::{Delta, Election, Epsilon, Queries};
 use shield_bfv::argmax::ArgmaxPlan;
 use shield_bfv::flooding::STATISTICAL_BITS;
+use shield_protocol::engine::{Counts, NoisyArgmax};
 
 use super::Output;
 use crate::console::{self, duration};
@@ -22,6 +22,14 @@ struct Described {
     noise_law: NoiseFamily,
     /// Teachers that may be missing.
     dropouts: u32,
+    /// Where teachers send counts: of how many voters at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voters_per_teacher: Option<u32>,
+    /// Whose participation epsilon is stated for.
+    protects: String,
+    /// Of all samples together, for all votes; infinite as text.
+    epsilon: Epsilon,
+    delta: f64,
     ring_degree: usize,
     moduli_bits: Vec<u32>,
     log_q: u32,
@@ -57,15 +65,38 @@ struct Bound {
 }
 
 /// `plan --mechanism noisy-argmax --backend bfv`.
-pub(super) fn plan(election: &Election, noise: SharedNoise, output: Output) -> Result<(), Failure> {
-    let plan = ArgmaxPlan::new(election, &noise, Sensitivity::Vote).map_err(Failure::bad_input)?;
+pub(super) fn plan(
+    election: &Election,
+    argmax: NoisyArgmax,
+    output: Output,
+) -> Result<(), Failure> {
+    let plan = ArgmaxPlan::new(election, &argmax.noise, argmax.ballot());
+    let plan = plan.map_err(Failure::bad_input)?;
+    let queries = Queries::new(election.samples() as u64)?;
+    let usage = Usage { queries, delta: Delta::default() };
+    let cost = Cost { argmax, usage, epsilon: argmax.accounting(election.classes()).tight(usage) };
     match output {
-        Output::Json => console::print_json(&described(&plan, noise)),
-        Output::Tables => console::print(&describe(&plan, noise)),
+        Output::Json => console::print_json(&described(&plan, &cost)),
+        Output::Tables => console::print(&describe(&plan, &cost)),
     }
 }
 
-fn described(plan: &ArgmaxPlan, noise: SharedNoise) -> Described {
+/// What all samples of the election cost.
+struct Cost {
+    argmax: NoisyArgmax,
+    usage: Usage,
+    epsilon: Epsilon,
+}
+
+impl Cost {
+    /// Whose participation it is stated for, as in election files.
+    fn protects(&self) -> String {
+        self.argmax.counts.map(Counts::protects).unwrap_or_default().to_string()
+    }
+}
+
+fn described(plan: &ArgmaxPlan, cost: &Cost) -> Described {
+    let noise = cost.argmax.noise;
     let stages = plan.noise_bits().into_iter();
     Described {
         mechanism: "noisy-argmax",
@@ -73,6 +104,10 @@ fn described(plan: &ArgmaxPlan, noise: SharedNoise) -> Described {
         noise: noise.scale().get(),
         noise_law: noise.family(),
         dropouts: noise.dropouts(),
+        voters_per_teacher: cost.argmax.counts.map(Counts::voters),
+        protects: cost.protects(),
+        epsilon: cost.epsilon,
+        delta: cost.usage.delta.get(),
         ring_degree: plan.ring_degree(),
         moduli_bits: plan.moduli_bits(),
         log_q: plan.log_q(),
@@ -98,7 +133,8 @@ fn described(plan: &ArgmaxPlan, noise: SharedNoise) -> Described {
     }
 }
 
-fn describe(plan: &ArgmaxPlan, noise: SharedNoise) -> String {
+fn describe(plan: &ArgmaxPlan, cost: &Cost) -> String {
+    let noise = cost.argmax.noise;
     let bytes = |count: usize| format!("{:.2} MB", count as f64 / 1e6);
     let moduli = plan.moduli_bits();
     let stages = plan.noise_bits();
@@ -114,6 +150,25 @@ fn describe(plan: &ArgmaxPlan, noise: SharedNoise) -> String {
                 "{law} of {amount} {}, in shares; up to {} teachers may be missing",
                 noise.scale().get(),
                 noise.dropouts()
+            ),
+        ),
+        (
+            "a ballot",
+            match cost.argmax.counts {
+                None => "one vote per sample".to_owned(),
+                Some(counts) => {
+                    format!("counts per class, of up to {} voters per sample", counts.voters())
+                }
+            },
+        ),
+        (
+            "cost",
+            format!(
+                "epsilon {:.4} for all {} samples (delta {}), against everybody; for one {}",
+                cost.epsilon,
+                cost.usage.queries.count(),
+                cost.usage.delta.get(),
+                cost.protects()
             ),
         ),
         (

@@ -1,103 +1,18 @@
 //! `bench`: the paper's circuit and ours, in one process, on the same votes and draws.
 
-use std::time::Instant;
-
-use clap::{Args, ValueEnum};
 use rand::rngs::OsRng;
 use rand::{SeedableRng, TryRngCore, rngs::StdRng};
 use serde::Serialize;
-use shield::backend::{Backend, MemoryBallotBox};
 use shield::shared_noise::NoiseFamily;
-use shield::{Classes, Election, Label, Seed, Votes, synthetic};
-use shield_bfv::{BfvBackend, ReleaseMode, baseline};
+use shield::{Election, Seed, Votes, synthetic};
+use shield_bfv::baseline;
 
+use super::bench_args::{BackendName, BenchArgs};
+use super::measuring::ours;
 use super::{Output, bench_argmax, tfhe};
 use crate::console::{self, duration};
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs, on_threads};
-
-/// Time the paper's circuit and ours, side by side
-#[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  shield bench\n\nThe paper's circuit takes a minute and a half \
-    with the defaults, on one thread. Times are of the aggregation, which is what the paper \
-    reports.\n\n\
-    With --backend tfhe: the engines that answer one sample at once, on the paper's four \
-    polynomials, and the BFV engine at 1, 100 and 512 samples beside them.\n\n\
-    With --mechanism noisy-argmax: TFHE's noisy argmax, on two samples, and the batched one of \
-    BFV, from stored ballots to the release."
-)]
-pub(super) struct BenchArgs {
-    /// Number of teachers
-    #[arg(long, value_name = "N", default_value_t = 250)]
-    teachers: usize,
-
-    /// Number of samples [default: 100; with --backend tfhe 20 for each polynomial; with
-    /// --mechanism noisy-argmax 2048]
-    #[arg(long, value_name = "S")]
-    samples: Option<usize>,
-
-    /// Whose circuits
-    #[arg(long, value_enum, default_value_t)]
-    backend: BackendName,
-
-    /// Number of classes
-    #[arg(long, value_name = "K", default_value = "10")]
-    classes: Classes,
-
-    /// SHIELD's circuits, or those of SPEED's exact argmax of counts with noise in shares
-    #[arg(long = "mechanism", value_name = "NAME", value_enum, default_value_t)]
-    name: MechanismName,
-
-    #[command(flatten)]
-    mechanism: MechanismArgs,
-
-    #[command(flatten)]
-    noise: NoiseArgs,
-
-    /// Number of threads, for both
-    #[arg(long, value_name = "T", default_value_t = 1)]
-    threads: usize,
-
-    /// Leave out the paper's circuit and time only ours
-    #[arg(long)]
-    ours_only: bool,
-}
-
-/// The encrypted engines by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum BackendName {
-    /// Many samples per ciphertext
-    #[default]
-    Bfv,
-    /// One sample at once (built with --features tfhe)
-    Tfhe,
-}
-
-#[cfg(feature = "tfhe")]
-impl BenchArgs {
-    pub(super) fn teachers(&self) -> usize {
-        self.teachers
-    }
-
-    pub(super) fn classes(&self) -> Classes {
-        self.classes
-    }
-
-    pub(super) fn threads(&self) -> usize {
-        self.threads
-    }
-
-    pub(super) fn mechanism(&self) -> shield::Setting {
-        self.mechanism.mechanism()
-    }
-}
-
-impl BenchArgs {
-    pub(super) fn samples_or(&self, default: usize) -> usize {
-        self.samples.unwrap_or(default)
-    }
-}
+use crate::inputs::{MechanismName, on_threads};
 
 #[derive(Serialize)]
 struct Comparison {
@@ -114,9 +29,6 @@ struct Comparison {
     ratio: Option<f64>,
     labels_agree: bool,
 }
-
-/// Runs of our circuit: it is short, so the best of a few says more than one.
-const RUNS: usize = 3;
 
 pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
     if args.name == MechanismName::NoisyArgmax {
@@ -173,43 +85,6 @@ fn compare(args: &BenchArgs, election: &Election, votes: &Votes) -> Result<Compa
         ratio: published_seconds.map(|seconds| seconds / best),
         labels_agree: published.is_none_or(|run| run.labels == labels),
     })
-}
-
-/// The labels, and the seconds of each run's aggregation.
-pub(super) fn ours(
-    election: &Election,
-    votes: &Votes,
-    seed: &Seed,
-    rng: &mut StdRng,
-) -> Result<(Vec<Label>, Vec<f64>), Failure> {
-    let backend =
-        BfvBackend::new(election.clone(), ReleaseMode::Reveal).map_err(Failure::bad_input)?;
-    let keys = backend.generate_keys(rng).map_err(Failure::failed)?;
-    let mut labels = Vec::new();
-    let mut seconds = vec![0.0; RUNS];
-    for batch in 0..backend.batches() {
-        let samples = backend.batch(batch);
-        let ballots = (0..votes.teachers())
-            .map(|teacher| {
-                let own = votes.teacher(teacher, samples.clone());
-                backend.encrypt(&keys.public, batch, &own, rng).map(Some)
-            })
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Failure::failed)?;
-        let ballots = MemoryBallotBox::new(samples.len(), ballots);
-        for (run, seconds) in seconds.iter_mut().enumerate() {
-            let start = Instant::now();
-            let release = backend
-                .aggregate(&keys.evaluation, batch, &ballots, seed)
-                .map_err(Failure::failed)?;
-            *seconds += start.elapsed().as_secs_f64();
-            if run == 0 {
-                let found = backend.decrypt(&keys.secret, batch, &release);
-                labels.extend(found.map_err(Failure::failed)?);
-            }
-        }
-    }
-    Ok((labels, seconds))
 }
 
 fn describe(comparison: &Comparison) -> String {

@@ -129,7 +129,7 @@ fn bound(
     };
     let table = console::table(
         &["epsilon", "proven", "worst found", "ratio", "its histogram"],
-        [row("by moments", &bound.moments), row("exact", &bound.exact)],
+        [row("by moments", &bound.moments), row("tight", &bound.exact)],
     );
     let strategy = bound.strategy.map_or_else(String::new, |strategy| {
         format!(
@@ -203,7 +203,7 @@ fn pair(
             ("pair", format!("{votes:?}, one vote moves from class {from} to class {to}")),
             ("usage", format!("{} queries, delta {:e}", usage.queries, usage.delta.get())),
             ("epsilon by moments", format!("{renyi:.4}")),
-            ("epsilon, exact", format!("{exact:.4}")),
+            ("epsilon, tight", format!("{exact:.4}")),
         ])),
     }
 }

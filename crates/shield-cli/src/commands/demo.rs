@@ -14,7 +14,8 @@ use shield::{
 use shield_bfv::ReleaseMode;
 
 use super::Output;
-use super::label::{self, Engine, Labelling, Run};
+use super::label::{self, Engine};
+use super::roles::{self, Labelling, Run};
 use crate::console::{self, percent};
 use crate::failure::Failure;
 use crate::inputs::on_threads;
@@ -28,9 +29,10 @@ pub(super) struct DemoArgs {
     threads: Option<usize>,
 }
 
-/// Real votes: see examples/mnist/README.md.
-const VOTES: &[u8] = include_bytes!("../../../../examples/mnist/paper-votes.npy.gz");
-const DIGITS: &[u8] = include_bytes!("../../../../examples/mnist/digits.npy.gz");
+/// Real votes: see examples/mnist/README.md. The folder links to them, so that they are in the
+/// packages that are made of this crate, too.
+const VOTES: &[u8] = include_bytes!("../../data/paper-votes.npy.gz");
+const DIGITS: &[u8] = include_bytes!("../../data/digits.npy.gz");
 
 /// How many samples are labelled: as many as the paper's students ask for.
 const QUERIES: usize = 100;
@@ -61,7 +63,7 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     if output == Output::Json {
         return console::print_json(&json!({ "label": labelling, "bought": bought }));
     }
-    console::print(&label::describe(&labelling))?;
+    console::print(&roles::describe(&labelling))?;
     console::print(&bought.describe())
 }
 
@@ -136,8 +138,8 @@ impl Bought {
         );
         format!(
             "\n{table}\nRight labels are expected ones, over all 10,000 shipped images. Epsilon \
-             is for {} labels and delta {}, proven\nfor any votes whatever (`shield bound`), so \
-             it may be published.\n",
+             is for {} labels and delta {}, proven\nfor any votes whatever by its moments, so \
+             it may be published. `shield bound` takes longer and proves a smaller one.\n",
             self.queries, self.delta
         )
     }

@@ -1,11 +1,16 @@
 //! `job`: one aggregation as a folder that can be stopped, resumed and shared.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use rayon::prelude::*;
 use serde_json::{Value, json};
+use shield::labelling::batches_at_once;
+use shield_protocol::job::lease::{LeaseLength, Worker};
 use shield_protocol::{Job, Name, Progress};
 
 use super::Output;
@@ -19,6 +24,7 @@ use crate::inputs::{ElectionArgs, on_threads, system_rng};
         evaluation.key --ballots ballots --out job\n  \
     shield job run job --batches 0-9        # on one machine\n  \
     shield job run job --batches 10-19      # on another that sees the same folders\n  \
+    shield job run job --lease 60           # or on both: they share what is left\n  \
     shield job finish job --out results.bin\n\n\
     Whoever computes a batch gets the same bytes. `shield aggregate` does all of it in one go.")]
 pub(super) struct JobArgs {
@@ -32,6 +38,8 @@ enum Step {
     Freeze(FreezeArgs),
     /// Compute batches that nobody has computed yet
     Run(RunArgs),
+    /// Compute the jobs of a folder as they come, such as those of `shield serve --jobs`
+    Work(WorkArgs),
     /// Show what is there and what is missing
     Status {
         /// The job
@@ -83,9 +91,38 @@ struct RunArgs {
     #[arg(long, value_name = "A-B")]
     batches: Option<Batches>,
 
+    /// Share the batches with everybody else who does this: take those that nobody has leased, for
+    /// so many seconds, renewed while they are computed. Ends when all are there
+    #[arg(long, value_name = "SECONDS", value_parser = lease_length)]
+    lease: Option<LeaseLength>,
+
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "T")]
     threads: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+struct WorkArgs {
+    /// The folder of the jobs
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+
+    /// How long a batch is leased; renewed while it is computed
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = lease_length)]
+    lease: LeaseLength,
+
+    /// End when no job has anything left to compute, instead of waiting for more
+    #[arg(long)]
+    once: bool,
+
+    /// Number of threads [default: all cores]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+}
+
+fn lease_length(text: &str) -> Result<LeaseLength, String> {
+    let length = text.parse().ok().and_then(LeaseLength::from_seconds);
+    length.ok_or_else(|| format!("give a number of seconds from 1 to {}", LeaseLength::LONGEST))
 }
 
 /// A range of batches.
@@ -111,6 +148,7 @@ pub(super) fn run(args: &JobArgs, output: Output) -> Result<(), Failure> {
             let ran = on_threads(args.threads, |_| run_batches(args))??;
             show(&args.job, &ran.0, &[("computed", ran.1.into())], output)
         }
+        Step::Work(args) => on_threads(args.threads, |_| work(args))?,
         Step::Status { job } => show(job, &Job::open(job)?, &[], output),
         Step::Finish { job: path, out } => {
             let job = Job::open(path)?;
@@ -159,17 +197,73 @@ fn run_batches(args: &RunArgs) -> Result<(Job, usize), Failure> {
             asked.end()
         )));
     }
-    let mut missing = job.missing();
-    if let Some(Batches(asked)) = &args.batches {
-        missing.retain(|batch| asked.contains(batch));
-    }
+    let wanted = |batch: &usize| args.batches.as_ref().is_none_or(|asked| asked.0.contains(batch));
+    let missing: Vec<usize> = job.missing().into_iter().filter(wanted).collect();
     let bar = console::progress(missing.len() as u64, "aggregating");
-    for &batch in &missing {
-        job.put(batch, &job.run_batch(batch)?)?;
-        bar.inc(1);
-    }
+    let computed = if let Some(length) = args.lease {
+        let told = |left: usize| bar.set_position(missing.len().saturating_sub(left) as u64);
+        let worker = Worker::new(&mut system_rng());
+        job.share(|batch| wanted(&batch), &worker, length, &told)?
+    } else {
+        for batches in missing.chunks(batches_at_once()) {
+            batches.par_iter().try_for_each(|&batch| -> Result<(), Failure> {
+                job.put(batch, &job.run_batch(batch)?)?;
+                bar.inc(1);
+                Ok(())
+            })?;
+        }
+        missing.len()
+    };
     bar.finish_and_clear();
-    Ok((job, missing.len()))
+    Ok((job, computed))
+}
+
+/// How often a folder is looked through for new jobs.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// Computes the jobs of a folder as they come. One that cannot be computed holds up no other.
+fn work(args: &WorkArgs) -> Result<(), Failure> {
+    let worker = Worker::new(&mut system_rng());
+    let mut failed: HashMap<PathBuf, String> = HashMap::new();
+    loop {
+        for path in jobs_in(&args.folder)? {
+            let done = Job::open(&path).and_then(|job| {
+                let computed = job.share(|_| true, &worker, args.lease, &|_| {})?;
+                Ok((computed, job.file().name().clone()))
+            });
+            match done {
+                Ok((computed, name)) => {
+                    failed.remove(&path);
+                    if computed > 0 {
+                        console::note(&format!("{name}: computed {computed} batches"));
+                    }
+                }
+                Err(error) => {
+                    let error = error.to_string();
+                    if failed.get(&path) != Some(&error) {
+                        console::warn(&error);
+                    }
+                    failed.insert(path, error);
+                }
+            }
+        }
+        if args.once {
+            let failed = failed.into_values().next();
+            return failed.map_or(Ok(()), |error| Err(Failure::failed(error)));
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// The jobs of a folder that were frozen, by name.
+fn jobs_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let place = |error| Failure::bad_input(format!("{}: {error}", folder.display()));
+    let entries = std::fs::read_dir(folder).map_err(place)?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    let mut paths = paths.map_err(place)?;
+    paths.retain(|path| path.join("job.toml").is_file());
+    paths.sort();
+    Ok(paths)
 }
 
 /// Where a job is, with what was just done.

@@ -63,6 +63,8 @@ pub(super) enum VariantName {
     Plain,
     /// On the labelled images alone
     Supervised,
+    /// Semi-supervised, on images as they are, compared by their strokes
+    Shapes,
 }
 
 impl From<VariantName> for Variant {
@@ -71,6 +73,7 @@ impl From<VariantName> for Variant {
             VariantName::Strong => Self::Strong,
             VariantName::Plain => Self::Plain,
             VariantName::Supervised => Self::Supervised,
+            VariantName::Shapes => Self::Shapes,
         }
     }
 }

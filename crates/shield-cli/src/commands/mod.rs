@@ -4,8 +4,11 @@ mod aggregate;
 mod analyze;
 mod argmax;
 mod audit;
+mod audit_log;
+mod backup;
 mod bench;
 mod bench_argmax;
+mod bench_args;
 mod bound;
 mod budget;
 mod close;
@@ -13,6 +16,7 @@ mod commit;
 mod compare;
 mod completions;
 mod demo;
+mod erase;
 #[cfg(feature = "learn")]
 mod experiment;
 mod explore;
@@ -22,7 +26,9 @@ mod keygen;
 mod label;
 #[cfg(feature = "learn")]
 mod learn;
+mod ledger;
 mod man;
+mod measuring;
 mod plan;
 #[cfg(feature = "learn")]
 mod predict;
@@ -30,7 +36,10 @@ mod preflight;
 mod recommend;
 mod rehearse;
 mod reveal;
+mod roles;
+mod schedule;
 mod serve;
+mod serve_config;
 mod status;
 mod submit;
 mod synthesize;
@@ -38,6 +47,7 @@ mod synthesize;
 mod teach;
 #[cfg_attr(not(feature = "tfhe"), path = "without_tfhe.rs")]
 mod tfhe;
+mod tokens;
 mod tune;
 mod upload;
 mod verify;
@@ -46,6 +56,7 @@ mod vote;
 mod without_learn;
 
 use crate::console::Output;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -81,7 +92,7 @@ enum Command {
     Tune(tune::TuneArgs),
     Explore(explore::ExploreArgs),
     Plan(plan::PlanArgs),
-    Bench(bench::BenchArgs),
+    Bench(bench_args::BenchArgs),
     Synthesize(synthesize::SynthesizeArgs),
     Keygen(keygen::KeygenArgs),
     Rehearse(rehearse::RehearseArgs),
@@ -109,6 +120,13 @@ enum Command {
     Close(close::CloseArgs),
     Fetch(fetch::FetchArgs),
     Budget(budget::BudgetArgs),
+    Ledger(ledger::LedgerArgs),
+    Tokens(tokens::TokensArgs),
+    AuditLog(audit_log::AuditLogArgs),
+    Schedule(schedule::ScheduleArgs),
+    Erase(erase::EraseArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
     Preflight(preflight::PreflightArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -117,6 +135,10 @@ enum Command {
 impl Cli {
     /// The program's arguments; ends it if they cannot be used.
     pub(crate) fn read(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Self {
+        let arguments =
+            serve_config::expand(arguments.into_iter().collect()).unwrap_or_else(|problem| {
+                Self::command().error(ErrorKind::InvalidValue, problem).exit()
+            });
         let matches = with_negative_numbers(Self::command()).get_matches_from(arguments);
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
@@ -172,6 +194,13 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Close(args) => close::run(&args, output),
         Command::Fetch(args) => fetch::run(&args, output),
         Command::Budget(args) => budget::run(&args, output),
+        Command::Ledger(args) => ledger::run(&args, output),
+        Command::Tokens(args) => tokens::run(&args, output),
+        Command::AuditLog(args) => audit_log::run(&args, output),
+        Command::Schedule(args) => schedule::run(&args, output),
+        Command::Erase(args) => erase::run(&args, output),
+        Command::Backup(args) => backup::run(&args, output),
+        Command::Restore(args) => backup::restore(&args, output),
         Command::Preflight(args) => preflight::run(&args, output),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

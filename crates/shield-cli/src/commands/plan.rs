@@ -5,8 +5,9 @@ use serde::Serialize;
 use shield::shared_noise::NoiseFamily;
 use shield::{Classes, Election};
 use shield_bfv::{Plan, ReleaseMode};
+use shield_protocol::engine::{Counts, NoisyArgmax, Protects};
 
-use super::bench::BackendName;
+use super::bench_args::BackendName;
 use super::upload::Upload;
 use super::{Output, argmax, tfhe};
 use crate::console;
@@ -38,6 +39,14 @@ pub(super) struct PlanArgs {
 
     #[command(flatten)]
     noise: NoiseArgs,
+
+    /// For a noisy-argmax on bfv: teachers send counts per class, of up to this many voters
+    #[arg(long, value_name = "V")]
+    voters_per_teacher: Option<u64>,
+
+    /// With counts: whom the cost protects, a teacher with all its voters, or one voter
+    #[arg(long, value_name = "WHOM", default_value_t, requires = "voters_per_teacher")]
+    protects: Protects,
 
     /// The engine
     #[arg(long, value_enum, default_value_t)]
@@ -88,6 +97,12 @@ struct Stage {
 pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
     let mechanism = args.mechanism.mechanism();
     let election = Election::new(args.teachers, args.classes, args.samples, mechanism)?;
+    let counted = (args.name, args.backend) == (MechanismName::NoisyArgmax, BackendName::Bfv);
+    if args.voters_per_teacher.is_some() && !counted {
+        return Err(Failure::bad_input(
+            "--voters-per-teacher: only --mechanism noisy-argmax with --backend bfv takes counts",
+        ));
+    }
     match (args.name, args.backend) {
         (MechanismName::Shield, BackendName::Bfv) => {}
         (MechanismName::Shield, BackendName::Tfhe) => {
@@ -99,7 +114,11 @@ pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
         }
         (MechanismName::NoisyArgmax, BackendName::Bfv) => {
             let noise = args.noise.shared(election.teachers(), NoiseFamily::Skellam)?;
-            return argmax::plan(&election, noise, output);
+            let law = noise.family();
+            let counts = |voters| Counts::new(voters, args.protects, law);
+            let counts = args.voters_per_teacher.map(counts).transpose();
+            let counts = counts.map_err(Failure::bad_input)?;
+            return argmax::plan(&election, NoisyArgmax { noise, counts }, output);
         }
     }
     let plan = Plan::new(&election, args.release).map_err(Failure::bad_input)?;

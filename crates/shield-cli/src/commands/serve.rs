@@ -9,13 +9,14 @@ use std::{fs, io};
 use clap::Args;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
+use serde_json::json;
 use shield::Delta;
 use shield_client::Invitation;
 use shield_protocol::credentials::{Role, Token};
 use shield_server::ledger::Budget;
 use shield_server::store::DatabaseUrl;
 use shield_server::tls::{self, Certificate};
-use shield_server::{ServeError, Service, Settings, public_url, serve};
+use shield_server::{Aggregation, ServeError, Service, Settings, public_url, serve_with};
 use tracing_subscriber::EnvFilter;
 
 use crate::console;
@@ -32,7 +33,12 @@ use crate::failure::Failure;
     Student and server must not collude: the one has the key, the other the ballots."
 )]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line, each for itself")]
-pub(super) struct ServeArgs {
+pub(in crate::commands) struct ServeArgs {
+    /// A TOML file with any of these flags, named as here: `data = "/var/lib/shield"`, `dev =
+    /// true`. What is given on the command line counts instead
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
     /// Where the data are: made if it is not there
     #[arg(long, value_name = "FOLDER")]
     data: PathBuf,
@@ -94,6 +100,32 @@ pub(super) struct ServeArgs {
     /// How many uploads are taken at once; others are asked to come back
     #[arg(long, value_name = "N", default_value_t = 32)]
     uploads: usize,
+
+    /// Leave the aggregation to others: freeze each closed election as a job in this folder, and
+    /// take the batches that `shield job work FOLDER`, Ray or anybody else computes there. The
+    /// folder holds the seeds of all draws: nobody but the server and its workers may read it
+    #[arg(long, value_name = "FOLDER")]
+    jobs: Option<PathBuf>,
+
+    /// How many uploads one token may have under way
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    uploads_per_token: u32,
+
+    /// How many files one token may fetch at once
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    downloads_per_token: u32,
+
+    /// How many bytes per second an upload must bring on average
+    #[arg(long, value_name = "BYTES", default_value_t = 4096)]
+    pace: u64,
+
+    /// The server is not ready with less than this free on the disk, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    disk_reserve: u64,
+
+    /// Delete the ballots of elections this many days after they were closed [default: never]
+    #[arg(long, value_name = "DAYS")]
+    keep_ballots: Option<u64>,
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -103,8 +135,10 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             args.budget
         )));
     }
-    if args.uploads == 0 {
-        return Err(Failure::bad_input("--uploads is 0; give 1 or more"));
+    if args.uploads == 0 || args.uploads_per_token == 0 || args.downloads_per_token == 0 {
+        return Err(Failure::bad_input(
+            "--uploads, --uploads-per-token or --downloads-per-token is 0; give 1 or more",
+        ));
     }
     log_to_stderr();
     let certificate = certificate(args)?;
@@ -125,12 +159,21 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
     runtime.block_on(async {
+        let hang_ups = HangUps::listen();
         let settings = Settings {
             data: args.data.clone(),
             database: args.database.clone(),
             budget: Budget { epsilon: args.budget, delta: args.delta },
             uploads: args.uploads,
             patience: Duration::from_secs(20),
+            pace: args.pace,
+            uploads_per_token: args.uploads_per_token,
+            downloads_per_token: args.downloads_per_token,
+            disk_reserve: args.disk_reserve << 20,
+            // Checked only where the server is told its name; a proxy may pass on another.
+            public_host: args.public_url.as_ref().and(host_of(&url)),
+            keep_ballots: args.keep_ballots.map(|days| Duration::from_secs(86_400 * days)),
+            ..Settings::default()
         };
         let service = Service::open(&settings).await.map_err(|error| match error {
             error if error.is_bad_input() => Failure::bad_input(error),
@@ -142,20 +185,25 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             match seat.invitation(is_taken, &url, pem.as_deref())? {
                 Some(invitation) => {
                     service.add(&invitation.token.hash(), &seat.role).await?;
-                    console::note(&format!("{name}'s invitation: {}", seat.file.display()));
+                    note(&format!("{name}'s invitation: {}", seat.file.display()));
                 }
-                None => console::note(&format!(
+                None => note(&format!(
                     "the {name}'s invitation is elsewhere; --new-{name} makes another"
                 )),
             }
         }
-        console::note(&format!(
+        note(&format!(
             "next: shield submit --invitation {} election.toml; or open {url} in a browser and \
              sign in with the token in that file",
             args.operator.display()
         ));
-        console::note(&format!("shield serves at {url}, data in {}", args.data.display()));
-        Ok(serve(service, listener, certificate, stop()).await?)
+        note(&format!("shield serves at {url}, data in {}", args.data.display()));
+        let aggregation = match &args.jobs {
+            None => Aggregation::Here,
+            Some(folder) => Aggregation::jobs_in(folder)?,
+        };
+        Ok(serve_with(service, listener, certificate, aggregation, stop(), || hang_ups.next())
+            .await?)
     })
 }
 
@@ -246,6 +294,68 @@ impl Seat<'_> {
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
         if error.is_bad_input() { Self::bad_input(error) } else { Self::failed(error) }
+    }
+}
+
+/// The host of an address.
+fn host_of(url: &str) -> Option<String> {
+    let rest = url.split_once("://")?.1;
+    let authority = rest.split('/').next()?;
+    let host = match authority.strip_prefix('[') {
+        Some(literal) => literal.split(']').next()?,
+        None => authority.split(':').next()?,
+    };
+    Some(host.to_owned())
+}
+
+/// Says something at the start: to people as a line, to programs as an event like all others.
+fn note(text: &str) {
+    if io::stderr().is_terminal() {
+        console::note(text);
+    } else {
+        // Not an event that `RUST_LOG` could hide: whoever starts the server waits for it.
+        let moment = jiff::Timestamp::now().to_string();
+        let line = json!({ "timestamp": moment, "level": "INFO", "message": text });
+        console::note(&line.to_string());
+    }
+}
+
+/// Hang-ups, by which somebody asks to read the certificate again.
+///
+/// Listened to from the start: until then one would end the process, and one that comes while the
+/// certificate is being read must not get lost.
+#[cfg(unix)]
+struct HangUps(tokio::sync::Mutex<Option<tokio::signal::unix::Signal>>);
+
+#[cfg(unix)]
+impl HangUps {
+    fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        Self(tokio::sync::Mutex::new(signal(SignalKind::hangup()).ok()))
+    }
+
+    async fn next(&self) {
+        match &mut *self.0.lock().await {
+            Some(signal) => {
+                signal.recv().await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Where there are none.
+#[cfg(not(unix))]
+struct HangUps;
+
+#[cfg(not(unix))]
+impl HangUps {
+    fn listen() -> Self {
+        Self
+    }
+
+    async fn next(&self) {
+        std::future::pending().await
     }
 }
 

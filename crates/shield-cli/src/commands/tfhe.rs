@@ -10,7 +10,7 @@ use shield::Election;
 use shield_tfhe::leveled::{self, LeveledBackend, Plan};
 
 use super::Output;
-use super::label::{Labelling, Run, label_with};
+use super::roles::{Labelling, Run, label_with};
 use super::upload::Upload;
 use crate::console;
 use crate::failure::Failure;

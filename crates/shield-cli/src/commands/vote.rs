@@ -10,7 +10,9 @@ use shield_client::preflight::{Own, Verdict, preflight};
 use shield_client::{self as client, Client, Invitation};
 use shield_protocol::hex::hex;
 use shield_protocol::messages::Status;
-use shield_protocol::{Cast, ElectionFile, Name, cast, understand_votes};
+use shield_protocol::{
+    Cast, ElectionFile, Name, cast, cast_counts, understand_counts, understand_votes,
+};
 
 use super::{Output, status};
 use crate::console;
@@ -23,7 +25,8 @@ use crate::inputs::{read_election, system_rng, tell};
     shield vote --invitation teacher-amber.toml --votes amber.csv\n  \
     shield vote --election ward-7.toml --public-key public.key --teacher amber --votes \
     amber.csv\n  shield vote --election ward-7.toml --public-key public.key --teacher birch \
-    --votes all.npy --column 2\n\n\
+    --votes all.npy --column 2\n  \
+    shield vote --invitation teacher-north.toml --votes north.csv --counts\n\n\
     With an invitation this fetches the election and the key, checks everything, encrypts and \
     submits. Without a server, give the ballot to whoever aggregates, never to the student: the \
     student's key reads it.")]
@@ -51,6 +54,11 @@ pub(super) struct VoteArgs {
     /// an empty cell abstains); the kinds of files that docs/data.md lists
     #[arg(long, value_name = "FILE")]
     votes: PathBuf,
+
+    /// The votes are counts, for elections with voters_per_teacher: one row per sample, one column
+    /// per class, and in each cell how many voters behind you chose the class
+    #[arg(long, conflicts_with = "column")]
+    counts: bool,
 
     /// The list of samples that you labelled, if the election binds one and your votes have no
     /// sample ids
@@ -122,13 +130,24 @@ fn encrypt(
     teacher: &str,
     out: &std::path::Path,
 ) -> Result<(Cast, usize), Failure> {
-    let read = understand_votes(file, &args.votes, args.column, args.samples.as_deref())?;
-    tell(&args.votes, &read.warnings);
-    let votes = read.value;
-    let spinner = console::spinner("encrypting");
-    let made = cast(file, public_key, teacher, &votes, out, &mut system_rng());
-    spinner.finish_and_clear();
-    Ok((made?, votes.len()))
+    let list = args.samples.as_deref();
+    let spinner = || console::spinner("encrypting");
+    let made = if args.counts {
+        let read = understand_counts(file, &args.votes, list)?;
+        tell(&args.votes, &read.warnings);
+        let spinner = spinner();
+        let made = cast_counts(file, public_key, teacher, &read.value, out, &mut system_rng());
+        spinner.finish_and_clear();
+        made?
+    } else {
+        let read = understand_votes(file, &args.votes, args.column, list)?;
+        tell(&args.votes, &read.warnings);
+        let spinner = spinner();
+        let made = cast(file, public_key, teacher, &read.value, out, &mut system_rng());
+        spinner.finish_and_clear();
+        made?
+    };
+    Ok((made, file.election().samples()))
 }
 
 fn over_the_network(
@@ -267,6 +286,7 @@ fn encrypt_with_fetched_key(
     let made = encrypt(args, file, &key, teacher.as_str(), out);
     let _ = std::fs::remove_file(&key);
     let (made, samples) = made?;
-    console::note(&format!("{samples} votes, {} of them abstentions", made.abstentions));
+    let what = if args.counts { "rows of counts" } else { "votes" };
+    console::note(&format!("{samples} {what}, {} of them abstentions", made.abstentions));
     Ok(())
 }

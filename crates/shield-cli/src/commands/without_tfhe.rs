@@ -4,9 +4,9 @@ use shield::shared_noise::SharedNoise;
 use shield::{Election, Votes};
 
 use super::Output;
-use super::bench::BenchArgs;
-use super::bench_argmax::Measured;
-use super::label::{Labelling, Run};
+use super::bench_args::BenchArgs;
+use super::measuring::Measured;
+use super::roles::{Labelling, Run};
 use super::upload::Upload;
 use crate::console;
 use crate::failure::Failure;

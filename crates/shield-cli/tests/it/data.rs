@@ -18,7 +18,7 @@ fn every_command_of_the_page_works() {
     let lines: Vec<&str> = printed.lines().collect();
     let class = |line: &str| ["cat", "dog", "owl"].contains(&line);
     assert_eq!(lines.iter().filter(|line| class(line)).count(), 9, "{printed}");
-    assert!(!printed.contains("ward"), "a header is no sample: {printed}");
+    assert!(!lines.iter().any(|line| line.starts_with("ward")), "a header is no sample: {printed}");
     // The second of three samples is unanimous: class 2, of classes 1 to 3.
     assert!(["\n2\n1\n", "\n2\n3\n"].iter().any(|end| printed.contains(end)), "{printed}");
     assert!(printed.contains("polynomial"), "{printed}");

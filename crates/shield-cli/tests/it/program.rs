@@ -250,30 +250,3 @@ fn completions_and_manual_pages_are_made() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(pages.join("shield-label.1").exists());
 }
-
-#[cfg(not(feature = "learn"))]
-#[test]
-fn commands_that_were_left_out_say_how_to_get_them() {
-    let overview = stdout(&shield(&["--help"]));
-    let cases: [&[&str]; 6] = [
-        &["teach", "--data", "mnist", "--votes", "votes.npy"],
-        &["learn", "--data", "mnist", "--labels", "l.csv", "--out", "student.model"],
-        &["predict", "-x"],
-        &["experiment", "digits", "--out", "try-it", "--json"],
-        &["experiment"],
-        &["--json", "teach"],
-    ];
-    for arguments in cases {
-        let output = shield(arguments);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(stdout(&output).is_empty(), "{arguments:?}");
-        let name = arguments.iter().find(|argument| !argument.starts_with('-')).unwrap();
-        assert!(said.contains("built without"), "{said}");
-        assert!(said.contains(&format!("--features learn -- {name}")), "{said}");
-        let listed = overview.lines().find(|line| line.trim_start().starts_with(name));
-        assert!(listed.is_some_and(|line| line.contains("--features learn")), "{overview}");
-    }
-    let said = stderr(&shield(cases[0]));
-    assert!(said.ends_with("-- teach --data mnist --votes votes.npy\n"), "{said}");
-}

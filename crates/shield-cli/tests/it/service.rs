@@ -29,6 +29,11 @@ struct Server {
 impl Server {
     /// Starts it, and waits until it answers.
     fn start(folder: &Path, port: u16, limits: Limits) -> Self {
+        Self::start_with(folder, port, limits, &[])
+    }
+
+    /// The same, with more flags.
+    fn start_with(folder: &Path, port: u16, limits: Limits, more: &[&str]) -> Self {
         let mut command = match limits {
             Limits::None => Command::new(env!("CARGO_BIN_EXE_shield")),
             Limits::OneGibibyte => {
@@ -42,6 +47,7 @@ impl Server {
         let child = command
             .args(["serve", "--plain", "--data", "data", "--operator", "operator.toml"])
             .args(["--budget", "1e9", "--listen", &format!("127.0.0.1:{port}")])
+            .args(more)
             .current_dir(folder)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -88,9 +94,13 @@ impl Server {
 
     /// The most memory that it has had in use, in bytes.
     fn peak_memory(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, which: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.expect("Linux");
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
+        let line = status.lines().find(|line| line.starts_with(which)).expect("a figure");
         line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("a number") << 10
     }
 }
@@ -108,7 +118,7 @@ enum Limits {
     OneGibibyte,
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
@@ -134,7 +144,7 @@ fn uninterrupted(parties: &Parties, data: &Path, ballots: &[Vec<Vec<u8>>]) -> Ve
         let store = Store::open(data, None).await.expect("the store");
         store.frozen(parties.file.name()).await.expect("frozen")
     });
-    assert_eq!(frozen.len(), ballots.len() * parties.engine.batches());
+    assert_eq!(frozen.voters.len(), ballots.len());
     let engine = Arc::clone(&parties.engine);
     let aggregating = engine.aggregating(&parties.keys.evaluation).expect("a sound key");
     (0..parties.engine.batches())
@@ -329,6 +339,56 @@ fn crowd(teachers: usize, samples: usize, limits: Limits) -> (f64, Vec<f64>, u64
     let mut latencies = latencies.into_inner().unwrap();
     latencies.sort_by(f64::total_cmp);
     (seconds, latencies, server.peak_memory())
+}
+
+/// 150 readers of the evaluation key that did not read once held 4.5 GB.
+#[test]
+fn readers_who_do_not_read_hold_little() {
+    const READERS: usize = 150;
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--downloads-per-token", "150"];
+    let server = Server::start_with(folder.path(), free_port(), Limits::None, &more);
+    let operator = server.operator();
+    let parties =
+        Parties::create_at(&client(&operator), &operator, election(3, 100), folder.path());
+    let name = parties.file.name();
+    let path = parties.folder.join("evaluation.key");
+    client::submit_key(&client(&parties.student()), name, &path).unwrap();
+    let bytes = parties.keys.evaluation.len() as u64;
+    assert!(bytes > 4 << 20, "more than a socket's buffers hold: {bytes}");
+    let under_way = || {
+        let metrics = client(&operator).get_bytes("/metrics", 1 << 20).expect("metrics");
+        let metrics = String::from_utf8(metrics).expect("text");
+        let line = metrics.lines().find(|line| line.starts_with("shield_downloads_in_flight "));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<usize>().ok()).expect("a number")
+    };
+    let before = server.memory("VmRSS:");
+    let get = format!(
+        "GET /v1/elections/{name}/keys/evaluation HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
+         {}\r\n\r\n",
+        parties.teacher(0).token.secret()
+    );
+    let readers: Vec<TcpStream> = (0..READERS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+            stream.write_all(get.as_bytes()).expect("sent");
+            stream
+        })
+        .collect();
+    let (start, mut most) = (Instant::now(), 0);
+    while most < READERS * 9 / 10 {
+        assert!(start.elapsed() < Duration::from_mins(2), "only {most} are under way");
+        most = most.max(under_way());
+    }
+    let held = server.memory("VmRSS:").saturating_sub(before);
+    println!(
+        "{most} readers of {} MiB hold {} MiB; before there were {}",
+        bytes >> 20,
+        held >> 20,
+        before >> 20
+    );
+    assert!(held < READERS as u64 * bytes / 8, "{held} bytes");
+    drop(readers);
 }
 
 #[test]

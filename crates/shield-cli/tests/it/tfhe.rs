@@ -2,20 +2,6 @@
 
 use crate::common::{shield, stderr};
 
-#[cfg(not(feature = "tfhe"))]
-#[test]
-fn without_the_engine_the_program_says_how_to_get_it() {
-    for command in [
-        &["plan", "--backend", "tfhe", "--teachers", "9", "--classes", "3", "--samples", "2"][..],
-        &["bench", "--backend", "tfhe"],
-    ] {
-        let output = shield(command);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains("--features tfhe"), "{}", stderr(&output));
-    }
-}
-
-#[cfg(feature = "tfhe")]
 #[test]
 fn plan_states_what_must_hold() {
     for (upload, distance) in [("plain", 40.0), ("compact", 20.0)] {
@@ -43,7 +29,6 @@ fn plan_states_what_must_hold() {
     }
 }
 
-#[cfg(feature = "tfhe")]
 #[test]
 fn plan_knows_the_exact_argmax() {
     let base = ["plan", "--teachers", "250", "--classes", "10", "--samples", "3"];
@@ -77,7 +62,6 @@ fn options_that_would_be_ignored_are_refused() {
     }
 }
 
-#[cfg(feature = "tfhe")]
 #[test]
 fn labels_one_at_a_time_are_those_without_encryption() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -188,12 +188,18 @@ fn cost_axis(results: &Results) -> String {
 }
 
 /// The mechanisms by the order of their colours.
-const SERIES: [(&str, &str, usize); 4] = [
+const SERIES: [(&str, &str, usize); 5] = [
     ("paper-", "SHIELD, the paper's polynomials (w = 1)", 1),
     ("tuned-", "SHIELD, tuned", 0),
     ("lnmax-", "LNMax (PATE, in the clear)", 3),
     ("gnmax-", "GNMax (PATE, in the clear)", 2),
+    ("noisy-", "noisy argmax (SPEED)", 4),
 ];
+
+/// Those that an experiment has.
+fn series(results: &Results) -> Vec<(&'static str, &'static str, usize)> {
+    SERIES.into_iter().filter(|(prefix, ..)| in_series(results, prefix).next().is_some()).collect()
+}
 
 fn in_series<'a>(results: &'a Results, prefix: &'a str) -> impl Iterator<Item = &'a ResultRow> {
     results.rows.iter().filter(move |row| row.key.starts_with(prefix))
@@ -220,12 +226,15 @@ fn paint_right_labels<B: DrawingBackend>(
             .map(|row| percent((row.proven().get(), row.right_labels)))
             .collect()
     };
+    // The mechanisms are compared up to the dearest tuned row; the paper's may cost far more.
+    let dearest = in_series(results, "tuned-").map(|row| row.proven().get()).fold(0.0, f64::max);
+    let furthest = f64::max(6.5, 1.1 * dearest);
     let all: Vec<Place> = SERIES
         .iter()
         .flat_map(|(prefix, ..)| {
             by_series(prefix).into_iter().map(percent).chain(marks(prefix)).collect::<Vec<_>>()
         })
-        .filter(|place| place.0 <= 6.5)
+        .filter(|place| place.0 <= furthest)
         .collect();
     let top = exact_row(results).map(|row| 100.0 * row.right_labels);
     let x = 0.0..around(all.iter().map(|place| place.0), 0.04).end;
@@ -244,7 +253,7 @@ fn paint_right_labels<B: DrawingBackend>(
     if let Some(top) = top {
         level(&mut chart, &x, top)?;
     }
-    for (prefix, _, colour) in SERIES {
+    for (prefix, _, colour) in series(results) {
         let colour = COLOURS[colour];
         let line: Vec<Place> = by_series(prefix)
             .into_iter()
@@ -256,7 +265,7 @@ fn paint_right_labels<B: DrawingBackend>(
         let marks: Vec<Place> = marks(prefix).into_iter().filter(inside).collect();
         chart.draw_series(marks.into_iter().map(|place| Circle::new(place, 6, colour.filled())))?;
     }
-    legend(&strip)?;
+    legend(&strip, &series(results))?;
     area.present()
 }
 
@@ -265,7 +274,7 @@ fn paint_students<B: DrawingBackend>(
     results: &Results,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     area.fill(&WHITE)?;
-    let first = ["strong", "plain", "supervised"];
+    let first = ["strong", "shapes", "plain", "supervised"];
     let Some(variant) = first
         .into_iter()
         .find(|variant| results.rows.iter().any(|row| row.students.contains_key(variant)))
@@ -297,7 +306,7 @@ fn paint_students<B: DrawingBackend>(
     if let Some(spread) = exact {
         level(&mut chart, &x, 100.0 * spread.mean)?;
     }
-    for (place, (prefix, _, colour)) in SERIES.into_iter().enumerate() {
+    for (place, (prefix, _, colour)) in series(results).into_iter().enumerate() {
         let colour = COLOURS[colour];
         // A little apart, so that mechanisms of one cost do not hide each other.
         let aside = (place as f64 - 1.5) * 0.008 * x.end;
@@ -320,7 +329,7 @@ fn paint_students<B: DrawingBackend>(
         };
         chart.draw_series(points.iter().map(middle))?;
     }
-    legend(&strip)?;
+    legend(&strip, &series(results))?;
     area.present()
 }
 
@@ -338,15 +347,16 @@ fn level<B: DrawingBackend>(
 /// What the colours mean, in two columns.
 fn legend<B: DrawingBackend>(
     strip: &DrawingArea<B, Shift>,
+    series: &[(&str, &str, usize)],
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
     let place = |number: i32| (100 + 560 * (number % 2), 16 + 30 * (number / 2));
     let style = || (LETTERS, 20).into_font();
-    for ((_, name, colour), number) in SERIES.into_iter().zip(0..) {
+    for (&(_, name, colour), number) in series.iter().zip(0..) {
         let (x, y) = place(number);
         strip.draw(&Circle::new((x, y), 6, COLOURS[colour].filled()))?;
         strip.draw(&Text::new(name, (x + 18, y - 5), style()))?;
     }
-    let (x, y) = place(4);
+    let (x, y) = place(i32::try_from(series.len()).unwrap_or(0));
     strip.draw(&PathElement::new([(x - 12, y), (x + 12, y)], DARK.stroke_width(2)))?;
     strip.draw(&Text::new("exact argmax (no privacy)", (x + 18, y - 5), style()))
 }

@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use shield::files::write_atomically;
 use shield_learn::experiment::{self, Progress, Scope, Study};
+use shield_learn::student::Variant;
 
 use super::Output;
 use super::learn::VariantName;
@@ -24,6 +25,8 @@ use crate::inputs::on_threads;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     shield experiment mnist --data mnist/package/data --out results\n  \
+    shield experiment glyphs --fonts /usr/share/fonts --out glyphs\n  \
+    shield experiment fashion --data usr/share/datasets/fashion-mnist --out fashion\n  \
     shield experiment digits --out try-it\n\n\
     What is finished is kept in the folder: run the same command again to go on after an \
     interruption.")]
@@ -36,6 +39,10 @@ pub(super) struct ExperimentArgs {
 enum Subject {
     /// On MNIST, as in the paper
     Mnist(MnistArgs),
+    /// On 150 characters, drawn from the fonts of a folder
+    Glyphs(GlyphsArgs),
+    /// On Fashion-MNIST: ten kinds of clothes
+    Fashion(FashionArgs),
     /// On digits drawn by ourselves: a minute, and nothing to download
     Digits(CommonArgs),
 }
@@ -55,6 +62,30 @@ struct MnistArgs {
 }
 
 #[derive(Args, Debug)]
+struct GlyphsArgs {
+    /// Folder with TrueType and OpenType files, in subfolders, too
+    #[arg(long, value_name = "FOLDER")]
+    fonts: PathBuf,
+
+    /// Number of teachers, each with typefaces of its own; with fewer than 100 everything is small
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    teachers: usize,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Args, Debug)]
+struct FashionArgs {
+    /// Folder with the four files of Fashion-MNIST, compressed or not
+    #[arg(long, value_name = "FOLDER")]
+    data: PathBuf,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Args, Debug)]
 struct CommonArgs {
     /// Where results go, and what is finished of them
     #[arg(long, value_name = "FOLDER", default_value = "experiment")]
@@ -64,18 +95,13 @@ struct CommonArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     students: usize,
 
-    /// How the students learn: one or more of strong, plain, supervised
-    #[arg(
-        long,
-        value_name = "NAME,...",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "strong"
-    )]
+    /// How the students learn: one or more of strong, plain, supervised, shapes [default: strong;
+    /// shapes for glyphs and fashion]
+    #[arg(long, value_name = "NAME,...", value_enum, value_delimiter = ',')]
     variants: Vec<VariantName>,
 
-    /// Only the rows whose names begin so: exact, paper, tuned, lnmax, gnmax, tuned-2 ... [default:
-    /// all]
+    /// Only the rows whose names begin so: exact, paper, tuned, lnmax, gnmax, noisy, tuned-2 ...
+    /// [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     rows: Vec<String>,
 
@@ -94,10 +120,11 @@ struct CommonArgs {
 }
 
 impl CommonArgs {
-    fn scope(&self) -> Scope {
+    fn scope(&self, study: &Study) -> Scope {
+        let given: Vec<Variant> = self.variants.iter().map(|&name| name.into()).collect();
         Scope {
             students: self.students,
-            variants: self.variants.iter().map(|&name| name.into()).collect(),
+            variants: if given.is_empty() { vec![study.variant()] } else { given },
             rows: self.rows.clone(),
             votes: self.votes.clone(),
             seed: self.seed,
@@ -114,6 +141,8 @@ pub(super) fn run(args: &ExperimentArgs, output: Output) -> Result<(), Failure> 
             };
             (Study::mnist(&args.data, name, args.profile.into())?, &args.common)
         }
+        Subject::Glyphs(args) => (Study::glyphs(&args.fonts, args.teachers)?, &args.common),
+        Subject::Fashion(args) => (Study::fashion(&args.data)?, &args.common),
         Subject::Digits(common) => (Study::digits()?, common),
     };
     if common.students == 0 {
@@ -121,7 +150,7 @@ pub(super) fn run(args: &ExperimentArgs, output: Output) -> Result<(), Failure> 
     }
     let bars = Bars(Mutex::new(ProgressBar::hidden()));
     let findings = on_threads(common.threads, |_| {
-        experiment::run(&study, &common.scope(), &common.out, &bars)
+        experiment::run(&study, &common.scope(&study), &common.out, &bars)
     })??;
     bars.clear();
     let table = table::table(&findings.results);

@@ -7,7 +7,7 @@ use crate::console::{self, duration, percent};
 
 /// The table, and what has to be said about it.
 pub(super) fn table(results: &Results) -> String {
-    let variants: Vec<&'static str> = ["strong", "plain", "supervised"]
+    let variants: Vec<&'static str> = ["strong", "plain", "supervised", "shapes"]
         .into_iter()
         .filter(|variant| results.rows.iter().any(|row| row.students.contains_key(variant)))
         .collect();
@@ -37,15 +37,16 @@ pub(super) fn table(results: &Results) -> String {
     let labels: usize = encrypted.iter().map(|run| run.labels).sum();
     let same: usize = encrypted.iter().map(|run| run.as_in_the_clear).sum();
     format!(
-        "{}{} teachers, {} public images; epsilon of {} queries at delta {:e}. The published \
-         and the teacher-wise figure depend\non the votes and must not be published; the \
-         data-independent one (the smaller of moments and exact composition)\nmay be. \
+        "{}{} teachers, {} classes, {} public images; epsilon of {} queries at delta {:e}. The \
+         published and the teacher-wise figure depend\non the votes and must not be published; the \
+         data-independent one (the smaller of moments and tight composition)\nmay be. \
          Students: mean and deviation over splits and draws. {same} of {labels} labels of the \
          encrypted engine\nare those of the operator in the clear with the same draws; the \
-         exact argmax and PATE's mechanisms label in the clear.\nTuned polynomials were \
-         chosen by their accuracy on these votes, as the paper's were on its own.\n",
+         exact argmax and the mechanisms with noise label in the clear.\nTuned polynomials \
+         were chosen by their accuracy on these votes, as the paper's were on its own.\n",
         console::table(&header, cells),
         results.teachers,
+        results.classes,
         results.public_images,
         results.queries,
         results.delta,

@@ -18,8 +18,9 @@ use shield_bfv::{BfvBackend, ReleaseMode};
 use shield_tfhe::bootstrapped::Circuit;
 use shield_tfhe::leveled::{LeveledBackend, Upload};
 
-use super::super::bench::{BenchArgs, ours};
 use crate::commands::Output;
+use crate::commands::bench_args::BenchArgs;
+use crate::commands::measuring::ours;
 use crate::console::{self, duration};
 use crate::failure::Failure;
 use crate::inputs::on_threads;
@@ -94,10 +95,10 @@ const ENGINES: &[Measure] = &[
 ];
 
 pub(in crate::commands) fn bench(args: &BenchArgs, output: Output) -> Result<(), Failure> {
-    let report = on_threads(Some(args.threads()), |threads| {
+    let report = on_threads(Some(args.threads), |threads| {
         let polynomials = PAPER.iter().map(|&(polynomial, paper)| {
             let polynomial: Polynomial = polynomial.parse().map_err(Failure::failed)?;
-            let mechanism = Setting { polynomial, ..args.mechanism() };
+            let mechanism = Setting { polynomial, ..args.mechanism.mechanism() };
             console::note(&format!("{} ...", mechanism.polynomial));
             let seed = Seed::random(&mut OsRng.unwrap_err());
             let setting = Case { args, mechanism, seed };
@@ -108,8 +109,8 @@ pub(in crate::commands) fn bench(args: &BenchArgs, output: Output) -> Result<(),
             })
         });
         Ok::<_, Failure>(Report {
-            teachers: args.teachers(),
-            classes: args.classes().count(),
+            teachers: args.teachers,
+            classes: args.classes.count(),
             threads,
             polynomials: polynomials.collect::<Result<_, Failure>>()?,
         })
@@ -123,13 +124,9 @@ pub(in crate::commands) fn bench(args: &BenchArgs, output: Output) -> Result<(),
 impl Case<'_> {
     /// An election of that many samples, its votes, and the labels that are right.
     fn election(&self, samples: usize) -> Result<(Election, Votes, Vec<Label>), Failure> {
-        let (votes, _) = synthetic::votes(self.args.teachers(), self.args.classes(), samples, 1)?;
-        let election = Election::new(
-            self.args.teachers(),
-            self.args.classes(),
-            samples,
-            self.mechanism.clone(),
-        )?;
+        let (votes, _) = synthetic::votes(self.args.teachers, self.args.classes, samples, 1)?;
+        let election =
+            Election::new(self.args.teachers, self.args.classes, samples, self.mechanism.clone())?;
         let urn = Urn::of_all(election.teachers(), election.classes(), self.mechanism.offset);
         let right = (0..samples).map(|sample| {
             let own: Vec<_> = votes.sample(sample).collect();

@@ -10,8 +10,8 @@ use shield_tfhe::bootstrapped::{BootstrappedBackend, Circuit, flooding};
 use shield_tfhe::noisy_argmax::NoisyArgmaxBackend;
 
 use crate::commands::Output;
-use crate::commands::bench_argmax::{Measured, measure};
-use crate::commands::label::{Labelling, Run, label_with};
+use crate::commands::measuring::{Measured, measure};
+use crate::commands::roles::{Labelling, Run, label_with};
 use crate::commands::upload::Upload;
 use crate::console;
 use crate::failure::Failure;
