@@ -15,19 +15,10 @@
 
 from __future__ import annotations
 
-from ._client import Client, Status
-from ._functions import (
-    InsecureSeedWarning,
-    analyze,
-    bound,
-    compare,
-    label,
-    queries_within,
-    recommend,
-    synthesize,
-    tune,
-)
-from ._job import Job, Task
+from . import _client, _functions, _job, _results, _votes
+from ._client import *
+from ._functions import *
+from ._job import *
 from ._native import (
     DamagedError,
     Election,
@@ -37,49 +28,20 @@ from ._native import (
     ShieldError,
     __version__,
 )
-from ._results import (
-    Analysis,
-    Bound,
-    Comparison,
-    ComparisonRow,
-    Front,
-    Labelling,
-    Point,
-    Recommendation,
-    Setting,
-)
-from ._votes import Votes, collect
+from ._results import *
+from ._votes import *
 
 __all__ = [
-    "Analysis",
-    "Bound",
-    "Client",
-    "Comparison",
-    "ComparisonRow",
     "DamagedError",
     "Election",
-    "Front",
-    "InsecureSeedWarning",
-    "Job",
-    "Labelling",
-    "Point",
-    "Recommendation",
     "SecondDrawError",
     "SecretKey",
     "ServerError",
-    "Setting",
     "ShieldError",
-    "Status",
-    "Task",
-    "Votes",
     "__version__",
-    "analyze",
-    "bound",
-    "collect",
-    "compare",
-    "label",
-    "queries_within",
-    "recommend",
-    "synthesize",
-    "tune",
 ]
+__all__ += _client.__all__
+__all__ += _functions.__all__
+__all__ += _job.__all__
+__all__ += _results.__all__
+__all__ += _votes.__all__

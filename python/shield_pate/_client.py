@@ -17,7 +17,9 @@ from ._display import html_table
 from ._job import PathLike
 from ._native import SecretKey
 from ._progress import Progress, reporting
-from ._votes import as_labels
+from ._votes import as_counts, as_labels
+
+__all__ = ["Client", "Status"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,12 @@ class Client(_native.Client):
         """Operator: freezes the ballots and starts the aggregation."""
         return Status._read(self._close())
 
+    def submit_keys(self, folder: PathLike) -> None:
+        """Student: uploads the keys that `keygen_files` wrote, and holds the rehearsal."""
+        for name in ("public.key", "evaluation.key"):
+            self.submit_key(Path(folder) / name)
+        self.rehearse(Path(folder) / "secret.key")
+
     def wait(self, *, timeout: float = 600.0, every: float = 0.5) -> Status:
         """Waits until the results are out, or the aggregation has failed."""
         end = time.monotonic() + timeout
@@ -83,14 +91,21 @@ class Client(_native.Client):
 
     def vote(self, votes: Any, *, progress: Progress = False) -> None:
         """Teacher: fetches election and key, encrypts these votes here, and submits the ballot."""
+        self._cast("vote", as_labels(votes, None), progress)
+
+    def vote_counts(self, counts: Any, *, progress: Progress = False) -> None:
+        """Teacher: the same with counts, samples x classes, where the election has
+        voters_per_teacher."""
+        self._cast("vote_counts", as_counts(counts), progress)
+
+    def _cast(self, method: str, cells: Any, progress: Progress) -> None:
         if self.teacher is None:
             raise _native.ShieldError("only a teacher's invitation can vote")
         election = self.election()
-        column = as_labels(votes, None)
         with tempfile.TemporaryDirectory() as folder:
             key, ballot = Path(folder) / "public.key", Path(folder) / "ballot"
             self.fetch_public_key(key)
-            ballot.write_bytes(election.vote(key, self.teacher, column))
+            ballot.write_bytes(getattr(election, method)(key, self.teacher, cells))
             with reporting(progress, "submit", " batches") as tell:
                 self.submit_ballot(ballot, tell)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
+from ._numbers import check_counts
 from ._progress import Progress, reporting
 from ._results import (
     Analysis,
@@ -25,6 +26,18 @@ from ._results import (
     Setting,
 )
 from ._votes import Votes, as_labels, as_votes
+
+__all__ = [
+    "InsecureSeedWarning",
+    "analyze",
+    "bound",
+    "compare",
+    "label",
+    "queries_within",
+    "recommend",
+    "synthesize",
+    "tune",
+]
 
 MechanismName = Literal[
     "shield", "exact", "lnmax", "gnmax", "noisy-argmax", "noisy-argmax-laplace"
@@ -53,6 +66,7 @@ def bound(
     threads: int | None = None,
 ) -> Bound:
     """Proves what labels cost, for all votes there could be: needs none."""
+    check_counts(teachers=teachers, classes=classes, queries=queries, threads=threads)
     chosen = setting or Setting()
     found = json.loads(_native.bound(chosen._native, teachers, classes, queries, delta, threads))
     by_moments, exact = float(found["epsilon"]), float(found["exact"]["epsilon"])
@@ -78,6 +92,7 @@ def queries_within(
     delta: float = 1e-5,
 ) -> int:
     """How many labels cost at most this epsilon, by moments."""
+    check_counts(teachers=teachers, classes=classes)
     return _native.queries_within(_setting(setting), epsilon, teachers, classes, delta)
 
 
@@ -98,6 +113,7 @@ def analyze(
     `setting` is SHIELD's; `noise` is what lnmax, gnmax and the noisy argmax add, in votes. Costs
     are stated for as many queries as there are samples, unless `queries` says otherwise.
     """
+    check_counts(classes=classes, queries=queries, threads=threads)
     array, names = as_votes(votes)
     true = as_labels(truth, names)
     document = _native.analyze(
@@ -146,11 +162,16 @@ def tune(
 
     The choice depends on the votes: take votes whose privacy does not matter, or `recommend`.
     """
+    offsets = list(offsets)
+    counts = {"classes": classes, "queries": queries, "threads": threads}
+    check_counts(max_degree=max_degree, max_terms=max_terms, **counts)
+    for offset in offsets:
+        check_counts(offset=offset)
     array, names = as_votes(votes)
     true = as_labels(truth, names)
     with reporting(progress, "tune", " settings") as tell:
         document = _native.tune(
-            array, true, _classes(classes, names), max_degree, max_terms, list(offsets), sampling,
+            array, true, _classes(classes, names), max_degree, max_terms, offsets, sampling,
             queries, delta, threads, tell,
         )
     found = json.loads(document)
@@ -178,6 +199,7 @@ def compare(
     progress: Progress = False,
 ) -> Comparison:
     """Every mechanism at its best setting for each epsilon, on given votes."""
+    check_counts(classes=classes, queries=queries, threads=threads)
     array, names = as_votes(votes)
     true = as_labels(truth, names)
     with reporting(progress, "compare", " steps") as tell:
@@ -202,6 +224,7 @@ def recommend(
     threads: int | None = None,
 ) -> Recommendation:
     """The best setting known for a planned election. It depends on no votes."""
+    check_counts(teachers=teachers, classes=classes, queries=queries, threads=threads)
     document = _native.recommend(teachers, classes, queries, epsilon, delta, threads)
     found = json.loads(document)
     return Recommendation(
@@ -221,6 +244,10 @@ def label(
     epsilon: float | None = None,
     classes: int | None = None,
     engine: Literal["clear", "bfv"] = "clear",
+    mechanism: Literal["shield", "noisy-argmax"] = "shield",
+    noise: float = 40.0,
+    noise_law: Literal["skellam", "laplace"] | None = None,
+    dropouts: int = 0,
     insecure_seed: int | None = None,
     queries: int | None = None,
     delta: float = 1e-5,
@@ -232,10 +259,29 @@ def label(
     With `epsilon` the setting is the one that `recommend` gives for the shape of the votes, so
     that the choice gives nothing away. Whoever runs this sees the votes, and private are the
     labels; the engine "bfv" does the same work encrypted and gives the same labels, more slowly.
+
+    The mechanism "noisy-argmax" is SPEED's: the class with the most votes after the teachers have
+    added `noise` in shares, of the law "skellam" (the default of "bfv") or "laplace" (of "clear");
+    `dropouts` teachers may be missing. Its epsilon holds against the server, too.
+
     `insecure_seed` makes a run repeatable, for tests: whoever knows it knows every draw.
     """
+    check_counts(
+        classes=classes, queries=queries, threads=threads, dropouts=dropouts,
+        insecure_seed=insecure_seed,
+    )
     array, names = as_votes(votes)
     count = _classes(classes, names)
+    if mechanism == "noisy-argmax":
+        if setting is not None or epsilon is not None:
+            raise _native.ShieldError(
+                "a setting and an epsilon choose SHIELD's rounds; give `noise` for a noisy argmax"
+            )
+    elif mechanism != "shield":
+        raise _native.ShieldError(
+            f"`{mechanism}` labels nothing here; take shield or noisy-argmax, and `analyze` for"
+            " others"
+        )
     if epsilon is not None:
         if setting is not None:
             raise _native.ShieldError("give a setting or an epsilon, not both")
@@ -256,6 +302,7 @@ def label(
             threads=threads,
         ).setting
     chosen = setting or Setting()
+    added = (float(noise), noise_law, dropouts) if mechanism == "noisy-argmax" else None
     if insecure_seed is not None:
         warnings.warn(
             "insecure_seed makes every draw predictable, so the labels have no privacy; use it for"
@@ -265,7 +312,8 @@ def label(
         )
     with reporting(progress, "label", " samples") as tell:
         labels, document = _native.label(
-            array, count, chosen._native, engine, insecure_seed, queries, delta, threads, tell
+            array, count, chosen._native, added, engine, insecure_seed, queries, delta, threads,
+            tell,
         )
     found = json.loads(document)
     return Labelling(
@@ -273,9 +321,11 @@ def label(
         epsilon=float(found["epsilon"]),
         delta=found["delta"],
         queries=found["queries"],
-        setting=chosen,
+        setting=chosen if added is None else None,
         seconds=found["seconds"],
         classes=names,
+        mechanism=found["mechanism"],
+        holds_against_server=found["holds_against_server"],
     )
 
 
@@ -283,5 +333,6 @@ def synthesize(
     *, teachers: int, classes: int, samples: int, seed: int = 1
 ) -> tuple[Votes, NDArray[np.int32]]:
     """Made-up votes with the profile of the paper's, and their true labels."""
+    check_counts(teachers=teachers, classes=classes, samples=samples, seed=seed)
     cells, truth = _native.synthesize(teachers, classes, samples, seed)
     return Votes(cells.reshape(samples, teachers), tuple(range(classes))), truth

@@ -11,12 +11,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Union
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _native
 from ._native import Election, ShieldError
 from ._progress import Progress, reporting
 from ._store import FsspecStore, store_of
 
+__all__ = ["Job", "Task"]
+
 PathLike = Union[str, "os.PathLike[str]"]
+Packed = Union[bytes, "NDArray[np.uint8]"]
+"""A shard."""
 
 
 @functools.lru_cache(maxsize=4)
@@ -47,18 +54,26 @@ class Task:
 
     def __call__(self, *, threads: int = 1) -> bytes:
         """Computes it: the same bytes, whoever does it."""
+        made = self._compute(threads)
+        return made if isinstance(made, bytes) else made.tobytes()
+
+    def merge(self, *shards: Packed, threads: int = 1) -> bytes:
+        """Shards of neighbours, in order, as one."""
+        return self._merge(*shards, threads=threads).tobytes()
+
+    def release(self, whole: Packed, *, threads: int = 1) -> bytes:
+        """The batch, from the shard of all teachers."""
+        return self._opened()[0].release_shards(self.batch, whole, threads)
+
+    def _compute(self, threads: int) -> Packed:
+        """A batch, or a shard as an array: clusters move those without copies."""
         job, _ = self._opened()
         if self.teachers is None:
             return job.run_batch(self.batch, threads)
         return job.run_shard(self.batch, *self.teachers, threads)
 
-    def merge(self, *shards: bytes, threads: int = 1) -> bytes:
-        """Shards of neighbours, in order, as one."""
+    def _merge(self, *shards: Packed, threads: int) -> NDArray[np.uint8]:
         return self._opened()[0].merge_shards(self.batch, list(shards), threads)
-
-    def release(self, whole: bytes, *, threads: int = 1) -> bytes:
-        """The batch, from the shard of all teachers."""
-        return self._opened()[0].release_shards(self.batch, whole, threads)
 
 
 def shards(teachers: int, count: int) -> list[tuple[int, int]]:
@@ -218,7 +233,7 @@ def on_executor(
 ) -> Iterator[tuple[int, bytes]]:
     """Batches as they are finished, by any executor whose workers see the job's folder."""
     ahead = 2 * (os.cpu_count() or 1)
-    waiting: dict[Future[bytes], int] = {}
+    waiting: dict[Future[Any], int] = {}
     left = iter(todo)
     parts = shards(len(job.election.teachers), count)
     while True:
@@ -229,7 +244,7 @@ def on_executor(
             # Shards of one batch run side by side; who adds them up opens no ballot.
             tasks = [job.task(batch, range(*part)) for part in parts]
             made = [executor.submit(compute, task, threads) for task in tasks]
-            whole = job.task(batch).merge(*(future.result() for future in made))
+            whole = job.task(batch)._merge(*(future.result() for future in made), threads=threads)
             waiting[executor.submit(release, job.task(batch), whole, threads)] = batch
         if not waiting:
             return
@@ -238,11 +253,11 @@ def on_executor(
             yield waiting.pop(future), future.result()
 
 
-def compute(task: Task, threads: int) -> bytes:
+def compute(task: Task, threads: int) -> Packed:
     """A task, as a function that every executor can send."""
-    return task(threads=threads)
+    return task._compute(threads)
 
 
-def release(task: Task, whole: bytes, threads: int) -> bytes:
+def release(task: Task, whole: Packed, threads: int) -> bytes:
     """The last step of a batch in shards."""
     return task.release(whole, threads=threads)

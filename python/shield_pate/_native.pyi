@@ -80,6 +80,9 @@ class Election:
         """Makes the keys as files in a folder; gives the paths of secret, public, evaluation."""
     def vote(self, public_key: bytes | _Path, teacher: str, votes: Any) -> bytes:
         """A teacher's ballot: one vote per sample, -1 where it abstains."""
+    def vote_counts(self, public_key: bytes | _Path, teacher: str, counts: Any) -> bytes:
+        """A teacher's ballot where the election has voters_per_teacher: samples x classes, how
+        many of the voters behind it chose each class; a row of zeros abstains."""
     def reveal(self, secret: SecretKey, results: bytes | _Path) -> _Labels:
         """The labels; -1 where a sample has none."""
     def _cost(self, voters: list[tuple[int, int]], delta: float) -> float: ...
@@ -121,11 +124,15 @@ class Job:
     @property
     def voters(self) -> list[tuple[int, int]]: ...
     def run_batch(self, batch: int, threads: int | None = None) -> bytes: ...
-    def run_shard(self, batch: int, first: int, end: int, threads: int | None = None) -> bytes: ...
+    def run_shard(
+        self, batch: int, first: int, end: int, threads: int | None = None
+    ) -> NDArray[np.uint8]: ...
     def merge_shards(
-        self, batch: int, shards: list[bytes], threads: int | None = None
+        self, batch: int, shards: list[bytes | NDArray[np.uint8]], threads: int | None = None
+    ) -> NDArray[np.uint8]: ...
+    def release_shards(
+        self, batch: int, whole: bytes | NDArray[np.uint8], threads: int | None = None
     ) -> bytes: ...
-    def release_shards(self, batch: int, whole: bytes, threads: int | None = None) -> bytes: ...
     def put(self, batch: int, release: bytes) -> None: ...
     def finish(self, out: _Path) -> None: ...
 
@@ -145,6 +152,9 @@ class Client:
         """The election, from the server."""
     def submit_key(self, path: _Path) -> str:
         """Student: uploads a key; says which one it was. A secret key is refused."""
+    def rehearse(self, secret_key: _Path) -> int:
+        """Student: proves that the keys work, so that teachers can vote; gives how many labels
+        were right."""
     def submit_ballot(self, path: _Path, progress: _Progress = None) -> str:
         """Teacher: uploads a ballot."""
     def fetch_public_key(self, out: _Path) -> None:
@@ -179,9 +189,9 @@ def recommend(
     teachers: int, classes: int, queries: int, epsilon: float, delta: float, threads: int | None
 ) -> str: ...
 def label(
-    votes: NDArray[Any], classes: int | None, setting: _Setting, engine: str,
-    insecure_seed: int | None, queries: int | None, delta: float, threads: int | None,
-    progress: _Progress,
+    votes: NDArray[Any], classes: int | None, setting: _Setting,
+    noise: tuple[float, str | None, int] | None, engine: str, insecure_seed: int | None,
+    queries: int | None, delta: float, threads: int | None, progress: _Progress,
 ) -> tuple[_Labels, str]: ...
 def synthesize(
     teachers: int, classes: int, samples: int, seed: int

@@ -12,6 +12,19 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._display import duration, html_table, percent, text_table
+from ._numbers import check_counts
+
+__all__ = [
+    "Analysis",
+    "Bound",
+    "Comparison",
+    "ComparisonRow",
+    "Front",
+    "Labelling",
+    "Point",
+    "Recommendation",
+    "Setting",
+]
 
 DEFAULT_POLYNOMIAL = "8X^4+6X^3+4X^2+X"
 WITH_REPLACEMENT = "with-replacement"
@@ -32,6 +45,7 @@ class Setting:
     sampling: str = WITH_REPLACEMENT
 
     def __post_init__(self) -> None:
+        check_counts(offset=self.offset)
         polynomial, _, _ = _native.setting((self.polynomial, self.offset, self.sampling))
         object.__setattr__(self, "polynomial", polynomial)
 
@@ -341,11 +355,15 @@ class Labelling:
     """Proven for all votes there could be: may be published."""
     delta: float
     queries: int
-    setting: Setting
+    setting: Setting | None
+    """SHIELD's; none for another mechanism."""
     seconds: Mapping[str, float]
     """How long each role took."""
     classes: tuple[Any, ...] | None = None
     """What the numbers mean, where `collect` made the votes."""
+    mechanism: str = "shield"
+    holds_against_server: bool = False
+    """Whether the epsilon holds against a server that sees the labels, too."""
 
     def __post_init__(self) -> None:
         self.labels.setflags(write=False)
@@ -362,6 +380,8 @@ class Labelling:
                 self.setting,
                 dict(self.seconds),
                 self.classes,
+                self.mechanism,
+                self.holds_against_server,
             ),
         )
 
@@ -413,5 +433,8 @@ class Labelling:
         rows = [(str(names[k]), str(n)) for k, n in enumerate(counts.tolist())]
         rows.append(("no label", str(int((~self.labelled).sum()))))
         caption = f"{len(self)} labels for epsilon {self.epsilon:.3f} at delta {self.delta:g}"
-        note = f"{self.setting.polynomial}, offset {self.setting.offset}; proven for all votes."
+        by = self.mechanism
+        if self.setting is not None:
+            by = f"{self.setting.polynomial}, offset {self.setting.offset}"
+        note = f"{by}; proven for all votes."
         return html_table(("class", "samples"), rows, caption, note)

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._native import ShieldError
 
+__all__ = ["Votes", "collect"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes:
@@ -98,56 +100,98 @@ def as_votes(votes: Any) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
     """
     if isinstance(votes, Votes):
         return votes.array, votes.classes
-    if not isinstance(votes, np.ndarray):
-        if hasattr(votes, "column_names") and hasattr(votes, "columns"):
-            columns = [np.asarray(column.to_numpy()) for column in votes.columns]
-            votes = np.column_stack(columns)
-        elif hasattr(votes, "to_numpy"):
-            votes = votes.to_numpy()
-    return _integers(np.asarray(votes), "votes"), None
+    if hasattr(votes, "column_names") and hasattr(votes, "columns"):
+        votes = np.column_stack([np.asarray(column.to_numpy()) for column in votes.columns])
+    return _integers(_array(votes, "votes"), "votes"), None
+
+
+def _array(cells: Any, what: str) -> NDArray[Any]:
+    """Whatever people have as an array; what is masked is missing."""
+    if hasattr(cells, "to_numpy"):
+        cells = cells.to_numpy()
+    if isinstance(cells, np.ma.MaskedArray):
+        objects: NDArray[Any] = np.array(np.ma.getdata(cells), dtype=object)
+        objects[np.ma.getmaskarray(cells)] = None
+        return objects
+    try:
+        return np.asarray(cells)
+    except ValueError:
+        raise ShieldError(
+            f"{what} do not form a table; each row needs one entry per teacher, with None where a"
+            " teacher abstains"
+        ) from None
 
 
 def as_labels(labels: Any, classes: tuple[Any, ...] | None) -> NDArray[Any] | None:
     """True labels as numbers; by name where the votes have names."""
     if labels is None:
         return None
-    array = np.asarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels).ravel()
+    array = _array(labels, "labels")
+    if array.ndim != 1 and array.shape[1:] != (1,):
+        raise ShieldError(
+            f"one number per sample is needed; this array has {array.ndim} dimensions"
+        )
+    array = array.ravel()
     if classes is not None and tuple(range(len(classes))) != classes:
         numbers = {name: number for number, name in enumerate(classes)}
-        return np.array([numbers.get(label, -1) for label in array.tolist()], dtype=np.int32)
+        found = [-1 if _is_missing(name) else numbers.get(name) for name in array.tolist()]
+        if None in found:
+            unknown = array.tolist()[found.index(None)]
+            raise ShieldError(
+                f"label {unknown!r} is none of the classes {list(classes)}; give all of them to"
+                " `collect`"
+            )
+        return np.array(found, dtype=np.int32)
     return _integers(array, "labels")
 
 
+def as_counts(counts: Any) -> NDArray[Any]:
+    """How many voters behind a teacher chose each class, samples x classes."""
+    array = _array(counts, "counts")
+    if array.ndim != 2:
+        raise ShieldError(
+            f"counts are a table, samples x classes; this has {array.ndim} dimensions"
+        )
+    return _integers(array, "counts")
+
+
+_NAMES = (
+    "{} are class numbers from 0; -1, NaN or None abstains. These are {}: make numbers of them"
+    " first, or use `collect`"
+)
+
+
 def _is_missing(cell: Any) -> bool:
-    """None, or pandas' NA, which refuses to be compared."""
-    return cell is None or type(cell).__name__ == "NAType"
+    """None, NaN, or pandas' NA, which refuses to be compared."""
+    return cell is None or type(cell).__name__ == "NAType" or cell != cell
 
 
 def _integers(array: NDArray[Any], what: str) -> NDArray[Any]:
     kind = array.dtype.kind
     if kind == "O":
+        cells = array.ravel().tolist()
+        if any(isinstance(cell, (str, bytes)) for cell in cells):
+            raise ShieldError(_NAMES.format(what, "text"))
         try:
-            cells = [np.nan if _is_missing(cell) else float(cell) for cell in array.ravel()]
-            array = np.array(cells).reshape(array.shape)
-        except (TypeError, ValueError):
-            raise ShieldError(
-                f"{what} are class numbers from 0; -1, NaN or None abstains. For names, make"
-                " numbers of them first, or use `collect`"
-            ) from None
+            numbers = [np.nan if _is_missing(cell) else float(cell) for cell in cells]
+        except (TypeError, ValueError, OverflowError):
+            raise ShieldError(_NAMES.format(what, "objects of other kinds")) from None
+        array = np.array(numbers).reshape(array.shape)
         kind = "f"
     if kind == "f":
-        missing = np.isnan(array)
-        whole = np.where(missing, -1, array)
+        whole = np.where(np.isnan(array), -1, array)
         if not np.array_equal(whole, np.round(whole)):
             raise ShieldError(f"{what} are whole numbers; these have fractions")
+        # Beyond this, and at infinity, numbers would turn into others.
+        worst = np.argmax(np.abs(whole)) if whole.size else None
+        if worst is not None and abs(whole.flat[worst]) > 2**53:
+            number = f"{whole.flat[worst]:g}"
+            raise ShieldError(f"{what} are class numbers from 0; {number} is not a class")
         array = whole.astype(np.int64)
     elif kind == "b":
         array = array.astype(np.uint8)
     elif kind not in "iu":
-        raise ShieldError(
-            f"{what} are class numbers from 0, and these are {array.dtype}; make numbers of them"
-            " first, or use `collect`"
-        )
+        raise ShieldError(_NAMES.format(what, f"of type {array.dtype}"))
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array

@@ -9,14 +9,14 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ._job import Job, compute, shards as cut
+from ._job import Job, Packed, compute, shards as cut
 
 
-def _merge(task: Any, threads: int, *parts: bytes) -> bytes:
-    return bytes(task.merge(*parts, threads=threads))
+def _merge(task: Any, threads: int, *parts: Packed) -> Any:
+    return task._merge(*parts, threads=threads)
 
 
-def _release(task: Any, threads: int, whole: bytes) -> bytes:
+def _release(task: Any, threads: int, whole: Packed) -> bytes:
     return bytes(task.release(whole, threads=threads))
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._job import Job, Task, shards as cut
+from ._job import Job, Packed, Task, shards as cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,26 +77,33 @@ def _here(task: Task, digest: str, content: list[Any]) -> Task:
     return Task(place, task.batch, task.teachers, task.options)
 
 
-def _used() -> tuple[int, int]:
-    """This worker, and the most memory it had, in bytes."""
-    return os.getpid(), 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+Made = tuple[Packed, dict[int, int]]
+"""What a task made, and the most memory, in bytes, of each worker that had a part in it."""
 
 
-def _compute(task: Task, digest: str, content: list[Any], threads: int) -> tuple[bytes, Any]:
-    return _here(task, digest, content)(threads=threads), _used()
+def _made(content: Packed, *parts: Made) -> Made:
+    used = {os.getpid(): 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    for _, theirs in parts:
+        _note(used, theirs)
+    return content, used
 
 
-def _merge(
-    task: Task, digest: str, content: list[Any], threads: int, *parts: tuple[bytes, Any]
-) -> tuple[bytes, Any]:
+def _note(used: dict[int, int], more: dict[int, int]) -> None:
+    for worker, memory in more.items():
+        used[worker] = max(memory, used.get(worker, 0))
+
+
+def _compute(task: Task, digest: str, content: list[Any], threads: int) -> Made:
+    return _made(_here(task, digest, content)._compute(threads))
+
+
+def _merge(task: Task, digest: str, content: list[Any], threads: int, *parts: Made) -> Made:
     here = _here(task, digest, content)
-    return here.merge(*(part[0] for part in parts), threads=threads), _used()
+    return _made(here._merge(*(part[0] for part in parts), threads=threads), *parts)
 
 
-def _release(
-    task: Task, digest: str, content: list[Any], threads: int, whole: tuple[bytes, Any]
-) -> tuple[bytes, Any]:
-    return _here(task, digest, content).release(whole[0], threads=threads), _used()
+def _release(task: Task, digest: str, content: list[Any], threads: int, whole: Made) -> Made:
+    return _made(_here(task, digest, content).release(whole[0], threads=threads), whole)
 
 
 def results(
@@ -148,9 +155,9 @@ def results(
             return
         [finished], _ = ray.wait(list(waiting), num_returns=1)
         batch = waiting.pop(finished)
-        made, (worker, memory) = ray.get(finished)
+        made, used = ray.get(finished)
         if workers is not None:
-            workers[worker] = max(memory, workers.get(worker, 0))
+            _note(workers, used)
         yield batch, made
 
 

@@ -1,6 +1,6 @@
 //! Votes and labels from and to NumPy, whatever the integer type and the strides.
 
-use numpy::ndarray::{ArrayView2, Ix2};
+use numpy::ndarray::{ArrayView1, ArrayView2, Ix2};
 use numpy::{
     Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
@@ -74,6 +74,27 @@ fn vector<T: Element + Copy + Into<i128>>(array: PyReadonlyArrayDyn<'_, T>) -> P
         },
     };
     array.as_array().iter().enumerate().map(cell).collect()
+}
+
+/// One teacher's counts, samples x classes.
+pub(crate) fn counts(array: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u32>>> {
+    integers!(array, typed => count_rows(typed), i64, u8, i8, i16, i32, u16, u32, u64)
+}
+
+fn count_rows<T: Element + Copy + Into<i128>>(
+    array: PyReadonlyArrayDyn<'_, T>,
+) -> PyResult<Vec<Vec<u32>>> {
+    let view: ArrayView2<'_, T> = array.as_array().into_dimensionality::<Ix2>().map_err(refuse)?;
+    let row = |(place, row): (usize, ArrayView1<'_, T>)| {
+        let cell = |&count: &T| {
+            let count: i128 = count.into();
+            u32::try_from(count).map_err(|_| {
+                refuse(format!("sample {}: {count} is not a number of voters", place + 1))
+            })
+        };
+        row.iter().map(cell).collect()
+    };
+    view.rows().into_iter().enumerate().map(row).collect()
 }
 
 /// True labels that fit the votes.

@@ -81,6 +81,15 @@ fn pool(_py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     Ok(made)
 }
 
+/// Leaves a pool to the work that nobody waits for any more: the next call gets threads of its own
+/// instead of waiting for that work to end. The old ones end with it.
+fn leave(_py: Python<'_>, pool: &Arc<ThreadPool>) {
+    let mut known = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pools) = &mut *known {
+        pools.pools.retain(|_, other| !Arc::ptr_eq(pool, other));
+    }
+}
+
 /// Does some work on that many threads, and waits for it without the GIL. `progress` is called
 /// with what is done and how much there is, by this thread.
 ///
@@ -114,6 +123,7 @@ pub(crate) fn run<T: Send + 'static>(
     };
     let cancelling = |error: PyErr| {
         watch.cancelled.store(true, Ordering::Relaxed);
+        leave(py, &pool);
         error
     };
     loop {

@@ -128,6 +128,14 @@ impl Client {
         Ok(kind.name())
     }
 
+    /// Student: proves that the keys work, so that teachers can vote; gives how many labels were
+    /// right.
+    fn rehearse(&self, py: Python<'_>, secret_key: PathBuf) -> PyResult<usize> {
+        self.call(py, None, move |connection, _| {
+            client::rehearse(&connection.client, &connection.election()?, &secret_key)
+        })
+    }
+
     /// Teacher: uploads a ballot; gives the digest that the server knows it by.
     #[pyo3(signature = (path, progress=None))]
     fn submit_ballot(

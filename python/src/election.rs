@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 use std::ffi::CString;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use numpy::PyArray1;
-use pyo3::exceptions::PyUserWarning;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyType};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use shield::votes::Vote;
 use shield_protocol::bundle::{BundleWriter, Content};
-use shield_protocol::engine::{Engine, Mechanism};
+use shield_protocol::engine::{Engine, EngineError, Mechanism, Voting};
 use shield_protocol::hex::hex;
 use shield_protocol::new_file::{Readers, write_new};
 use shield_protocol::results::ResultsReader;
@@ -48,6 +48,16 @@ impl Source {
     }
 }
 
+/// A whole number that is not negative.
+fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    value.extract::<usize>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            return refuse(format!("{name} is {value}; it cannot be negative or that large"));
+        }
+        PyTypeError::new_err(format!("{name} is a whole number, not {value}"))
+    })
+}
+
 /// What all parties agree on before anyone makes a key.
 #[pyclass(frozen, module = "shield_pate._native")]
 pub(crate) struct Election {
@@ -61,12 +71,47 @@ impl Election {
         Self { file, engine: OnceLock::new() }
     }
 
-    pub(crate) fn engine(&self) -> Arc<dyn Engine> {
-        Arc::clone(self.engine.get_or_init(|| self.file.engine()))
+    /// Planned like all long work: on threads of this process, without the GIL.
+    pub(crate) fn engine(&self, py: Python<'_>) -> PyResult<Arc<dyn Engine>> {
+        if let Some(engine) = self.engine.get() {
+            return Ok(Arc::clone(engine));
+        }
+        let file = self.file.clone();
+        let made = calls::run(py, None, None, move |_| file.engine())?;
+        Ok(Arc::clone(self.engine.get_or_init(|| made)))
     }
 
-    fn parts(&self) -> PyResult<u32> {
-        u32::try_from(self.file.batches()).map_err(refuse)
+    /// A ballot, encrypted batch by batch, on threads of this process and without the GIL.
+    fn ballot<'py>(
+        &self,
+        py: Python<'py>,
+        public_key: Source,
+        teacher: &str,
+        encrypt: impl Fn(&dyn Voting, usize, Range<usize>) -> Result<Vec<u8>, EngineError>
+        + Send
+        + 'static,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let teacher = self.file.teacher(teacher).ok_or_else(|| {
+            protocol(ProtocolError::NotATeacher {
+                name: teacher.to_owned(),
+                known: self.file.teachers().to_vec(),
+            })
+        })?;
+        let parts = u32::try_from(self.file.batches()).map_err(refuse)?;
+        let (engine, digest) = (self.engine(py)?, self.file.digest());
+        let ballot = calls::run(py, None, None, move |_| -> PyResult<Vec<u8>> {
+            let voting = Arc::clone(&engine).voting(&public_key.read()?).map_err(damaged)?;
+            let mut ballot = Vec::new();
+            let content = Content::Ballot { teacher };
+            let mut writer =
+                BundleWriter::new(&mut ballot, content, &digest, parts).map_err(refuse)?;
+            for batch in 0..engine.batches() {
+                let part = encrypt(&*voting, batch, engine.batch(batch)).map_err(refuse)?;
+                writer.part(&part).map_err(refuse)?;
+            }
+            Ok(ballot)
+        })??;
+        Ok(PyBytes::new(py, &ballot))
     }
 }
 
@@ -74,14 +119,17 @@ impl Election {
 impl Election {
     /// Reads an election from the text of its file.
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        Ok(Self::of(ElectionFile::parse(text).map_err(refuse)?))
+    fn new(py: Python<'_>, text: String) -> PyResult<Self> {
+        // Reading an election plans it.
+        let read = calls::run(py, None, None, move |_| ElectionFile::parse(&text))?;
+        Ok(Self::of(read.map_err(refuse)?))
     }
 
     /// Reads an election file.
     #[classmethod]
-    fn load(_class: &Bound<'_, PyType>, path: PathBuf) -> PyResult<Self> {
-        Ok(Self::of(shield_protocol::read_election(&path).map_err(protocol)?))
+    fn load(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let read = calls::run(py, None, None, move |_| shield_protocol::read_election(&path))?;
+        Ok(Self::of(read.map_err(protocol)?))
     }
 
     /// Makes an election. Without a quorum every teacher must vote on every sample.
@@ -91,15 +139,19 @@ impl Election {
     ))]
     fn create(
         _class: &Bound<'_, PyType>,
+        py: Python<'_>,
         name: &str,
         teachers: Vec<String>,
-        samples: usize,
-        classes: usize,
-        quorum: Option<usize>,
+        samples: &Bound<'_, PyAny>,
+        classes: &Bound<'_, PyAny>,
+        quorum: Option<&Bound<'_, PyAny>>,
         group: Option<&str>,
         setting: Option<&Bound<'_, PyAny>>,
         deadline: Option<&str>,
     ) -> PyResult<Self> {
+        let samples = count("samples", samples)?;
+        let classes = count("classes", classes)?;
+        let quorum = quorum.map(|quorum| count("quorum", quorum)).transpose()?;
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let names: Vec<String> = teachers.iter().map(|name| quoted(name)).collect();
         let mut text = format!(
@@ -119,7 +171,7 @@ impl Election {
             let _ = writeln!(text, "deadline = {deadline}");
         }
         let _ = writeln!(text, "teachers = [{}]", names.join(", "));
-        Self::new(&text)
+        Self::new(py, text)
     }
 
     /// Writes the election file; never over another file.
@@ -227,7 +279,7 @@ impl Election {
         &self,
         py: Python<'py>,
     ) -> PyResult<(SecretKey, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let engine = self.engine();
+        let engine = self.engine(py)?;
         let made = calls::run(py, None, None, move |_| engine.make_keys(&mut OsRng.unwrap_err()))?;
         let keys = made.map_err(refuse)?;
         let (public, evaluation) =
@@ -258,22 +310,69 @@ impl Election {
         teacher: &str,
         votes: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let votes = arrays::column(votes)?;
-        let number = self.file.teacher(teacher).ok_or_else(|| {
-            protocol(ProtocolError::NotATeacher {
-                name: teacher.to_owned(),
-                known: self.file.teachers().to_vec(),
-            })
-        })?;
+        // Lists, frames and missing votes, as everywhere else.
+        let checked =
+            py.import("shield_pate._votes")?.call_method1("as_labels", (votes, py.None()));
+        let votes = arrays::column(&checked?)?;
+        if let Some(counts) = self.file.choice().counts() {
+            return Err(refuse(format!(
+                "the teachers of this election send counts per class, of up to {} voters each: \
+                 use vote_counts with a table of samples x classes",
+                counts.voters()
+            )));
+        }
         let samples = self.file.election().samples();
         if votes.len() != samples {
             return Err(refuse(Problem::VoteCount { votes: votes.len(), samples }));
         }
-        let (engine, file, parts) = (self.engine(), self.file.clone(), self.parts()?);
-        let ballot = calls::run(py, None, None, move |_| {
-            cast(&engine, &file, &public_key.read()?, number, parts, &votes)
-        })??;
-        Ok(PyBytes::new(py, &ballot))
+        self.ballot(py, public_key, teacher, move |voting, batch, samples| {
+            let own = votes.get(samples).unwrap_or_default();
+            voting.encrypt(batch, own, &mut OsRng.unwrap_err())
+        })
+    }
+
+    /// A teacher's ballot in an election with `voters_per_teacher`: how many of the voters behind
+    /// it chose each class, samples x classes; a row of zeros abstains.
+    fn vote_counts<'py>(
+        &self,
+        py: Python<'py>,
+        public_key: Source,
+        teacher: &str,
+        counts: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let checked = py.import("shield_pate._votes")?.call_method1("as_counts", (counts,));
+        let counts = arrays::counts(&checked?)?;
+        let Some(allowed) = self.file.choice().counts() else {
+            return Err(refuse(
+                "the teachers of this election have one vote per sample: use vote. Counts need an \
+                 election with voters_per_teacher",
+            ));
+        };
+        let (samples, classes) = (self.samples(), self.classes());
+        if counts.len() != samples {
+            return Err(refuse(Problem::CountRows { rows: counts.len(), samples }));
+        }
+        // The engine refuses these, too, but it counts samples within a batch.
+        for (sample, row) in counts.iter().enumerate() {
+            let place = sample + 1;
+            if row.len() != classes {
+                return Err(refuse(format!(
+                    "sample {place}: {} counts for {classes} classes; give a column per class",
+                    row.len()
+                )));
+            }
+            let voters: u64 = row.iter().map(|&count| u64::from(count)).sum();
+            if voters > u64::from(allowed.voters()) {
+                return Err(refuse(format!(
+                    "sample {place}: {voters} voters, and the election allows {} behind a teacher",
+                    allowed.voters()
+                )));
+            }
+        }
+        self.ballot(py, public_key, teacher, move |voting, batch, samples| {
+            let own = counts.get(samples).unwrap_or_default();
+            voting.encrypt_counts(batch, own, &mut OsRng.unwrap_err())
+        })
     }
 
     /// The labels of some results.
@@ -284,7 +383,7 @@ impl Election {
         results: Source,
     ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         secret.check(&self.file.digest())?;
-        let (engine, file, bytes) = (self.engine(), self.file.clone(), secret.shared());
+        let (engine, file, bytes) = (self.engine(py)?, self.file.clone(), secret.shared());
         let found =
             calls::run(py, None, None, move |_| open(&engine, &file, &bytes, &results.read()?))??;
         if let Some(warning) = found.warning().and_then(|warning| CString::new(warning).ok()) {
@@ -303,27 +402,6 @@ impl Election {
         })?;
         Ok(cost.get())
     }
-}
-
-fn cast(
-    engine: &Arc<dyn Engine>,
-    file: &ElectionFile,
-    public_key: &[u8],
-    teacher: u32,
-    parts: u32,
-    votes: &[Vote],
-) -> PyResult<Vec<u8>> {
-    let voting = Arc::clone(engine).voting(public_key).map_err(damaged)?;
-    let mut ballot = Vec::new();
-    let content = Content::Ballot { teacher };
-    let mut writer =
-        BundleWriter::new(&mut ballot, content, &file.digest(), parts).map_err(refuse)?;
-    for batch in 0..engine.batches() {
-        let own = votes.get(engine.batch(batch)).unwrap_or_default();
-        let part = voting.encrypt(batch, own, &mut OsRng.unwrap_err()).map_err(refuse)?;
-        writer.part(&part).map_err(refuse)?;
-    }
-    Ok(ballot)
 }
 
 fn open(

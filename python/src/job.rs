@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple, PyType};
@@ -13,13 +14,40 @@ use shield_protocol::{Job as Frozen, Name, Progress, ProtocolError};
 
 use crate::calls;
 use crate::election::Election;
-use crate::errors::protocol;
+use crate::errors::{protocol, refuse};
 use crate::store::storage;
 
 /// A frozen aggregation. The seed stays in its folder: no method takes it or gives it.
 #[pyclass(frozen, module = "shield_pate._native")]
 pub(crate) struct Job {
     job: Arc<Frozen>,
+}
+
+/// A shard as bytes or as an array of them, such as one that lies in Ray's object store.
+#[derive(FromPyObject)]
+enum Packed {
+    Bytes(PyBackedBytes),
+    Array(Py<PyArray1<u8>>),
+}
+
+/// Does some work on shards where they are: they are too large to be copied.
+fn with_slices<T: Send>(shards: &[Packed], work: impl FnOnce(&[&[u8]]) -> T + Send) -> PyResult<T> {
+    Python::attach(|py| {
+        let borrow = |shard: &Packed| match shard {
+            Packed::Bytes(_) => Ok(None),
+            Packed::Array(array) => array.bind(py).try_readonly().map(Some).map_err(refuse),
+        };
+        let arrays = shards.iter().map(borrow).collect::<PyResult<Vec<_>>>()?;
+        let mut slices: Vec<&[u8]> = Vec::with_capacity(shards.len());
+        for (shard, array) in shards.iter().zip(&arrays) {
+            match (shard, array) {
+                (Packed::Bytes(bytes), _) => slices.push(bytes),
+                (_, Some(array)) => slices.push(array.as_slice().map_err(refuse)?),
+                (_, None) => {}
+            }
+        }
+        Ok(py.detach(|| work(&slices)))
+    })
 }
 
 impl Job {
@@ -134,7 +162,8 @@ impl Job {
         self.bytes(py, threads, move |job| job.run_batch(batch))
     }
 
-    /// What the ballots of teachers `first` to before `end` add to a batch.
+    /// What the ballots of teachers `first` to before `end` add to a batch. Shards are large, so
+    /// they leave as arrays, which take over the bytes, and come back without a copy.
     #[pyo3(signature = (batch, first, end, threads=None))]
     fn run_shard<'py>(
         &self,
@@ -143,8 +172,10 @@ impl Job {
         first: u32,
         end: u32,
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, threads, move |job| job.run_shard(batch, first..end))
+    ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let job = Arc::clone(&self.job);
+        let found = calls::run(py, threads, None, move |_| job.run_shard(batch, first..end))?;
+        Ok(PyArray1::from_vec(py, found.map_err(protocol)?))
     }
 
     /// Shards of neighbours, in order, as one.
@@ -153,13 +184,14 @@ impl Job {
         &self,
         py: Python<'py>,
         batch: usize,
-        shards: Vec<PyBackedBytes>,
+        shards: Vec<Packed>,
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, threads, move |job| {
-            let shards: Vec<&[u8]> = shards.iter().map(|shard| &**shard).collect();
-            job.merge_shards(batch, &shards)
-        })
+    ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let job = Arc::clone(&self.job);
+        let merged = calls::run(py, threads, None, move |_| {
+            with_slices(&shards, |shards| job.merge_shards(batch, shards))
+        })??;
+        Ok(PyArray1::from_vec(py, merged.map_err(protocol)?))
     }
 
     /// A batch from the shard of all teachers.
@@ -168,10 +200,14 @@ impl Job {
         &self,
         py: Python<'py>,
         batch: usize,
-        whole: PyBackedBytes,
+        whole: Packed,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, threads, move |job| job.release_shards(batch, &whole))
+        let job = Arc::clone(&self.job);
+        let released = calls::run(py, threads, None, move |_| {
+            with_slices(&[whole], |whole| job.release_shards(batch, whole[0]))
+        })??;
+        Ok(PyBytes::new(py, &released.map_err(protocol)?))
     }
 
     /// Adds a batch that somebody computed. The same again is fine; other bytes are refused.

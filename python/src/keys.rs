@@ -44,8 +44,13 @@ impl SecretKey {
 impl SecretKey {
     /// Reads the key of an election from a file.
     #[classmethod]
-    fn load(_class: &Bound<'_, PyType>, election: &Election, path: PathBuf) -> PyResult<Self> {
-        let engine = election.engine();
+    fn load(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        election: &Election,
+        path: PathBuf,
+    ) -> PyResult<Self> {
+        let engine = election.engine(py)?;
         let limit = engine.max_bytes(Kind::SecretKey);
         let file = std::fs::File::open(&path)?;
         let mut bytes = Zeroizing::new(Vec::with_capacity(limit + 1));

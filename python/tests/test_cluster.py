@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -16,14 +20,30 @@ import shield_pate as sp
 SAMPLES = 20_000
 
 
+@dataclass(frozen=True)
+class Several:
+    """A frozen job of several batches, and the results that the program makes of it."""
+
+    job: sp.Job
+    expected: bytes
+
+    def copy(self, folder: Path) -> sp.Job:
+        """The same job with nothing computed yet."""
+        shutil.copytree(self.job.path, folder)
+        return sp.Job.resume(folder)
+
+
 @pytest.fixture(scope="module")
-def several(make_election):
-    """A few batches of four teachers."""
-    return make_election(4, SAMPLES)
+def several(make_election, program):
+    made = make_election(4, SAMPLES)
+    job = made.freeze()
+    assert job.batches >= 3, job
+    return Several(job, made.expected(job, program))
 
 
 @pytest.fixture(scope="module")
 def ray():
+    """One cluster for all tests: its start takes longer than they do."""
     ray = pytest.importorskip("ray")
     # A busy machine takes long to start Ray's own processes.
     os.environ.setdefault("RAY_agent_register_timeout_ms", "300000")
@@ -39,57 +59,78 @@ def ray():
     ray.shutdown()
 
 
-def test_ray_gives_the_programs_bytes(several, program, ray):
-    job = several.freeze()
-    assert job.batches >= 3, job
-    expected = several.expected(job, program)
-    job.run("ray")
-    out = several.folder / "ray.bin"
-    job.finish(out)
-    assert out.read_bytes() == expected
+@pytest.fixture
+def address(ray, monkeypatch):
+    """This cluster's, which is also what `auto` stands for: there may be others on a machine."""
+    address = ray.get_runtime_context().gcs_address
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    return address
 
-    # Again in shards of teachers, with a worker that dies in the middle.
-    parts = list((job.path / "parts").iterdir())
-    for part in parts:
-        part.unlink()
+
+def test_ray_gives_the_programs_bytes(several, tmp_path, ray):
+    job = several.copy(tmp_path / "job")
+    job.run("ray")
+    job.finish(tmp_path / "ray.bin")
+    assert (tmp_path / "ray.bin").read_bytes() == several.expected
+
+
+def test_a_worker_that_dies_is_replaced(several, tmp_path, ray):
     from shield_pate import ray as cluster
 
+    job = several.copy(tmp_path / "job")
     workers: dict[int, int] = {}
     results = cluster.results(job, job.missing, shards=3, workers=workers)
     batch, release = next(results)
     job.put(batch, release)
-    os.kill(next(iter(workers)), signal.SIGKILL)
+    # All of them: some are in the middle of a task.
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    before = set(workers)
     for batch, release in results:
         job.put(batch, release)
-    job.finish(out)
-    assert out.read_bytes() == expected
+    assert set(workers) - before, "nobody took their place"
+    job.finish(tmp_path / "ray.bin")
+    assert (tmp_path / "ray.bin").read_bytes() == several.expected
 
 
-def test_a_driver_that_dies_is_resumed(make_election, program):
-    pytest.importorskip("ray")
-    made = make_election(4, SAMPLES)
-    job = made.freeze()
-    expected = made.expected(job, program)
-    out = made.folder / "ray.bin"
-    command = [sys.executable, "-m", "shield_pate.ray", str(job.path), "--out", str(out)]
-    # A busy machine may be too slow for Ray to start, which gives up after half a minute.
-    for _ in range(3):
-        driver = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        assert driver.stderr is not None
-        started = any(line.startswith("batch") for line in driver.stderr)
-        driver.kill()
-        driver.wait()
-        if started:
+def test_a_driver_that_dies_is_resumed(several, tmp_path, address):
+    job, out = several.copy(tmp_path / "job"), tmp_path / "ray.bin"
+    command = [sys.executable, "-m", "shield_pate.ray", job.path, "--address", address]
+    driver = subprocess.Popen([*command, "--out", out], stderr=subprocess.PIPE, text=True)
+    assert driver.stderr is not None
+    told = []
+    for line in driver.stderr:
+        told.append(line)
+        if line.startswith("batch"):
             break
+    driver.kill()
+    driver.wait()
     left = job.missing
-    assert 0 < len(left) < job.batches
-    for _ in range(3):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            break
+    assert 0 < len(left) < job.batches, told
+    done = subprocess.run([*command, "--out", out], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"{len(left)} of {job.batches} batches to compute" in done.stderr
-    assert out.read_bytes() == expected
+    assert out.read_bytes() == several.expected
+
+
+def test_the_commands_of_the_documentation_run(make_election, program, address):
+    page = Path(__file__).parent.parent.parent / "docs/python.md"
+    section = page.read_text().split("## An aggregation on many machines")[1].split("\n## ")[0]
+    [block] = re.findall(r"^```console\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    commands = re.sub(r" \\\n> *", " ", block).splitlines()
+    assert len(commands) == 2 and all(command.startswith("$ ") for command in commands)
+    made = make_election(4, 3)
+    made.file.rename(made.folder / "ward-7.toml")
+    shutil.copy(made.evaluation, made.folder / "evaluation.key")
+    path = f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in commands:
+        run = subprocess.run(
+            command[2:], shell=True, cwd=made.folder, capture_output=True, text=True,
+            env={**os.environ, "PATH": path}, check=False,
+        )
+        assert run.returncode == 0, run.stderr
+    job = sp.Job.resume(made.folder / "job")
+    assert (made.folder / "results.bin").read_bytes() == made.expected(job, program)
 
 
 def test_dask_gives_the_programs_bytes(make_election, program):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
 import stat
 import subprocess
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +94,74 @@ def test_votes_that_are_none(made):
         made.election.vote(public, "t0", np.zeros(4, int))
     with pytest.raises(sp.ShieldError):
         made.election.vote(public, "t0", np.full(5, 3))
+    with pytest.raises(sp.ShieldError, match="fractions"):
+        made.election.vote(public, "t0", [0, 1, 2, 0.5, 0])
+    with pytest.raises(sp.ShieldError, match="2 dimensions"):
+        made.election.vote(public, "t0", [[0, 1, 2, 0, 0]])
+    with pytest.raises(sp.ShieldError, match="text"):
+        made.election.vote(public, "t0", np.array(["0", 1, 2, 0, 0], object))
+    assert made.election.vote(public, "t0", [0, 1, None, float("nan"), -1])
+
+
+WARDS = """
+name = "wards"
+group = "city"
+classes = 3
+samples = 2
+mechanism = "noisy-argmax"
+noise = 0.02
+voters_per_teacher = 40
+quorum = 3
+teachers = ["north", "south", "east"]
+"""
+
+
+def test_counts_of_the_voters_behind_a_teacher(made, tmp_path):
+    election = sp.Election(WARDS)
+    secret, public, evaluation = map(Path, election.keygen_files(tmp_path / "keys"))
+    for counts, why in [
+        ([[40, 0, 0], [1, 40, 0]], "sample 2: 41 voters"),
+        ([[40, 0], [1, 0]], "sample 1: 2 counts for 3 classes"),
+        ([[40, 0, 0]], "1 rows of counts"),
+        ([[40, -1, 0], [1, 0, 0]], "-1 is not a number of voters"),
+        ([40, 0, 0], "samples x classes"),
+    ]:
+        with pytest.raises(sp.ShieldError, match=why):
+            election.vote_counts(public, "north", counts)
+    with pytest.raises(sp.ShieldError, match="use vote_counts"):
+        election.vote(public, "north", [0, 1])
+    with pytest.raises(sp.ShieldError, match="use vote"):
+        made.election.vote_counts(made.public, "t0", np.zeros((5, 3), int))
+    (tmp_path / "ballots").mkdir()
+    for name, counts in [
+        ("north", np.array([[40, 0, 0], [0, 20, 20]], np.uint8)),
+        ("south", [[0, 13, 0], [0, 0, 0]]),
+        ("east", [[0, 26, 1], [0, 0, 1]]),
+    ]:
+        ballot = election.vote_counts(public, name, counts)
+        (tmp_path / "ballots" / name).write_bytes(ballot)
+    job = sp.Job.freeze(election, evaluation, tmp_path / "ballots", tmp_path / "job")
+    job.run()
+    job.finish(tmp_path / "results.bin")
+    labels = election.reveal(sp.SecretKey.load(election, secret), tmp_path / "results.bin")
+    assert labels.tolist() == [0, 2]
+
+
+def test_a_forked_child_can_vote(made):
+    # The parent has planned, made keys and voted; the child does all of it again.
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # A child that hangs ends, and the parent reads nothing.
+        try:
+            election = sp.Election.create("fork", teachers=["a", "b"], samples=2, classes=3)
+            _, public, _ = election.keygen()
+            os.write(writer, len(election.vote(public, "a", [0, 1])).to_bytes(8, "little"))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    assert int.from_bytes(os.read(reader, 8), "little") > 0
+    os.waitpid(child, 0)
 
 
 def test_a_second_release_is_refused(made, job):
@@ -110,9 +182,15 @@ def test_tasks_carry_no_secret(made, job):
 
 def test_shards_of_teachers_add_up(job):
     whole = job.task(0)()
-    parts = [job.task(0, teachers)() for teachers in (range(0, 2), range(2, 5), range(5, 6))]
+    shards = (range(0, 2), range(2, 5), range(5, 6))
+    parts: list[Any] = [job.task(0, teachers)() for teachers in shards]
     task = job.task(0)
     assert task.release(task.merge(task.merge(parts[0], parts[1]), parts[2])) == whole
+    # Clusters hand shards over as arrays, which may be read-only.
+    arrays = [np.frombuffer(part, np.uint8) for part in parts]
+    assert task.release(np.frombuffer(task.merge(*arrays), np.uint8)) == whole
+    with pytest.raises(sp.ShieldError, match="contiguous"):
+        task.merge(arrays[0][::2])
     with pytest.raises(RuntimeError, match="neighbours"):
         task.merge(parts[0], parts[2])
     with pytest.raises(RuntimeError, match="add the others"):
