@@ -3,7 +3,6 @@
 //! skipped with a message, unless `SHIELD_REQUIRE_SERVICES` is set.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -47,29 +46,16 @@ fn the_package_installs_and_its_tests_pass() {
     let others = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(std::iter::once(bin.clone()).chain(env::split_paths(&others)));
     let path = path.expect("paths without colons");
-    let project = fs::read_to_string(package.join("pyproject.toml")).expect("the project file");
-    // The requirements are installed once, and again when they change or the folder was copied:
-    // an environment knows its own path.
-    let stamp = environment.join("installed");
-    let installed = format!("{}\n{project}", environment.display());
-    let fresh = fs::read_to_string(&stamp).is_ok_and(|known| known == installed);
-    let pip = || {
-        let mut command = Command::new(bin.join("python"));
-        command.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]);
-        command.current_dir(package).env("CARGO_TARGET_DIR", target()).env("PATH", &path);
-        command
-    };
-    if fresh {
-        let again = ["--no-build-isolation", "--no-deps", "--force-reinstall", "."];
-        run("pip install ./python", pip().args(again));
-    } else {
-        let mut make = Command::new(&python);
-        make.args(["-m", "venv", "--clear"]).arg(&environment);
-        run("python -m venv", &mut make);
-        run("pip install maturin", pip().arg("maturin>=1.9,<2"));
-        run("pip install ./python[test]", pip().args(["--no-build-isolation", ".[test]"]));
-        fs::write(&stamp, &installed).expect("the target folder can be written");
-    }
+    let mut make = Command::new("bash");
+    make.arg(package.join("../tests/python-environment")).arg(&environment);
+    make.arg(package.join("tests/requirements.txt")).env("PYTHON", &python);
+    run("tests/python-environment", &mut make);
+    // Cargo's own target folder: most of what the package needs is compiled there already.
+    let mut install = Command::new(bin.join("python"));
+    install.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]);
+    install.args(["--no-build-isolation", "--no-deps", "--force-reinstall", "."]);
+    install.current_dir(package).env("CARGO_TARGET_DIR", target()).env("PATH", &path);
+    run("pip install ./python", &mut install);
     for tool in ["mypy", "pyright"] {
         run(tool, Command::new(bin.join(tool)).current_dir(package).env("PATH", &path));
     }
