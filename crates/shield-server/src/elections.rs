@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use rand::TryRngCore;
-use rand::rngs::OsRng;
 use serde_json::{Value, json};
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 use shield_protocol::credentials::{Role, TokenHash};
 use shield_protocol::hex::hex;
 use shield_protocol::messages::{NewElection, NewToken, Status, Submitted};
-use shield_protocol::seed::{Purpose, SeedPart};
+use shield_protocol::seed::Purpose;
 use shield_protocol::turnout::VoterCounts;
 
 use crate::caller::{Caller, Operator};
@@ -200,7 +198,7 @@ impl Service {
             return Ok(stored);
         }
         // An election that is older than commitments has none; then its part is drawn now.
-        let fresh = SeedPart::random(&mut OsRng.unwrap_err());
+        let fresh = self.store.fresh_seed_part();
         let part = self.store.set_seed_part(name, &fresh).await?;
         let key = self.store.key(name, "evaluation").await?;
         let mut tight: Option<(VoterCounts, f64)> = None;

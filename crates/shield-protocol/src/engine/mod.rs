@@ -212,7 +212,10 @@ pub struct NoCounts;
 
 /// The engine cannot say whose ballot is no vote.
 #[derive(Clone, Copy, Debug, Error)]
-#[error("this engine does not check ballots and has no audit; `engine = \"bfv\"` does")]
+#[error(
+    "this election's engine does not check ballots, so there is no audit; ballots are checked with \
+     `engine = \"bfv\"` and `mechanism = \"shield\"`"
+)]
 pub struct NoAudit;
 
 /// What the student reads out of the release of one batch.

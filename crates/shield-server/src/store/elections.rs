@@ -92,7 +92,7 @@ impl Store {
             }
         }
         // Before anyone votes: the commitment to it is in the election's record from now on.
-        let part = SeedPart::random(&mut OsRng.unwrap_err());
+        let part = self.fresh_seed_part();
         insert_seed_part(&mut transaction, file.name(), &part).await?;
         let agreed = vec![(file.quorum(), file.election().samples() as u64)];
         let price = paid.map(|(_, price)| price).unwrap_or_default();
@@ -102,6 +102,15 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(Stored::New)
+    }
+
+    /// The server's part of a seed, which nobody knows.
+    pub(crate) fn fresh_seed_part(&self) -> SeedPart {
+        #[cfg(test)]
+        if let Some(rng) = self.repeatable.lock().unwrap().as_mut() {
+            return SeedPart::random(rng);
+        }
+        SeedPart::random(&mut OsRng.unwrap_err())
     }
 
     /// One election.

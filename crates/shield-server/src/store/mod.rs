@@ -93,6 +93,9 @@ pub struct Store {
     /// Whether the disk is full.
     #[cfg(test)]
     pub(crate) full: Arc<std::sync::atomic::AtomicBool>,
+    /// Where a simulation takes its seeds from, so that it can be repeated.
+    #[cfg(test)]
+    pub(crate) repeatable: Arc<std::sync::Mutex<Option<rand::rngs::StdRng>>>,
 }
 
 /// How long a request waits for the database before it is told that there is none.
@@ -131,6 +134,8 @@ impl Store {
         let pool = AnyPoolOptions::new()
             .max_connections(if is_sqlite { 4 } else { 8 })
             .acquire_timeout(if is_sqlite { Duration::from_secs(30) } else { PATIENCE })
+            // A server may have hung up meanwhile; a file does not.
+            .test_before_acquire(!is_sqlite)
             .after_connect(move |connection, _| {
                 Box::pin(async move {
                     if is_sqlite {
@@ -154,6 +159,8 @@ impl Store {
             crash: Arc::new(std::sync::atomic::AtomicI64::new(-1)),
             #[cfg(test)]
             full: Arc::default(),
+            #[cfg(test)]
+            repeatable: Arc::default(),
         };
         store.count_up().await?;
         Ok(store)

@@ -4,11 +4,11 @@ use super::*;
 use crate::parameters::Classes;
 use crate::synthetic;
 
-fn front_of_a_large_space(objective: Objective) -> Vec<Point> {
-    let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 60, 1).unwrap();
+fn front_of_a_large_space(objective: Objective, max_terms: u32) -> Vec<Point> {
+    let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 20, 1).unwrap();
     let histograms: Vec<Histogram> = votes.histograms().collect();
     let search = Search {
-        space: Space { max_degree: 8, max_terms: 64 },
+        space: Space { max_degree: 8, max_terms },
         offsets: vec![Offset::default()],
         sampling: Sampling::default(),
         objective,
@@ -29,13 +29,13 @@ fn front_of_a_large_space(objective: Objective) -> Vec<Point> {
 /// ever.
 #[test]
 fn a_search_of_a_large_space_ends() {
-    front_of_a_large_space(Objective::Published);
+    front_of_a_large_space(Objective::Published, 64);
 }
 
 #[test]
 fn what_a_search_by_estimates_returns_is_proven() {
     let voters = Voters::new(250).unwrap();
-    for point in front_of_a_large_space(Objective::DataIndependent).iter().step_by(4) {
+    for point in front_of_a_large_space(Objective::DataIndependent, 32).iter().step_by(4) {
         let setting = Setting {
             polynomial: point.polynomial.clone(),
             offset: point.offset,

@@ -1,6 +1,6 @@
 //! One history: steps that a seed chooses, and what must hold after each of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use shield_protocol::credentials::Token;
 use shield_protocol::engine::{EncodedKeys, Engine};
 
 use super::world::World;
-use crate::store::{Object, Stage};
+use crate::store::Stage;
 use crate::turnout::{turnout, with_quorum};
 use crate::worker;
 
@@ -43,42 +43,54 @@ impl fmt::Display for Violation {
 }
 
 /// An election, as its parties know it.
-struct Known {
-    file: Arc<ElectionFile>,
-    engine: Arc<dyn Engine>,
+pub(super) struct Known {
+    pub(super) file: Arc<ElectionFile>,
+    pub(super) engine: Arc<dyn Engine>,
     keys: EncodedKeys,
     student: Token,
-    teachers: Vec<Token>,
+    pub(super) teachers: Vec<Token>,
     /// Each teacher's ballot, by batch.
     ballots: Vec<Vec<Vec<u8>>>,
     /// Hashes of what was acknowledged, by teacher and batch.
-    acknowledged: HashMap<(usize, usize), String>,
+    pub(super) acknowledged: BTreeMap<(usize, usize), String>,
     /// What the student fetched, by batch.
     fetched: BTreeMap<usize, Vec<u8>>,
     /// What the voters of the draw cost, at the group's order.
-    drawn: Option<Price>,
+    pub(super) drawn: Option<Price>,
 }
 
 pub(super) struct History {
-    world: World,
+    pub(super) world: World,
     rng: StdRng,
     seed: u64,
-    elections: Vec<Known>,
+    pub(super) elections: Vec<Known>,
     steps: Vec<String>,
     tokens: u64,
     faults: Faults,
+    /// What the steps since the last check may have changed.
+    pub(super) touched: Touched,
+}
+
+/// What is to be checked.
+#[derive(Default)]
+pub(super) struct Touched {
+    /// Elections, by their place.
+    pub(super) elections: BTreeSet<usize>,
+    /// Whether something may have been drawn or booked.
+    pub(super) ledger: bool,
 }
 
 /// Runs a history to its end.
 pub(super) async fn run(seed: u64, faults: Faults) -> Result<(), Violation> {
     let mut history = History {
-        world: World::new(faults).await,
+        world: World::new(seed, faults).await,
         rng: StdRng::seed_from_u64(seed),
         seed,
         elections: Vec::new(),
         steps: Vec::new(),
         tokens: 1000,
         faults,
+        touched: Touched::default(),
     };
     history.create().await?;
     let steps = if faults == Faults::Planted { 50 } else { 28 };
@@ -90,7 +102,7 @@ pub(super) async fn run(seed: u64, faults: Faults) -> Result<(), Violation> {
 }
 
 impl History {
-    fn violated(&self, what: impl Into<String>) -> Violation {
+    pub(super) fn violated(&self, what: impl Into<String>) -> Violation {
         Violation { seed: self.seed, what: what.into(), steps: self.steps.clone() }
     }
 
@@ -100,7 +112,20 @@ impl History {
 
     fn any(&mut self) -> Option<usize> {
         let count = self.elections.len();
-        (count > 0).then(|| self.rng.random_range(0..count))
+        let place = (count > 0).then(|| self.rng.random_range(0..count));
+        self.touched.elections.extend(place);
+        place
+    }
+
+    fn touch_everything(&mut self) {
+        self.touched.elections.extend(0..self.elections.len());
+        self.touched.ledger = true;
+    }
+
+    /// Stops the process and starts it again.
+    async fn restart(&mut self) {
+        self.world.restart().await;
+        self.touch_everything();
     }
 
     fn token(&mut self) -> Token {
@@ -116,10 +141,12 @@ impl History {
             101..112 if self.elections.iter().all(|known| known.drawn.is_none()) => {
                 self.note("save the database");
                 self.world.save().await;
+                self.touch_everything();
             }
             112..130 if self.elections.iter().any(|known| !known.fetched.is_empty()) => {
                 if self.world.bring_back().await {
                     self.note("bring the saved database back");
+                    self.touch_everything();
                 }
             }
             0..4 => self.create().await?,
@@ -131,7 +158,7 @@ impl History {
             80..83 => self.call_off().await?,
             83..86 => {
                 self.note("restart");
-                self.world.restart().await;
+                self.restart().await;
             }
             86..90 => {
                 let points = self.rng.random_range(0..3);
@@ -151,14 +178,17 @@ impl History {
             95..97 => {
                 self.note("save the database");
                 self.world.save().await;
+                self.touch_everything();
             }
             97..99 => {
                 if self.world.bring_back().await {
                     self.note("bring the saved database back");
+                    self.touch_everything();
                 }
             }
             _ => {
                 self.note("price what has no price");
+                self.touched.ledger = true;
                 for name in self.world.service.store.unpriced().await.unwrap() {
                     self.world.service.price_election(&name).await.unwrap();
                 }
@@ -191,7 +221,7 @@ impl History {
                 return Some((status, body));
             }
             self.note("  died, and is started again");
-            self.world.restart().await;
+            self.restart().await;
             return None;
         }
         if self.rng.random_bool(0.05) {
@@ -202,7 +232,9 @@ impl History {
     }
 
     async fn create(&mut self) -> Result<(), Violation> {
+        self.touched.ledger = true;
         let number = self.elections.len();
+        self.touched.elections.insert(number);
         let (teachers, samples) = [(3, 3), (4, 7)][self.rng.random_range(0..2)];
         let names: Vec<String> = (0..teachers).map(|teacher| format!("\"t{teacher}\"")).collect();
         let text = format!(
@@ -246,7 +278,7 @@ impl History {
             student,
             teachers: tokens,
             ballots,
-            acknowledged: HashMap::new(),
+            acknowledged: BTreeMap::new(),
             fetched: BTreeMap::new(),
             drawn: None,
         });
@@ -301,6 +333,7 @@ impl History {
     }
 
     async fn close(&mut self) -> Result<(), Violation> {
+        self.touched.ledger = true;
         let Some(place) = self.any() else { return Ok(()) };
         let known = &self.elections[place];
         let (student, path) =
@@ -311,6 +344,7 @@ impl History {
 
     /// Some turns of the real worker.
     async fn work(&mut self) -> Result<(), Violation> {
+        self.touch_everything();
         let turns = self.rng.random_range(1..4);
         self.note(format!("{turns} turns of the worker"));
         let mut jobs = HashMap::new();
@@ -319,7 +353,7 @@ impl History {
             if worker::take_turns(&service, &mut jobs).await.is_err() {
                 self.note("  died, and is started again");
                 drop((jobs, service));
-                self.world.restart().await;
+                self.restart().await;
                 break;
             }
         }
@@ -378,6 +412,7 @@ impl History {
     }
 
     async fn call_off(&mut self) -> Result<(), Violation> {
+        self.touched.ledger = true;
         let Some(place) = self.any() else { return Ok(()) };
         let path = format!("/v1/elections/{}", self.elections[place].file.name());
         let operator = self.world.operator.clone();
@@ -385,72 +420,12 @@ impl History {
         Ok(())
     }
 
-    /// What must hold after every step.
-    async fn check(&mut self) -> Result<(), Violation> {
-        let service = Arc::clone(&self.world.service);
-        let mut drawn = Vec::new();
-        for known in &self.elections {
-            let name = known.file.name();
-            drawn.extend(known.drawn);
-            for ((teacher, batch), hash) in &known.acknowledged {
-                let object = Object::Ballot {
-                    teacher: u32::try_from(*teacher).unwrap(),
-                    batch: u32::try_from(*batch).unwrap(),
-                };
-                let there = service.store.read(name, object, hash).is_ok();
-                if !there && !self.is_aside(hash) {
-                    let what = format!("{name}: the ballot of t{teacher}, batch {batch}, is lost");
-                    return Err(self.violated(what));
-                }
-            }
-            if service.store.election(name).await.is_ok() {
-                let rows = service.store.ballots(name).await.unwrap();
-                let roll = service.store.roll(name).await.unwrap();
-                let whole = |teacher: u32| {
-                    let own = rows.iter().filter(|row| row.teacher == teacher).count();
-                    own == known.engine.batches()
-                };
-                let voters = (0..).take(known.teachers.len()).filter(|&teacher| whole(teacher));
-                if voters.collect::<Vec<u32>>() != roll.teachers() {
-                    return Err(self.violated(format!("{name}: the roll is not what the rows are")));
-                }
-            }
-        }
-        if let Some(budget) = service.store.budget(&"g".parse().unwrap()).await.unwrap() {
-            if !budget.add_up(&drawn).covered {
-                return Err(self.violated("the budget is exceeded by what was drawn"));
-            }
-            let booked = service.store.bookings(&"g".parse().unwrap()).await.unwrap();
-            let booked: Vec<Price> = booked.iter().filter_map(crate::pricing::known).collect();
-            if !budget.add_up(&booked).covered {
-                return Err(self.violated("the budget is exceeded by the ledger"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a file of this hash was put aside.
-    fn is_aside(&self, hash: &str) -> bool {
-        let mut folders = vec![self.world.data().join("swept")];
-        while let Some(folder) = folders.pop() {
-            let Ok(entries) = std::fs::read_dir(folder) else { continue };
-            for entry in entries.flatten() {
-                if entry.path().is_dir() {
-                    folders.push(entry.path());
-                } else if entry.file_name().to_string_lossy().ends_with(hash) {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
     /// The faults stop, and everything comes to an end.
     async fn settle(&mut self) -> Result<(), Violation> {
         self.note("the faults stop");
         self.world.fill_disk(false);
         self.world.crash_after(-1);
-        self.world.restart().await;
+        self.restart().await;
         let operator = self.world.operator.clone();
         for place in 0..self.elections.len() {
             let name = self.elections[place].file.name().clone();
@@ -478,6 +453,7 @@ impl History {
         for _ in 0..2 * self.elections.len() {
             self.fetch().await?;
         }
+        self.touch_everything();
         self.check().await
     }
 }

@@ -25,6 +25,7 @@
 //! the history's steps.
 
 mod history;
+mod invariants;
 mod world;
 
 use std::sync::Mutex;
@@ -33,10 +34,13 @@ use std::time::Instant;
 use history::{Faults, Violation, run};
 
 fn histories(seeds: std::ops::Range<u64>, faults: Faults) -> Vec<Violation> {
-    let (next, found) = (Mutex::new(seeds), Mutex::new(Vec::new()));
+    // Before any thread is bound to a core, or the pool would be, too.
+    rayon::current_num_threads();
+    let (next, found) = (&Mutex::new(seeds), &Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
+        for worker in 0..2 {
+            scope.spawn(move || {
+                stay_on_one_core(worker);
                 let runtime =
                     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 loop {
@@ -51,7 +55,22 @@ fn histories(seeds: std::ops::Range<u64>, faults: Faults) -> Vec<Violation> {
             });
         }
     });
-    found.into_inner().unwrap()
+    std::mem::take(&mut found.lock().unwrap())
+}
+
+/// Keeps a thread, and all that it starts, on one core. A history and its database wait for each
+/// other all the time, and waking a thread on another core takes longer than most queries.
+fn stay_on_one_core(worker: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let Ok(allowed) = sched_getaffinity(None) else { return };
+        let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
+        let mut own = CpuSet::new();
+        own.set(cores[worker % cores.len()]);
+        // It is only about speed.
+        let _ = sched_setaffinity(None, &own);
+    }
 }
 
 fn number(variable: &str) -> Option<u64> {

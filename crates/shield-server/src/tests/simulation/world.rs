@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use shield_protocol::credentials::Token;
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -26,6 +28,9 @@ pub(super) struct World {
     pub(super) operator: Token,
     router: axum::Router,
     settings: Settings,
+    seed: u64,
+    /// How often the process was started.
+    starts: u64,
     faults: Faults,
     folder: TempDir,
 }
@@ -37,7 +42,7 @@ fn quick_folder() -> TempDir {
 }
 
 impl World {
-    pub(super) async fn new(faults: Faults) -> Self {
+    pub(super) async fn new(seed: u64, faults: Faults) -> Self {
         let folder = quick_folder();
         let settings = Settings {
             data: folder.path().join("data"),
@@ -45,10 +50,10 @@ impl World {
             disk_reserve: 0,
             ..Settings::default()
         };
-        let (service, router) = start(&settings, faults).await;
+        let (service, router) = start(&settings, faults, seed << 16).await;
         let operator = token(0);
         service.add_operator(&operator.hash()).await.unwrap();
-        Self { service, operator, router, settings, faults, folder }
+        Self { service, operator, router, settings, seed, starts: 1, faults, folder }
     }
 
     pub(super) fn data(&self) -> &Path {
@@ -90,7 +95,9 @@ impl World {
 
     async fn begin(&mut self) {
         self.service.let_go();
-        (self.service, self.router) = start(&self.settings, self.faults).await;
+        let seed = self.seed << 16 | self.starts;
+        (self.service, self.router) = start(&self.settings, self.faults, seed).await;
+        self.starts += 1;
     }
 
     fn saved(&self) -> PathBuf {
@@ -127,8 +134,9 @@ impl World {
     }
 }
 
-async fn start(settings: &Settings, faults: Faults) -> (Arc<Service>, axum::Router) {
+async fn start(settings: &Settings, faults: Faults, seed: u64) -> (Arc<Service>, axum::Router) {
     let service = Service::open(settings).await.unwrap();
+    *service.store.repeatable.lock().unwrap() = Some(StdRng::seed_from_u64(seed));
     let planted = faults == Faults::Planted;
     service.store.forgetful.store(planted, Ordering::Relaxed);
     let router = router(Arc::clone(&service), Page::new(Speaks::Plain, None), Speaks::Plain);
