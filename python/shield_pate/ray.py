@@ -18,6 +18,7 @@ import hashlib
 import importlib
 import os
 import resource
+import stat
 import sys
 import tempfile
 import time
@@ -62,6 +63,12 @@ def _place(path: str, digest: str, content: Any) -> str:
         )
     copy = Path(tempfile.gettempdir()) / f"shield-job-{os.getuid()}-{digest[:16]}"
     copy.mkdir(mode=0o700, exist_ok=True)
+    # Its name can be guessed: a folder that somebody else put there is not to be used.
+    found = os.lstat(copy)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise RuntimeError(
+            f"{copy} is not a folder that only you can read; remove it, or set TMPDIR to another"
+        )
     for name, bytes_ in _ray().get(content).items():
         if not (copy / name).exists():
             unnamed = copy / f".{name}.{os.getpid()}"

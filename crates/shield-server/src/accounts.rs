@@ -16,6 +16,7 @@ use shield_protocol::Name;
 use crate::caller::{Caller, Operator};
 use crate::elections;
 use crate::ledger::{Account, BudgetChange, Entry, GroupBudget, Moment, distance_of};
+use crate::objects::see_through;
 use crate::pricing::{as_price, known, labels};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -276,28 +277,31 @@ pub(crate) async fn change_budget(
     Path(group): Path<Name>,
     Json(new): Json<NewBudget>,
 ) -> Result<Json<Value>, Problem> {
-    if !(new.epsilon > 0.0 && new.epsilon.is_finite()) {
-        return Err(Problem::unusable("epsilon must be a number above 0"));
-    }
-    if new.reason.trim().is_empty() || new.reason.len() > 1000 {
-        return Err(Problem::unusable("give a reason of at most 1,000 characters"));
-    }
-    let _one_at_a_time = service.booking.lock().await;
-    let known = service.store.budget(&group).await?.ok_or(StoreError::NoGroup)?;
-    let delta = new.delta.map(Delta::new).transpose().map_err(Problem::unusable)?;
-    let delta = delta.unwrap_or(known.delta);
-    let budget = service.store.change_budget(&group, new.epsilon, delta, &new.reason).await?;
-    let (before, after) = (known.epsilon, budget.epsilon);
-    tracing::warn!(%group, before, after, reason = new.reason, "budget changed");
-    let detail = format!("{group}: epsilon {before} to {after}: {}", new.reason);
-    service.log(&operator.0, "budget changed", None, &detail).await?;
-    Ok(Json(json!({
-        "group": group,
-        "epsilon": budget.epsilon,
-        "delta": budget.delta,
-        "order": budget.order,
-        "before": before,
-    })))
+    see_through(async move {
+        if !(new.epsilon > 0.0 && new.epsilon.is_finite()) {
+            return Err(Problem::unusable("epsilon must be a number above 0"));
+        }
+        if new.reason.trim().is_empty() || new.reason.len() > 1000 {
+            return Err(Problem::unusable("give a reason of at most 1,000 characters"));
+        }
+        let _one_at_a_time = service.booking.lock().await;
+        let known = service.store.budget(&group).await?.ok_or(StoreError::NoGroup)?;
+        let delta = new.delta.map(Delta::new).transpose().map_err(Problem::unusable)?;
+        let delta = delta.unwrap_or(known.delta);
+        let budget = service.store.change_budget(&group, new.epsilon, delta, &new.reason).await?;
+        let (before, after) = (known.epsilon, budget.epsilon);
+        tracing::warn!(%group, before, after, reason = new.reason, "budget changed");
+        let detail = format!("{group}: epsilon {before} to {after}: {}", new.reason);
+        service.log(&operator.0, "budget changed", None, &detail).await?;
+        Ok(Json(json!({
+            "group": group,
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "order": budget.order,
+            "before": before,
+        })))
+    })
+    .await
 }
 
 /// An epsilon with three decimals, rounded up: a bound stays one.

@@ -1,6 +1,6 @@
 //! Audits after a spoiled release: whose ballot is no vote, and those samples once more without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -9,17 +9,18 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use shield::privacy::filter::Price;
-use shield_protocol::Name;
 use shield_protocol::engine::Again;
 use shield_protocol::job::audit::{Answer, Question};
 use shield_protocol::messages::AuditStatus;
 use shield_protocol::seed::Purpose;
 use shield_protocol::transcript::{AskedBatch, Round};
 use shield_protocol::turnout::VoterCounts;
+use shield_protocol::{ElectionFile, Name};
 
 use crate::ballot_box::{Failure, StoredBox, open_key};
 use crate::caller::Caller;
 use crate::ledger::distance_of;
+use crate::objects::see_through;
 use crate::pricing::{known, labels};
 use crate::problem::Problem;
 use crate::service::{Service, Setup};
@@ -69,6 +70,11 @@ pub(crate) async fn ask(
         let round = u32::try_from(transcript.rounds.len() + 1).map_err(Problem::internal)?;
         service.store.ask(&name, round, &text).await?
     };
+    if let Some(failed) = known.filter(|known| known.stage == RoundStage::Failed) {
+        let stage =
+            if failed.answer.is_some() { RoundStage::Aggregating } else { RoundStage::Auditing };
+        service.store.move_round(&name, failed.round, stage, None).await?;
+    }
     if stored == Stored::New {
         tracing::info!(election = %name, samples = question.samples(), "audit asked for");
         service.log(&caller, "audit asked for", Some(&name), "").await?;
@@ -90,34 +96,56 @@ pub(crate) async fn answer(
     Path((name, round)): Path<(Name, u32)>,
     body: Bytes,
 ) -> Result<(StatusCode, Json<AuditStatus>), Problem> {
-    caller.student(&name)?;
-    let answer: Answer = Problem::parse(&body)?;
-    let setup = service.setup(&name).await?;
-    let text = serde_json::to_string(&answer).map_err(Problem::internal)?;
-    service.price_group(setup.file.group()).await?;
-    let _one_at_a_time = service.booking.lock().await;
-    service.be_alone().await?;
-    let known = service.round(&name, round).await?;
-    if known.answer.is_none() {
-        if known.stage != RoundStage::Audited {
-            let detail = "the audit is not computed yet; try again in a moment";
-            return Err(Problem::conflict("stage", detail));
+    see_through(async move {
+        caller.student(&name)?;
+        let answer: Answer = Problem::parse(&body)?;
+        let setup = service.setup(&name).await?;
+        let text = serde_json::to_string(&answer).map_err(Problem::internal)?;
+        check_the_accused(&setup.file, &answer.accused)?;
+        service.price_group(setup.file.group()).await?;
+        let _one_at_a_time = service.booking.lock().await;
+        service.be_alone().await?;
+        let known = service.round(&name, round).await?;
+        if known.answer.is_none() {
+            if known.stage != RoundStage::Audited {
+                let detail = "the audit is not computed yet; try again in a moment";
+                return Err(Problem::conflict("stage", detail));
+            }
+            let (voters, price) = service.price_again(&setup, &known, &answer).await?;
+            service.store.answer(&name, round, &text, &voters, price).await?;
+            service.prices.notify_one();
+            let accused: Vec<&str> = answer.accused.iter().map(Name::as_str).collect();
+            tracing::warn!(election = %name, accused = accused.join(", "), "teachers excluded");
+            service
+                .incident(Some(&name), &format!("excluded after an audit: {}", accused.join(", ")));
+            service.log(&caller, "audit answered", Some(&name), &accused.join(", ")).await?;
+            service.work.notify_one();
+        } else if known.answer != Some(text) {
+            let conflict = StoreError::Conflict { what: "another answer to this audit" };
+            return Err(conflict.into());
+        } else if known.stage == RoundStage::Failed {
+            // It is paid for, and its draws are fixed: the same answer goes on where it failed.
+            service.store.move_round(&name, round, RoundStage::Aggregating, None).await?;
+            service.work.notify_one();
         }
-        let (voters, price) = service.price_again(&setup, &known, &answer).await?;
-        service.store.answer(&name, round, &text, &voters, price).await?;
-        service.prices.notify_one();
-        let accused: Vec<&str> = answer.accused.iter().map(Name::as_str).collect();
-        tracing::warn!(election = %name, accused = accused.join(", "), "teachers excluded");
-        service.incident(Some(&name), &format!("excluded after an audit: {}", accused.join(", ")));
-        service.log(&caller, "audit answered", Some(&name), &accused.join(", ")).await?;
-        service.work.notify_one();
-    } else if known.answer != Some(text) {
-        let conflict = StoreError::Conflict { what: "another answer to this audit" };
-        return Err(conflict.into());
+        let audits = service.audits(&name).await?;
+        let own = audits.into_iter().find(|audit| audit.round == round);
+        Ok((StatusCode::ACCEPTED, Json(own.ok_or_else(|| Problem::internal("the audit is gone"))?)))
+    })
+    .await
+}
+
+/// Everybody who is accused is a teacher, and is named once.
+fn check_the_accused(file: &ElectionFile, accused: &[Name]) -> Result<(), Problem> {
+    let teachers: HashSet<&Name> = file.teachers().iter().collect();
+    let named: HashSet<&Name> = accused.iter().collect();
+    if accused.is_empty() || !named.is_subset(&teachers) {
+        return Err(Problem::unusable("it accuses nobody, or somebody who is no teacher"));
     }
-    let audits = service.audits(&name).await?;
-    let own = audits.into_iter().find(|audit| audit.round == round);
-    Ok((StatusCode::ACCEPTED, Json(own.ok_or_else(|| Problem::internal("the audit is gone"))?)))
+    if named.len() < accused.len() {
+        return Err(Problem::unusable("it accuses somebody twice"));
+    }
+    Ok(())
 }
 
 pub(crate) async fn checks(
@@ -187,10 +215,6 @@ impl Service {
         let question: Question = serde_json::from_str(&round.question).map_err(damaged)?;
         if answer.question != question.digest() || answer.election != question.election {
             return Err(Problem::unusable("this is the answer to another audit"));
-        }
-        let unknown = answer.accused.iter().any(|name| file.teacher(name.as_str()).is_none());
-        if answer.accused.is_empty() || unknown {
-            return Err(Problem::unusable("it accuses nobody, or somebody who is no teacher"));
         }
         let (frozen, mut transcript) = self.transcript(setup).await?;
         let (asked, accused) = (question.asked.clone(), answer.accused.clone());

@@ -31,8 +31,8 @@ struct Steady {
     /// The time when the steady clock was started.
     base: Timestamp,
     started: Instant,
-    /// Since when the two disagree.
-    apart: Option<Instant>,
+    /// Since when the two disagree by this much.
+    apart: Option<(Instant, SignedDuration)>,
 }
 
 /// What a comparison of the clocks shows.
@@ -68,6 +68,11 @@ impl Clock {
         steady.base.saturating_add(steady.started.elapsed()).unwrap_or(Timestamp::MAX)
     }
 
+    /// The earlier of what the clocks say.
+    pub(crate) fn earlier(&self) -> Timestamp {
+        self.system().min(self.steady())
+    }
+
     /// Whether a moment has passed by both clocks.
     pub(crate) fn has_passed(&self, moment: Timestamp) -> bool {
         self.system() >= moment && self.steady() >= moment
@@ -92,11 +97,15 @@ impl Clock {
             return Reading::Agree;
         }
         match steady.apart {
-            None => {
-                steady.apart = Some(now);
+            Some((_, before)) if (apart - before).abs() > JUMP => {
+                steady.apart = Some((now, apart));
                 Reading::Jumped(apart.as_secs())
             }
-            Some(since) if now.saturating_duration_since(since) >= BELIEVED => {
+            None => {
+                steady.apart = Some((now, apart));
+                Reading::Jumped(apart.as_secs())
+            }
+            Some((since, _)) if now.saturating_duration_since(since) >= BELIEVED => {
                 (steady.base, steady.started, steady.apart) = (system, Instant::now(), None);
                 Reading::Believed
             }
@@ -129,6 +138,15 @@ mod tests {
         clock.set_wrong(SignedDuration::ZERO);
         assert_eq!(clock.compare(), Reading::Agree);
         assert!(!clock.may_have_passed(tomorrow));
+        // A jump after a jump is believed no sooner than any other.
+        let first = Instant::now();
+        clock.set_wrong(SignedDuration::from_mins(2));
+        assert_eq!(clock.compare_at(first), Reading::Jumped(120));
+        clock.set_wrong(SignedDuration::from_hours(24 * 300));
+        assert!(matches!(clock.compare_at(first + BELIEVED), Reading::Jumped(_)));
+        assert!(clock.earlier() < tomorrow);
+        clock.set_wrong(SignedDuration::ZERO);
+        assert_eq!(clock.compare(), Reading::Agree);
         // Set back: what has passed stays past.
         let yesterday = clock.system() - SignedDuration::from_hours(1);
         clock.set_wrong(SignedDuration::from_hours(-48));

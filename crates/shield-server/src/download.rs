@@ -76,8 +76,11 @@ impl Service {
             return Err(Problem::not_found("the ballots of this election were deleted"));
         }
         let store = self.store.clone();
-        let opened = tokio::task::spawn_blocking(move || store.open_file(&name, object, &hash));
-        let (file, left) = opened.await.map_err(Problem::internal)??;
+        // The whole file is read here. Its turn is over when that is, though the caller hangs up.
+        let opened = tokio::task::spawn_blocking(move || {
+            store.open_file(&name, object, &hash).map(|(file, left)| (file, left, turn))
+        });
+        let (file, left, turn) = opened.await.map_err(Problem::internal)??;
         let mut file = File::from_std(file);
         file.set_max_buf_size(PIECE);
         let body = FileBody { file, left, piece: vec![0; PIECE].into(), _turn: turn };

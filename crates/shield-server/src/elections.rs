@@ -18,6 +18,7 @@ use shield_protocol::turnout::VoterCounts;
 use crate::caller::{Caller, Operator};
 use crate::evidence;
 use crate::ledger::distance_of;
+use crate::objects::see_through;
 use crate::pricing::{as_price, known, labels};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -31,33 +32,36 @@ pub(crate) async fn create(
     operator: Operator,
     Json(new): Json<NewElection>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let file = Arc::new(read(&new.file)?);
-    let name = file.name().clone();
-    let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
-    for (number, teacher) in (0..).zip(file.teachers()) {
-        let hash = new.teachers.get(teacher.as_str()).ok_or_else(|| {
-            Problem::unusable(format!("the token's hash of the teacher {teacher} is missing"))
-        })?;
-        tokens.push((hash.clone(), Role::Teacher { election: name.clone(), teacher: number }));
-    }
-    if new.teachers.len() != file.teachers().len() {
-        return Err(Problem::unusable("there are tokens for teachers who are not in the file"));
-    }
-    if file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
-        return Err(Problem::unusable("the deadline has passed; set a later one"));
-    }
-    let stored = service.create(&file, &tokens).await?;
-    let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
-    if stored == Stored::New {
-        tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
-        let detail = format!("{} teachers, {}", file.teachers().len(), file.group());
-        service.log(&operator.0, "election created", Some(&name), &detail).await?;
-    }
-    let digest = file.digest();
-    let part = service.store.seed_part(&name).await?;
-    let commitment = part.map(|part| hex(&part.commitment(&digest)));
-    let created = json!({ "name": name, "digest": hex(&digest), "commitment": commitment });
-    Ok((status, Json(created)))
+    see_through(async move {
+        let file = Arc::new(read(&new.file)?);
+        let name = file.name().clone();
+        let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
+        for (number, teacher) in (0..).zip(file.teachers()) {
+            let hash = new.teachers.get(teacher.as_str()).ok_or_else(|| {
+                Problem::unusable(format!("the token's hash of the teacher {teacher} is missing"))
+            })?;
+            tokens.push((hash.clone(), Role::Teacher { election: name.clone(), teacher: number }));
+        }
+        if new.teachers.len() != file.teachers().len() {
+            return Err(Problem::unusable("there are tokens for teachers who are not in the file"));
+        }
+        if file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
+            return Err(Problem::unusable("the deadline has passed; set a later one"));
+        }
+        let stored = service.create(&file, &tokens).await?;
+        let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
+        if stored == Stored::New {
+            tracing::info!(election = %name, teachers = file.teachers().len(), "election created");
+            let detail = format!("{} teachers, {}", file.teachers().len(), file.group());
+            service.log(&operator.0, "election created", Some(&name), &detail).await?;
+        }
+        let digest = file.digest();
+        let part = service.store.seed_part(&name).await?;
+        let commitment = part.map(|part| hex(&part.commitment(&digest)));
+        let created = json!({ "name": name, "digest": hex(&digest), "commitment": commitment });
+        Ok((status, Json(created)))
+    })
+    .await
 }
 
 /// Reads an election file, or says everything that is wrong with it.
@@ -104,12 +108,15 @@ pub(crate) async fn close(
     caller: Caller,
     Path(name): Path<Name>,
 ) -> Result<(StatusCode, Json<Status>), Problem> {
-    caller.student_or_operator(&name)?;
-    if service.close(&name).await? == Stored::New {
-        service.log(&caller, "election closed", Some(&name), "").await?;
-    }
-    let election = service.store.election(&name).await?;
-    Ok((StatusCode::ACCEPTED, Json(service.status(&election, &caller.role).await?)))
+    see_through(async move {
+        caller.student_or_operator(&name)?;
+        if service.close(&name).await? == Stored::New {
+            service.log(&caller, "election closed", Some(&name), "").await?;
+        }
+        let election = service.store.election(&name).await?;
+        Ok((StatusCode::ACCEPTED, Json(service.status(&election, &caller.role).await?)))
+    })
+    .await
 }
 
 pub(crate) async fn withdraw(
@@ -117,13 +124,16 @@ pub(crate) async fn withdraw(
     caller: Caller,
     Path(name): Path<Name>,
 ) -> Result<StatusCode, Problem> {
-    caller.operator()?;
-    // Not beside the creation of another election, whose teachers it might let go.
-    let _one_at_a_time = service.booking.lock().await;
-    service.store.withdraw(&name).await?;
-    tracing::info!(election = %name, "election withdrawn");
-    service.log(&caller, "election called off", Some(&name), "").await?;
-    Ok(StatusCode::NO_CONTENT)
+    see_through(async move {
+        caller.operator()?;
+        // Not beside the creation of another election, whose teachers it might let go.
+        let _one_at_a_time = service.booking.lock().await;
+        service.store.withdraw(&name).await?;
+        tracing::info!(election = %name, "election withdrawn");
+        service.log(&caller, "election called off", Some(&name), "").await?;
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 pub(crate) async fn reissue(
@@ -132,21 +142,24 @@ pub(crate) async fn reissue(
     Path(name): Path<Name>,
     Json(new): Json<NewToken>,
 ) -> Result<Json<Value>, Problem> {
-    let election = service.store.election(&name).await?;
-    let role = match &new.teacher {
-        None => Role::Student { election: name.clone() },
-        Some(teacher) => {
-            let number = election.file.teacher(teacher).ok_or_else(|| {
-                Problem::not_found(format!("{name} has no teacher of the name {teacher}"))
-            })?;
-            Role::Teacher { election: name.clone(), teacher: number }
-        }
-    };
-    service.store.replace_token(&new.token, &role).await?;
-    tracing::info!(election = %name, role = role.name(), "token replaced");
-    let whose = new.teacher.as_deref().unwrap_or("student");
-    service.log(&operator.0, "token replaced", Some(&name), whose).await?;
-    Ok(Json(json!({ "election": name, "role": role.name(), "teacher": new.teacher })))
+    see_through(async move {
+        let election = service.store.election(&name).await?;
+        let role = match &new.teacher {
+            None => Role::Student { election: name.clone() },
+            Some(teacher) => {
+                let number = election.file.teacher(teacher).ok_or_else(|| {
+                    Problem::not_found(format!("{name} has no teacher of the name {teacher}"))
+                })?;
+                Role::Teacher { election: name.clone(), teacher: number }
+            }
+        };
+        service.store.replace_token(&new.token, &role).await?;
+        tracing::info!(election = %name, role = role.name(), "token replaced");
+        let whose = new.teacher.as_deref().unwrap_or("student");
+        service.log(&operator.0, "token replaced", Some(&name), whose).await?;
+        Ok(Json(json!({ "election": name, "role": role.name(), "teacher": new.teacher })))
+    })
+    .await
 }
 
 impl Service {

@@ -168,7 +168,8 @@ pub(crate) async fn put_ballot(
 }
 
 /// Goes on though the caller hangs up. What was begun would go on anyway, on a thread that nobody
-/// can stop: so it keeps its room until it is over, and no file stays half stored.
+/// can stop: so it keeps its room until it is over, and no file stays half stored. And whoever
+/// changes something cannot keep that out of the log by hanging up before it is written.
 pub(crate) async fn see_through<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -14,7 +14,7 @@ use shield_protocol::{ElectionFile, Name};
 use crate::ledger::{GroupBudget, distance_of};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{BookedPrice, Booking};
+use crate::store::{BookedPrice, Booking, Stage, StoredElection};
 
 /// How many labels there are.
 pub(crate) fn labels(voters: &VoterCounts) -> u64 {
@@ -60,7 +60,7 @@ pub(crate) async fn run(service: Arc<Service>) {
 impl Service {
     /// Proves what an election costs, as closely as it is proven at all, and stores it.
     pub(crate) async fn price_election(&self, name: &Name) -> Result<(), Problem> {
-        let file = self.store.election(name).await?.file;
+        let StoredElection { file, stage, .. } = self.store.election(name).await?;
         let Some(booking) = self.store.booking(name).await? else { return Ok(()) };
         let budget = self.group_budget(&file).await?;
         let budget = self.store.set_first_budget(file.group(), budget).await?;
@@ -73,7 +73,8 @@ impl Service {
                 .unwrap_or_else(|| accountant.each_label(&file, budget.order));
             let labels = labels(&booking.voters);
             let most = labels as f64 * each;
-            let log_moment = if booking.spent {
+            // Of what was called off after it may have been drawn, nobody knows the turnout.
+            let log_moment = if booking.spent && stage != Stage::Withdrawn {
                 accountant.by_turnout(&file, &booking.voters, budget.order, each).min(most)
             } else {
                 most

@@ -12,6 +12,7 @@ use shield_protocol::Name;
 use shield_protocol::credentials::{Role, TokenHash};
 
 use crate::caller::{Caller, Operator};
+use crate::objects::see_through;
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -80,12 +81,15 @@ pub(crate) async fn add(
     if new.note.as_ref().is_some_and(|note| note.chars().count() > 200) {
         return Err(Problem::unusable("a note has at most 200 characters"));
     }
-    service.store.add_new_token(&new.token, &role, new.note.as_deref()).await?;
-    let name = crate::store::token_name(&new.token);
-    tracing::warn!(role = role.name(), name, "token added");
-    let detail = format!("{} {name} {}", role.name(), new.note.as_deref().unwrap_or_default());
-    service.log(&operator.0, "token added", None, detail.trim()).await?;
-    Ok((StatusCode::CREATED, Json(json!({ "name": name, "role": role.name() }))))
+    see_through(async move {
+        service.store.add_new_token(&new.token, &role, new.note.as_deref()).await?;
+        let name = crate::store::token_name(&new.token);
+        tracing::warn!(role = role.name(), name, "token added");
+        let detail = format!("{} {name} {}", role.name(), new.note.as_deref().unwrap_or_default());
+        service.log(&operator.0, "token added", None, detail.trim()).await?;
+        Ok((StatusCode::CREATED, Json(json!({ "name": name, "role": role.name() }))))
+    })
+    .await
 }
 
 /// Takes a token back: whoever has it is a stranger from now on.
@@ -94,11 +98,14 @@ pub(crate) async fn revoke(
     operator: Operator,
     Path(name): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let role = service.store.revoke_token(&name).await?;
-    tracing::warn!(role = role.name(), name, "token revoked");
-    let detail = format!("{} {name}", role.name());
-    service.log(&operator.0, "token revoked", role.election(), &detail).await?;
-    Ok(StatusCode::NO_CONTENT)
+    see_through(async move {
+        let role = service.store.revoke_token(&name).await?;
+        tracing::warn!(role = role.name(), name, "token revoked");
+        let detail = format!("{} {name}", role.name());
+        service.log(&operator.0, "token revoked", role.election(), &detail).await?;
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 /// The hash of a token that is to replace another.
@@ -115,22 +122,25 @@ pub(crate) async fn rotate(
     Path(name): Path<String>,
     Json(new): Json<Replacement>,
 ) -> Result<Json<Value>, Problem> {
-    let role = service.store.rotate_token(&name, &new.token).await?;
-    let fresh = crate::store::token_name(&new.token);
-    tracing::warn!(role = role.name(), name, fresh, "token rotated");
-    let detail = format!("{} {name} to {fresh}", role.name());
-    service.log(&operator.0, "token rotated", role.election(), &detail).await?;
-    let teacher = match &role {
-        Role::Teacher { election, teacher } => {
-            let file = service.store.election(election).await?.file;
-            file.teachers().get(*teacher as usize).map(ToString::to_string)
-        }
-        _ => None,
-    };
-    Ok(Json(json!({
-        "name": fresh,
-        "role": role.name(),
-        "election": role.election(),
-        "teacher": teacher,
-    })))
+    see_through(async move {
+        let role = service.store.rotate_token(&name, &new.token).await?;
+        let fresh = crate::store::token_name(&new.token);
+        tracing::warn!(role = role.name(), name, fresh, "token rotated");
+        let detail = format!("{} {name} to {fresh}", role.name());
+        service.log(&operator.0, "token rotated", role.election(), &detail).await?;
+        let teacher = match &role {
+            Role::Teacher { election, teacher } => {
+                let file = service.store.election(election).await?.file;
+                file.teachers().get(*teacher as usize).map(ToString::to_string)
+            }
+            _ => None,
+        };
+        Ok(Json(json!({
+            "name": fresh,
+            "role": role.name(),
+            "election": role.election(),
+            "teacher": teacher,
+        })))
+    })
+    .await
 }

@@ -14,6 +14,7 @@ use shield_protocol::Name;
 use shield_protocol::audit_log::LogLine;
 
 use crate::caller::{Caller, Operator};
+use crate::objects::see_through;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::store::{Erasure, Turn};
@@ -162,16 +163,19 @@ pub(crate) async fn erase(
     Path(name): Path<Name>,
     Json(deletion): Json<Deletion>,
 ) -> Result<Json<Value>, Problem> {
-    let what = match deletion.what.as_str() {
-        "ballots" => Erasure::Ballots,
-        "everything" => Erasure::Everything,
-        _ => return Err(Problem::unusable("`what` is `ballots` or `everything`")),
-    };
-    service.store.erase(&name, what).await?;
-    service.forget(&name);
-    tracing::warn!(election = %name, what = what.name(), "deleted");
-    service.log(&operator.0, "deleted", Some(&name), what.name()).await?;
-    Ok(Json(json!({ "election": name, "deleted": what.name() })))
+    see_through(async move {
+        let what = match deletion.what.as_str() {
+            "ballots" => Erasure::Ballots,
+            "everything" => Erasure::Everything,
+            _ => return Err(Problem::unusable("`what` is `ballots` or `everything`")),
+        };
+        service.store.erase(&name, what).await?;
+        service.forget(&name);
+        tracing::warn!(election = %name, what = what.name(), "deleted");
+        service.log(&operator.0, "deleted", Some(&name), what.name()).await?;
+        Ok(Json(json!({ "election": name, "deleted": what.name() })))
+    })
+    .await
 }
 
 /// Gives an election another place among those that are aggregated.
@@ -181,14 +185,17 @@ pub(crate) async fn schedule(
     Path(name): Path<Name>,
     Json(turn): Json<Turn>,
 ) -> Result<Json<Turn>, Problem> {
-    if !(1..=100).contains(&turn.priority) {
-        return Err(Problem::unusable("a priority is a whole number from 1 to 100"));
-    }
-    service.store.set_turn(&name, turn).await?;
-    service.work.notify_one();
-    let detail = format!("priority {}, paused: {}", turn.priority, turn.paused);
-    service.log(&operator.0, "schedule changed", Some(&name), &detail).await?;
-    Ok(Json(turn))
+    see_through(async move {
+        if !(1..=100).contains(&turn.priority) {
+            return Err(Problem::unusable("a priority is a whole number from 1 to 100"));
+        }
+        service.store.set_turn(&name, turn).await?;
+        service.work.notify_one();
+        let detail = format!("priority {}, paused: {}", turn.priority, turn.paused);
+        service.log(&operator.0, "schedule changed", Some(&name), &detail).await?;
+        Ok(Json(turn))
+    })
+    .await
 }
 
 #[cfg(test)]

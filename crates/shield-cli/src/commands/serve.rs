@@ -172,7 +172,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             disk_reserve: args.disk_reserve << 20,
             // Checked only where the server is told its name; a proxy may pass on another.
             public_host: args.public_url.as_ref().and(host_of(&url)),
-            keep_ballots: args.keep_ballots.map(|days| Duration::from_secs(86_400 * days)),
+            keep_ballots: args
+                .keep_ballots
+                .map(|days| Duration::from_secs(days.saturating_mul(86_400))),
             ..Settings::default()
         };
         let service = Service::open(&settings).await.map_err(|error| match error {

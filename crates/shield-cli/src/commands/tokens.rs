@@ -110,7 +110,7 @@ pub(super) fn run(args: &TokensArgs, output: Output) -> Result<(), Failure> {
             refuse_existing(out)?;
             let (client, operator) = invitation.client()?;
             let all = client::tokens(&client)?;
-            let entry = all.iter().find(|entry| entry.name.starts_with(token.as_str()));
+            let entry = all.iter().find(|entry| entry.name == *token);
             let entry = entry.ok_or_else(|| {
                 Failure::bad_input(format!("no token is called {token}; `shield tokens list`"))
             })?;

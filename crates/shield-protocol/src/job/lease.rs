@@ -95,12 +95,14 @@ pub struct Lease {
 impl Lease {
     /// Takes a lease that nobody holds, or holds any more.
     fn take(path: PathBuf, worker: &Worker, length: LeaseLength) -> io::Result<Option<Self>> {
+        // Looked at first: what is not there yet is made, and never taken from whoever is quicker.
+        let is_there = path.exists();
         let known = Written::read(&path);
         if known.is_some_and(|known| known.holder != worker.0 && known.is_live(now())) {
             return Ok(None);
         }
         let lease = Self { path, worker: worker.clone(), length };
-        if lease.path.exists() {
+        if is_there {
             // If several take over at once, the last to write has it.
             lease.renew()?;
             return Ok(lease.is_ours().then_some(lease));

@@ -97,7 +97,7 @@ async fn back_up(data: &Path, database: Option<&str>, out: &Path) -> Result<Back
         let detail = format!("{}: this folder is not empty; give a new one", out.display());
         return Err(StoreError::NotEmpty(detail));
     }
-    private::make_folder(out)?;
+    make_private(out)?;
     let is_sqlite = url.starts_with("sqlite:");
     let named = |error| database::named(error, is_sqlite, &url);
     let mut connection = AnyConnection::connect(&url).await.map_err(named)?;
@@ -272,13 +272,13 @@ async fn put_back(options: &RestoreOptions) -> Result<Backup, StoreError> {
         }
         _ => None,
     };
-    private::make_folder(data)?;
+    make_private(data)?;
     let store = Store::open(data, database.as_deref()).await?;
     if !store.elections().await?.is_empty() || store.identity().await?.is_some() {
         let detail = "the database is not empty; give an empty one".to_owned();
         return Err(StoreError::NotEmpty(detail));
     }
-    copy_all(backup, data)?;
+    copy_files(backup, data)?;
     store.insert_rows(&backup.join(ROWS)).await?;
     store.count_up().await?;
     for election in store.elections().await? {
@@ -297,7 +297,26 @@ async fn put_back(options: &RestoreOptions) -> Result<Backup, StoreError> {
     };
     store.log(deed).await?;
     store.close_database().await?;
+    // Last: a folder without an identity does not start, so that a restore which was interrupted
+    // before everything was blocked is never taken for a whole one.
+    if backup.join("identity").exists() {
+        copy(&backup.join("identity"), &data.join("identity"))?;
+    }
     Ok(manifest)
+}
+
+/// Makes a folder that only its owner can read. One that is there already must be such a folder:
+/// what goes into it includes the seeds of all draws.
+fn make_private(folder: &Path) -> Result<(), StoreError> {
+    private::make_folder(folder)?;
+    if private::is_open_to_others(folder)? {
+        return Err(StoreError::Backup(format!(
+            "{0}: others can read this folder, and the seeds of all draws would be in it; run \
+             `chmod 700 {0}` first, or give a new folder",
+            folder.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Why nothing must be drawn for an election of a backup, if that might be a second draw.
@@ -408,7 +427,7 @@ impl Head {
 }
 
 /// Copies the files of a backup; each must be what its name says.
-fn copy_all(backup: &Path, data: &Path) -> Result<(), StoreError> {
+fn copy_files(backup: &Path, data: &Path) -> Result<(), StoreError> {
     let mut folders = vec![PathBuf::from("elections")];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(backup.join(&folder)) else { continue };
@@ -434,9 +453,6 @@ fn copy_all(backup: &Path, data: &Path) -> Result<(), StoreError> {
             }
             copy(&entry.path(), &data.join(inner))?;
         }
-    }
-    if backup.join("identity").exists() {
-        copy(&backup.join("identity"), &data.join("identity"))?;
     }
     Ok(())
 }

@@ -105,6 +105,7 @@ impl Store {
     }
 
     /// The server's part of a seed, which nobody knows.
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "a simulation has its own"))]
     pub(crate) fn fresh_seed_part(&self) -> SeedPart {
         #[cfg(test)]
         if let Some(rng) = self.repeatable.lock().unwrap().as_mut() {
@@ -329,16 +330,19 @@ impl Store {
 
 /// Lets those teachers of a withdrawn election leave its group who are in no other election of it:
 /// their votes were never spent from its budget. A mistyped group would otherwise bind them for
-/// ever.
+/// ever. An election that was called off after it may have been drawn has a line in the ledger, and
+/// still binds its teachers.
 async fn leave_group(
     connection: &mut AnyConnection,
     withdrawn: &ElectionFile,
 ) -> Result<(), StoreError> {
-    let others: Vec<String> =
-        sqlx::query_scalar("SELECT file FROM elections WHERE grp = $1 AND stage <> 'withdrawn'")
-            .bind(withdrawn.group().as_str())
-            .fetch_all(&mut *connection)
-            .await?;
+    let others: Vec<String> = sqlx::query_scalar(
+        "SELECT file FROM elections WHERE grp = $1 AND (stage <> 'withdrawn' OR name IN \
+             (SELECT election FROM ledger))",
+    )
+    .bind(withdrawn.group().as_str())
+    .fetch_all(&mut *connection)
+    .await?;
     let mut bound = HashSet::new();
     for other in &others {
         let other = ElectionFile::parse(other).map_err(|_| StoreError::Damaged("election file"))?;

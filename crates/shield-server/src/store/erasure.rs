@@ -91,9 +91,10 @@ impl Store {
         let erased = tokio::task::spawn_blocking(move || {
             let folders: &[&str] = match what {
                 Erasure::Ballots => &["ballots"],
-                Erasure::Everything => &["ballots", "keys", "releases", "audits", "again"],
+                Erasure::Everything => &["ballots", "keys", "releases", "audits"],
             };
-            folder.erase(&name, folders)
+            folder.erase(&name, folders)?;
+            if what == Erasure::Everything { folder.empty_drawn_again(&name) } else { Ok(()) }
         });
         Ok(erased.await.map_err(std::io::Error::other)??)
     }

@@ -216,6 +216,16 @@ impl Folder {
         Ok(())
     }
 
+    /// Takes away what was drawn again after audits, but for the names, which show that it was: an
+    /// older database that is brought back must not draw it once more.
+    pub(super) fn empty_drawn_again(&self, election: &Name) -> io::Result<()> {
+        let folder = self.0.join("elections").join(election.as_str()).join("again");
+        for name in names_in(&folder)? {
+            File::create(folder.join(name))?.sync_all()?;
+        }
+        Ok(())
+    }
+
     pub(super) fn root(&self) -> &Path {
         &self.0
     }

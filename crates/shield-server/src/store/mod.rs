@@ -264,6 +264,8 @@ async fn prepare(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
         "PRAGMA journal_mode = WAL",
         "PRAGMA synchronous = FULL",
         "PRAGMA foreign_keys = ON",
+        // What is erased is gone from the file, too.
+        "PRAGMA secure_delete = ON",
     ] {
         let started = Instant::now();
         while let Err(error) = sqlx::query(pragma).execute(&mut *connection).await {

@@ -202,6 +202,15 @@ pub(super) async fn calling_off_after_a_restore_gives_nothing_back(place: Place)
         copy.withdraw(&name).await.unwrap();
         let booked = copy.bookings(ward.group()).await.unwrap();
         assert!(booked.len() == 1 && booked[0].spent, "{to}: {booked:?}");
+        // And its teachers cannot go on with the budget of another group, also once a second
+        // election is called off that was never drawn.
+        let second = open_election(&copy, &file("second")).await;
+        copy.withdraw(&second).await.unwrap();
+        let elsewhere = file_of("elsewhere", "hospitals", TEACHERS).canonical();
+        let elsewhere = elsewhere.replace("group = \"hospitals\"", "group = \"clinics\"");
+        let elsewhere = ElectionFile::parse(&elsewhere).unwrap();
+        let moved = copy.create_election(&elsewhere, &tokens(&elsewhere)).await;
+        assert!(matches!(moved, Err(StoreError::OtherGroup { .. })), "{to}: {moved:?}");
     }
     // Who knows that nothing was closed gets it back, as ever.
     let copy = restored(&place, &made, "vouched", None, Since::NothingClosed).await.unwrap();
@@ -240,6 +249,47 @@ pub(super) async fn an_older_database_holds_no_second_audit(place: Place) {
     pool.close().await;
     let asked = store.ask(&name, 1, "\"another\"").await;
     assert!(matches!(asked, Err(StoreError::DrawnBefore { .. })), "{asked:?}");
+    // Erasing takes the draws away, but not the knowledge of them.
+    store.erase(&name, Erasure::Everything).await.unwrap();
+    let since = Since::Folder(place.data.clone());
+    let copy = restored(&place, &made, "erased", None, since).await.unwrap();
+    let asked = answered(&copy, &name, 1).await;
+    assert!(matches!(asked, Err(StoreError::Blocked { .. })), "{asked:?}");
+}
+
+/// A restore that died halfway once left a folder in which everything could be drawn again.
+pub(super) async fn half_a_restore_does_not_start(place: Place) {
+    drop(Service::open(&place.settings()).await.unwrap());
+    let store = place.open().await;
+    open_election(&store, &file("ward")).await;
+    let made = back_up(&place, "made").await;
+    assert!(made.join("identity").exists());
+    let mut rows = std::fs::read_to_string(made.join("tables.jsonl")).unwrap();
+    rows.push_str("no row\n");
+    std::fs::write(made.join("tables.jsonl"), rows).unwrap();
+    restored(&place, &made, "half", None, Since::Unknown).await.unwrap_err();
+    assert!(!place.data.with_file_name("half").join("identity").exists());
+}
+
+/// Whoever reads a backup knows every draw.
+#[cfg(unix)]
+pub(super) async fn backups_are_for_their_owner_alone(place: Place) {
+    use std::os::unix::fs::PermissionsExt;
+    let store = place.open().await;
+    open_election(&store, &file("ward")).await;
+    let made = back_up(&place, "made").await;
+    for to in ["out", "data-2"] {
+        let open = place.data.with_file_name(to);
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let out = place.data.with_file_name("out");
+    let refused = backup(&place.data, place.database.as_deref(), &out).await;
+    let Err(error @ StoreError::Backup(_)) = refused else { panic!("{refused:?}") };
+    assert!(error.to_string().contains("chmod 700"), "{error}");
+    assert_eq!(files_under(&out), 0);
+    let refused = restored(&place, &made, "data-2", None, Since::NothingClosed).await;
+    assert!(matches!(refused, Err(StoreError::Backup(_))), "{refused:?}");
 }
 
 /// A teacher who was called like an election once made a backup seem to know that election.

@@ -114,6 +114,8 @@ on_both![
     calling_off_after_a_restore_gives_nothing_back,
     an_older_database_holds_no_second_audit,
     a_backup_that_does_not_know_an_election_is_refused,
+    half_a_restore_does_not_start,
+    backups_are_for_their_owner_alone,
 ];
 
 fn file_of(name: &str, group: &str, teachers: u32) -> ElectionFile {
