@@ -186,3 +186,16 @@ def test_ballots_in_an_object_store(make_election, program, s3):
     text = (job.path / "job.toml").read_text().replace("s3://ballots/small", str(made.ballots))
     (job.path / "job.toml").write_text(text)
     assert (made.folder / "results.bin").read_bytes() == made.expected(job, program)
+
+
+def test_a_folder_that_others_prepared_is_not_used(tmp_path, monkeypatch):
+    from shield_pate import ray as cluster
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv(cluster.SEED_VARIABLE, str(tmp_path / "seed"))
+    digest = "0123456789abcdef" * 4
+    prepared = tmp_path / f"shield-job-{os.getuid()}-{digest[:16]}"
+    prepared.mkdir()
+    prepared.chmod(0o755)
+    with pytest.raises(RuntimeError, match="only you can read"):
+        cluster._place.__wrapped__("/nowhere", digest, None)

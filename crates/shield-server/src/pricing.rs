@@ -65,6 +65,9 @@ impl Service {
         let budget = self.group_budget(&file).await?;
         let budget = self.store.set_first_budget(file.group(), budget).await?;
         let again = self.batches_again(name).await?;
+        // Of what was called off after it may have been drawn, and of audits that an older database
+        // has forgotten, nobody knows the turnout.
+        let is_known = stage != Stage::Withdrawn && !self.store.is_blocked(name).await?;
         let priced = booking.clone();
         let price = self.prove(move |accountant| {
             let each = booking
@@ -73,8 +76,7 @@ impl Service {
                 .unwrap_or_else(|| accountant.each_label(&file, budget.order));
             let labels = labels(&booking.voters);
             let most = labels as f64 * each;
-            // Of what was called off after it may have been drawn, nobody knows the turnout.
-            let log_moment = if booking.spent && stage != Stage::Withdrawn {
+            let log_moment = if booking.spent && is_known {
                 accountant.by_turnout(&file, &booking.voters, budget.order, each).min(most)
             } else {
                 most

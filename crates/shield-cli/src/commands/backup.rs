@@ -101,6 +101,10 @@ pub(super) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
     );
     if options.since == Since::Unknown {
         console::note(
+            "audits that may have been answered since the backup are booked as if they had been: \
+             `--old FOLDER` or `--nothing-closed-since` would say more",
+        );
+        console::note(
             "elections that were created since the backup are unknown to the ledger: if any was \
              released, lower its group's budget by what it cost (`shield budget`)",
         );

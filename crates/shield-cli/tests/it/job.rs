@@ -89,14 +89,15 @@ fn a_job_is_frozen_run_and_finished() {
         "--results",
         &at("results"),
     ]);
-    // Dummies may win a draw, but all votes on a sample agree.
+    // Dummies may win a draw, but all votes on a sample agree: about 1,030 labels are right, with a
+    // deviation of 25, and 833 would be if the votes did not count.
     let labels = revealed["labels"].as_array().unwrap();
     let right = labels
         .iter()
         .enumerate()
         .filter(|(i, label)| label.as_u64() == Some(*i as u64 % 3))
         .count();
-    assert!(labels.len() == 2500 && right > 1000, "{right} labels are what all voted for");
+    assert!(labels.len() == 2500 && right > 900, "{right} labels are what all voted for");
 
     let past = shield(&["job", "run", &at("job"), "--batches", "0-999"]);
     assert_eq!(past.status.code(), Some(2), "{}", stderr(&past));

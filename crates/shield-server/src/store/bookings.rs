@@ -3,11 +3,14 @@
 //! Prices are stored, so that nobody who looks at the ledger has to prove anything. A row without
 //! one (of an earlier version) waits for the background to fill it in.
 
+use std::collections::BTreeMap;
+
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use shield_protocol::Name;
+use shield_protocol::transcript::MOST_ROUNDS;
 use shield_protocol::turnout::VoterCounts;
+use shield_protocol::{ElectionFile, Name};
 
 use super::{Booking, Store, StoreError, voters_text};
 
@@ -74,6 +77,32 @@ impl Store {
         .bind(priced.election.as_str())
         .bind(if priced.spent { "spent" } else { "reserved" })
         .bind(voters_text(&priced.voters))
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Books the audits that these tables may have forgotten, as if each of those that were still
+    /// possible had labelled every sample again.
+    pub(super) async fn book_forgotten_audits(
+        &self,
+        file: &ElectionFile,
+    ) -> Result<(), StoreError> {
+        let Some(booking) = self.booking(file.name()).await? else { return Ok(()) };
+        if file.engine().audit_bytes().is_none() {
+            return Ok(());
+        }
+        let rounds = self.rounds(file.name()).await?;
+        let known = rounds.iter().filter(|round| round.answer.is_some()).count();
+        let forgotten = MOST_ROUNDS.saturating_sub(known) * file.election().samples();
+        let mut voters: BTreeMap<u32, u64> = booking.voters.into_iter().collect();
+        *voters.entry(file.quorum()).or_default() += forgotten as u64;
+        let voters: VoterCounts = voters.into_iter().collect();
+        sqlx::query(
+            "UPDATE ledger SET voters = $1, log_moment = NULL, tight = 0 WHERE election = $2",
+        )
+        .bind(voters_text(&voters))
+        .bind(file.name().as_str())
         .execute(&self.pool)
         .await?;
         Ok(())

@@ -112,6 +112,12 @@ impl Store {
         Ok(())
     }
 
+    /// Whether a restore has said that an election must not be closed or audited.
+    pub async fn is_blocked(&self, election: &Name) -> Result<bool, StoreError> {
+        let mut connection = self.pool.acquire().await?;
+        Ok(block_of(&mut connection, election).await?.is_some())
+    }
+
     /// Says why an election must not be closed.
     pub async fn block(&self, election: &Name, reason: &str) -> Result<(), StoreError> {
         sqlx::query(

@@ -28,6 +28,7 @@ mod groups;
 mod guards;
 mod identity;
 mod records;
+mod restore;
 mod roll;
 mod rounds;
 mod schedule;
@@ -49,7 +50,7 @@ use sqlx::{AnyConnection, AnyPool, Connection};
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use audit_log::Deed;
-pub use backup::{Backup, RestoreOptions, Since, backup, restore};
+pub use backup::{Backup, backup};
 pub use ballots::{presence_from_text, presence_text};
 pub use bookings::BookedPrice;
 pub use closing::Freeze;
@@ -59,6 +60,7 @@ pub use files::{Incoming, Object};
 pub use records::{
     Booking, Stage, StoreError, Stored, StoredBallot, StoredElection, StoredKey, StoredRelease,
 };
+pub use restore::{RestoreOptions, Since, restore};
 pub use roll::Roll;
 pub use rounds::{RoundFile, RoundStage, StoredRound};
 pub use schedule::Turn;

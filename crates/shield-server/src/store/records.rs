@@ -41,6 +41,12 @@ impl Stage {
         Self::Withdrawn,
     ];
 
+    /// Whether the ballots are frozen, so that something was or will be drawn from them.
+    #[must_use]
+    pub fn is_frozen(self) -> bool {
+        matches!(self, Self::Closing | Self::Released | Self::Failed)
+    }
+
     /// The stage's name, as in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -236,6 +236,11 @@ pub(super) async fn an_older_database_holds_no_second_audit(place: Place) {
         let copy = restored(&place, &made, to, None, since).await.unwrap();
         let asked = answered(&copy, &name, 1).await;
         assert!(matches!(asked, Err(StoreError::Blocked { .. })), "{to}: {asked:?}");
+        // What it cost is booked: three audits of all samples, beside the first labels.
+        let booking = copy.booking(&name).await.unwrap().unwrap();
+        let labels: u64 = booking.voters.iter().map(|&(_, labels)| labels).sum();
+        assert_eq!(labels, 4 * SAMPLES as u64, "{to}: {booking:?}");
+        assert_eq!(copy.unpriced().await.unwrap(), [name.clone()]);
     }
     // The database alone, beside its own folder: what was drawn lies there.
     let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
