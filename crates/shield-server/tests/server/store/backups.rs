@@ -240,7 +240,7 @@ pub(super) async fn an_older_database_holds_no_second_audit(place: Place) {
         let booking = copy.booking(&name).await.unwrap().unwrap();
         let labels: u64 = booking.voters.iter().map(|&(_, labels)| labels).sum();
         assert_eq!(labels, 4 * SAMPLES as u64, "{to}: {booking:?}");
-        assert_eq!(copy.unpriced().await.unwrap(), [name.clone()]);
+        assert_eq!(copy.unpriced().await.unwrap(), std::slice::from_ref(&name));
     }
     // The database alone, beside its own folder: what was drawn lies there.
     let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
