@@ -10,7 +10,7 @@ mod layers;
 use layers::{backward_blocks, forward_blocks};
 
 use super::dispatch::{dispatch, native_form};
-use super::lanes::{Arithmetic, Block, Form, Kernel, LANES, Lanes};
+use super::lanes::{Arithmetic, Block, Form, Kernel, LANES, Lanes, Pair};
 use super::modulus::{Factor, Modulus};
 
 /// Twiddle factors of the last three layers for eight blocks, in the lane order that
@@ -143,16 +143,22 @@ fn tails(table: &[Factor], form: Form) -> Vec<Tail> {
 }
 
 /// The factors of one pair of blocks, spread over the lanes.
-#[inline(always)]
-fn twiddles<L: Lanes>(l: L, tail: &Tail, pair: usize) -> [(L::V, L::V); 3] {
-    let [v4, q4] = &tail.four;
-    let [v2, q2] = &tail.two[pair / 2];
-    let [v1, q1] = &tail.one[pair];
-    [
-        (l.spread::<2>(l.load(v4), pair), l.spread::<2>(l.load(q4), pair)),
-        (l.spread::<4>(l.load(v2), pair % 2), l.spread::<4>(l.load(q2), pair % 2)),
-        (l.load(v1), l.load(q1)),
-    ]
+impl Tail {
+    #[inline(always)]
+    fn four<L: Lanes>(&self, l: L, pair: usize) -> Pair<L> {
+        let [value, quotient] = &self.four;
+        (l.spread::<2>(l.load(value), pair), l.spread::<2>(l.load(quotient), pair))
+    }
+    #[inline(always)]
+    fn two<L: Lanes>(&self, l: L, pair: usize) -> Pair<L> {
+        let [value, quotient] = &self.two[pair / 2];
+        (l.spread::<4>(l.load(value), pair % 2), l.spread::<4>(l.load(quotient), pair % 2))
+    }
+    #[inline(always)]
+    fn one<L: Lanes>(&self, l: L, pair: usize) -> Pair<L> {
+        let [value, quotient] = &self.one[pair];
+        (l.load(value), l.load(quotient))
+    }
 }
 
 struct Forward<'a> {
@@ -170,22 +176,35 @@ impl Kernel for Forward<'_> {
         forward_blocks(l, a, self.blocks, &self.ntt.forward, |part, blocks| {
             let tails = &tails[part * blocks.len() / TAIL..];
             for (eight, tail) in blocks.as_chunks_mut::<TAIL>().0.iter_mut().zip(tails) {
-                for (pair, blocks) in eight.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                    let [w4, w2, w1] = twiddles(l, tail, pair);
-                    let (x, y) = l.split::<4>(l.load(&blocks[0]), l.load(&blocks[1]));
-                    let (x, y) = a.forward(a.settle(x), y, w4);
-                    let (x, y) = l.split::<2>(x, y);
-                    let (x, y) = a.forward(x, y, w2);
-                    let (x, y) = l.split::<1>(x, y);
-                    let (x, y) = a.forward(x, y, w1);
-                    let (x, y) = l.merge::<1>(a.leave(x), a.leave(y));
-                    let (x, y) = l.merge::<2>(x, y);
-                    let (x, y) = l.merge::<4>(x, y);
-                    l.store(x, &mut blocks[0]);
-                    l.store(y, &mut blocks[1]);
-                }
+                forward_tail(l, a, eight.as_chunks_mut().0, tail);
             }
         });
+    }
+}
+
+/// The last three layers of eight blocks, layer by layer: a butterfly waits for the one before it,
+/// and four pairs of blocks side by side keep the processor busy meanwhile.
+#[inline(always)]
+fn forward_tail<L: Lanes>(l: L, a: L::Arithmetic, pairs: &mut [[Block; 2]], tail: &Tail) {
+    let mut open = [(l.splat(0), l.splat(0)); TAIL / 2];
+    for (pair, (open, blocks)) in open.iter_mut().zip(&*pairs).enumerate() {
+        let (x, y) = l.split::<4>(l.load(&blocks[0]), l.load(&blocks[1]));
+        *open = a.forward(a.settle(x), y, tail.four(l, pair));
+    }
+    for (pair, open) in open.iter_mut().enumerate() {
+        let (x, y) = l.split::<2>(open.0, open.1);
+        *open = a.forward(x, y, tail.two(l, pair));
+    }
+    for (pair, open) in open.iter_mut().enumerate() {
+        let (x, y) = l.split::<1>(open.0, open.1);
+        *open = a.forward(x, y, tail.one(l, pair));
+    }
+    for (blocks, (x, y)) in pairs.iter_mut().zip(open) {
+        let (x, y) = l.merge::<1>(a.leave(x), a.leave(y));
+        let (x, y) = l.merge::<2>(x, y);
+        let (x, y) = l.merge::<4>(x, y);
+        l.store(x, &mut blocks[0]);
+        l.store(y, &mut blocks[1]);
     }
 }
 
@@ -205,25 +224,37 @@ impl Kernel for Backward<'_> {
         backward_blocks(l, a, self.blocks, &self.ntt.backward, |part, blocks| {
             let tails = &tails[part * blocks.len() / TAIL..];
             for (eight, tail) in blocks.as_chunks_mut::<TAIL>().0.iter_mut().zip(tails) {
-                for (pair, blocks) in eight.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                    let [w4, w2, w1] = twiddles(l, tail, pair);
-                    let (x, y) = l.split::<4>(l.load(&blocks[0]), l.load(&blocks[1]));
-                    let (x, y) = l.split::<2>(x, y);
-                    let (x, y) = l.split::<1>(x, y);
-                    // Entering comes last, so that the compiler does not take instructions that
-                    // regroup and add in one, which are slow.
-                    let (x, y) = a.backward(a.enter(x), a.enter(y), w1);
-                    let (x, y) = l.merge::<1>(x, y);
-                    let (x, y) = a.backward(x, y, w2);
-                    let (x, y) = l.merge::<2>(x, y);
-                    let (x, y) = a.backward(x, y, w4);
-                    let (x, y) = l.merge::<4>(x, y);
-                    l.store(x, &mut blocks[0]);
-                    l.store(y, &mut blocks[1]);
-                }
+                backward_tail(l, a, eight.as_chunks_mut().0, tail);
             }
         });
         rescale(l, a, self.blocks, self.ntt.scale(self.ntt.size, self.unit));
+    }
+}
+
+/// The first three layers of eight blocks, as in [`forward_tail`].
+#[inline(always)]
+fn backward_tail<L: Lanes>(l: L, a: L::Arithmetic, pairs: &mut [[Block; 2]], tail: &Tail) {
+    let mut open = [(l.splat(0), l.splat(0)); TAIL / 2];
+    for (pair, (open, blocks)) in open.iter_mut().zip(&*pairs).enumerate() {
+        let (x, y) = l.split::<4>(l.load(&blocks[0]), l.load(&blocks[1]));
+        let (x, y) = l.split::<2>(x, y);
+        let (x, y) = l.split::<1>(x, y);
+        // Entering comes last, so that the compiler does not take instructions that regroup and add
+        // in one, which are slow.
+        *open = a.backward(a.enter(x), a.enter(y), tail.one(l, pair));
+    }
+    for (pair, open) in open.iter_mut().enumerate() {
+        let (x, y) = l.merge::<1>(open.0, open.1);
+        *open = a.backward(x, y, tail.two(l, pair));
+    }
+    for (pair, open) in open.iter_mut().enumerate() {
+        let (x, y) = l.merge::<2>(open.0, open.1);
+        *open = a.backward(x, y, tail.four(l, pair));
+    }
+    for (blocks, (x, y)) in pairs.iter_mut().zip(open) {
+        let (x, y) = l.merge::<4>(x, y);
+        l.store(x, &mut blocks[0]);
+        l.store(y, &mut blocks[1]);
     }
 }
 

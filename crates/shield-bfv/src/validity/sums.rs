@@ -245,7 +245,6 @@ impl Kernel for Accumulate<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
         let a = L::Arithmetic::new(l, self.modulus);
-        let zero = l.splat(0);
         if self.full {
             for sums in self.sums.as_flattened_mut() {
                 for [low, high] in sums[..6].as_chunks_mut::<2>().0 {
@@ -275,32 +274,46 @@ impl Kernel for Accumulate<'_> {
                 let run = (start + b) / self.blocks_per_run;
                 for (weights, sums) in self.weights.iter().zip(sums) {
                     let weights: &Block = &weights.as_chunks().0[run];
-                    let mut open = [(zero, zero); 3];
-                    for (open, [low, high]) in open.iter_mut().zip(sums[..6].as_chunks::<2>().0) {
-                        *open = (l.load(low), l.load(high));
-                    }
-                    let mut plain = [l.load(&sums[6]), l.load(&sums[7])];
-                    for (&weight, [c0, c1]) in weights.iter().zip(&gathered[b][..count]) {
-                        let weight = l.splat(weight);
-                        let (c0, c1) = (l.load(c0), l.load(c1));
-                        let (y0, y1) = (a.product(c0, weight), a.product(c1, weight));
-                        open[0] = a.multiply_add(open[0], y0, c0);
-                        open[1] = a.multiply_add(open[1], y0, c1);
-                        open[2] = a.multiply_add(open[2], y1, c1);
-                        plain[0] = l.add(plain[0], a.whole(y0));
-                        plain[1] = l.add(plain[1], a.whole(y1));
-                    }
-                    for ([low, high], open) in sums[..6].as_chunks_mut::<2>().0.iter_mut().zip(open)
-                    {
-                        let sum = a.close(open, count);
-                        l.store(sum.0, low);
-                        l.store(sum.1, high);
-                    }
-                    l.store(plain[0], &mut sums[6]);
-                    l.store(plain[1], &mut sums[7]);
+                    add_block(l, a, &gathered[b][..count], weights, sums);
                 }
             }
         }
+    }
+}
+
+/// Adds one block of some ballots, at most one per lane, in one repetition.
+///
+/// One sum at a time: all of them together need more registers than most processors have.
+#[inline(always)]
+fn add_block<L: Lanes>(
+    l: L,
+    a: L::Arithmetic,
+    ballots: &[[Block; 2]],
+    weights: &Block,
+    sums: &mut [Block; WORDS],
+) {
+    let mut weighted = [[[0; LANES]; 2]; LANES];
+    let mut plain = [l.load(&sums[6]), l.load(&sums[7])];
+    for ((weighted, &weight), ballot) in weighted.iter_mut().zip(weights).zip(ballots) {
+        let weight = l.splat(weight);
+        for ((y, plain), c) in weighted.iter_mut().zip(&mut plain).zip(ballot) {
+            let product = a.product(l.load(c), weight);
+            *plain = l.add(*plain, a.whole(product));
+            l.store(product, y);
+        }
+    }
+    l.store(plain[0], &mut sums[6]);
+    l.store(plain[1], &mut sums[7]);
+    // The parts that meet: weighted, and not.
+    let parts = [(0, 0), (0, 1), (1, 1)];
+    for ([low, high], (x, y)) in sums[..6].as_chunks_mut::<2>().0.iter_mut().zip(parts) {
+        let mut open = (l.load(low), l.load(high));
+        for (weighted, ballot) in weighted.iter().zip(ballots) {
+            open = a.multiply_add(open, l.load(&weighted[x]), l.load(&ballot[y]));
+        }
+        let sum = a.close(open, ballots.len());
+        l.store(sum.0, low);
+        l.store(sum.1, high);
     }
 }
 
