@@ -38,9 +38,21 @@ fn label_answers_with_the_keys_of_the_contract() {
     assert!(found["correct"].as_u64().unwrap() > 850);
 }
 
+/// Votes and truth of a small election, whose labels are priced at once.
+fn few_votes(folder: &Folder) -> (String, String) {
+    let (votes, truth) = (folder.path("votes.npy"), folder.path("truth.npy"));
+    let (votes, truth) = (votes.to_str().unwrap().to_owned(), truth.to_str().unwrap().to_owned());
+    let few = ["--samples", "300", "--teachers", "12", "--classes", "3"];
+    let output =
+        shield(&[&["synthesize", "--votes", &votes, "--labels", &truth], &few[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    (votes, truth)
+}
+
 #[test]
 fn analyze_answers_with_the_keys_of_the_contract() {
-    let (votes, truth) = (shipped("votes.npy"), shipped("labels.npy"));
+    let folder = Folder::new();
+    let (votes, truth) = few_votes(&folder);
     let found = json(&["analyze", "--votes", &votes, "--labels", &truth, "--json"]);
     assert_has_keys(&found, &["votes", "mechanism", "accuracy"]);
     assert_has_keys(&found["votes"], &["samples", "teachers", "classes"]);
@@ -79,7 +91,8 @@ fn the_shipped_votes_are_those_that_the_documented_command_makes() {
 
 #[test]
 fn the_same_seed_gives_the_same_labels_on_any_number_of_threads() {
-    let votes = shipped("votes.npy");
+    let folder = Folder::new();
+    let (votes, _) = few_votes(&folder);
     let run = |seed, threads| {
         let seeded = ["label", "--votes", &votes, "--seed", seed, "--threads", threads, "--json"];
         json(&seeded)["labels"].clone()
@@ -92,7 +105,8 @@ fn the_same_seed_gives_the_same_labels_on_any_number_of_threads() {
 
 #[test]
 fn a_seed_is_warned_about() {
-    let output = shield(&["label", "--votes", &shipped("votes.npy"), "--seed", "1"]);
+    let folder = Folder::new();
+    let output = shield(&["label", "--votes", &few_votes(&folder).0, "--seed", "1"]);
     assert!(stderr(&output).contains("for tests only"));
 }
 
@@ -209,8 +223,9 @@ fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
+    let folder = Folder::new();
     let mut child = Command::new(env!("CARGO_BIN_EXE_shield"))
-        .args(["label", "--votes", &shipped("votes.npy"), "--json"])
+        .args(["label", "--votes", &few_votes(&folder).0, "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
