@@ -86,4 +86,5 @@ fn bench_has_the_contract_s_keys() {
     }
     let object = bench.as_object().expect("an object");
     assert!(object.contains_key("published_seconds") && object.contains_key("ratio"));
+    assert!(object.contains_key("ratio_unchecked") && bench["labels_agree"] == true);
 }

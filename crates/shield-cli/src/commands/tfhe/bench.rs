@@ -14,13 +14,13 @@ use serde::Serialize;
 use shield::backend::{Backend, Ballot, BallotBox, BallotBoxError, Presence};
 use shield::draws::{Drawn, Draws, Urn};
 use shield::{Election, Label, Polynomial, Seed, Setting, Votes, operator, synthetic};
-use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_bfv::{BallotCheck, BfvBackend, ReleaseMode};
 use shield_tfhe::bootstrapped::Circuit;
 use shield_tfhe::leveled::{LeveledBackend, Upload};
 
 use crate::commands::Output;
 use crate::commands::bench_args::BenchArgs;
-use crate::commands::measuring::ours;
+use crate::commands::measuring::{ours, shortest};
 use crate::console::{self, duration};
 use crate::failure::Failure;
 use crate::inputs::on_threads;
@@ -211,9 +211,9 @@ fn bfv(setting: &Case, samples: usize) -> Result<Row, Failure> {
     let backend =
         BfvBackend::new(election.clone(), ReleaseMode::Reveal).map_err(Failure::bad_input)?;
     let start = Instant::now();
-    let (labels, seconds) = ours(&election, &votes, &setting.seed, &mut rng)?;
+    let (labels, seconds) = ours(&election, &votes, BallotCheck::On, &setting.seed, &mut rng)?;
     let whole = start.elapsed().as_secs_f64() - seconds.iter().sum::<f64>();
-    let best = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+    let best = shortest(&seconds);
     let plan = backend.plan();
     let held = (plan.samples_per_batch().min(samples)) as f64;
     Ok(Row {
