@@ -4,8 +4,13 @@ use super::*;
 use crate::parameters::Classes;
 use crate::synthetic;
 
+/// Proofs for few teachers and classes take less time, and say the same of the search.
+const TEACHERS: u32 = 100;
+const CLASSES: usize = 5;
+
 fn front_of_a_large_space(objective: Objective, max_terms: u32) -> Vec<Point> {
-    let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 20, 1).unwrap();
+    let (votes, _) =
+        synthetic::votes(TEACHERS as usize, Classes::new(CLASSES).unwrap(), 20, 1).unwrap();
     let histograms: Vec<Histogram> = votes.histograms().collect();
     let search = Search {
         space: Space { max_degree: 8, max_terms },
@@ -34,14 +39,14 @@ fn a_search_of_a_large_space_ends() {
 
 #[test]
 fn what_a_search_by_estimates_returns_is_proven() {
-    let voters = Voters::new(250).unwrap();
+    let voters = Voters::new(TEACHERS).unwrap();
     for point in front_of_a_large_space(Objective::DataIndependent, 32).iter().step_by(4) {
         let setting = Setting {
             polynomial: point.polynomial.clone(),
             offset: point.offset,
             sampling: Sampling::default(),
         };
-        let mut figure = DataIndependent::new(&setting, Classes::new(10).unwrap(), voters);
+        let mut figure = DataIndependent::new(&setting, Classes::new(CLASSES).unwrap(), voters);
         let proven = figure.epsilon(Usage::default()).get();
         assert!((point.epsilon.get() / proven - 1.0).abs() < 0.02, "{point:?}: {proven}");
     }
