@@ -1,16 +1,18 @@
 //! What the figures show besides the rows: the paper's fronts, and accuracy against cost for every
 //! mechanism.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use shield::privacy::calibrate;
 use shield::privacy::noisy_argmax::NoisyArgmax;
-use shield::privacy::{Usage, calibrate};
 use shield::tune::front::Point;
 use shield::tune::{Objective, Search, Space};
-use shield::{Accuracy, Epsilon, Histogram, Labels, Offset, Sampling, Setting};
+use shield::{Epsilon, Histogram, Labels, Mechanism, Offset, Sampling};
 
 use super::Stages;
 use super::error::ExperimentError;
-use super::tuning::Tuning;
+use super::rows::{Kind, Noisy};
+use super::tuning::{Tuning, setting};
 
 /// Epsilon and a share.
 pub type Place = (f64, f64);
@@ -41,6 +43,9 @@ pub struct Curves {
 /// The costs that PATE's mechanisms are shown at.
 const COSTS: [f64; 12] = [0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0];
 
+/// Settings of SHIELD on its curve: to prove what one costs takes seconds.
+const SETTINGS: usize = 20;
+
 /// The paper's three panels, as far as the study's polynomials go.
 pub(super) fn paper_fronts(
     stages: &Stages<'_>,
@@ -70,7 +75,7 @@ pub(super) fn paper_fronts(
     Ok(fronts)
 }
 
-/// The curves of all mechanisms.
+/// The curves of all mechanisms, each setting at what is proven of it, as the rows are.
 pub(super) fn curves(
     stages: &Stages<'_>,
     tuning: &Tuning,
@@ -78,46 +83,39 @@ pub(super) fn curves(
     truth: &Labels,
 ) -> Result<Curves, ExperimentError> {
     let Stages { study, folder, progress, .. } = *stages;
-    folder.unit_or("curves", || {
-        progress.stage("curves", (tuning.front.len() + 2 * COSTS.len()) as u64);
+    folder.unit_or("proven-curves", || {
+        let settings: Vec<Mechanism> = spread(&tuning.front, SETTINGS)
+            .map(|point| Mechanism::Shield(setting(point.polynomial.clone(), point.offset)))
+            .collect();
+        progress.stage("curves", (settings.len() + 2 * COSTS.len()) as u64);
         let samples = histograms.len() as f64;
-        let share = |accuracy: Accuracy| {
+        let place = |mechanism: &Mechanism| {
+            let right = mechanism.accuracy(histograms, Some(truth)).correct_labels.unwrap_or(0.0);
+            let cost = mechanism.proven_for(histograms, study.usage).epsilon();
             progress.step(1);
-            accuracy.correct_labels.unwrap_or(0.0) / samples
+            (cost.get(), right / samples)
         };
-        let shield = tuning.front.iter().map(|point| {
-            let mechanism = Setting {
-                polynomial: point.polynomial.clone(),
-                offset: point.offset,
-                sampling: Sampling::default(),
-            };
-            let accuracy = Accuracy::of(&mechanism, histograms, Some(truth));
-            (point.epsilon.get(), share(accuracy))
-        });
-        let shield = shield.collect();
-        let noisy = |kind: fn(_) -> NoisyArgmax| -> Result<Vec<Place>, ExperimentError> {
+        let mut shield: Vec<Place> = settings.par_iter().map(place).collect();
+        shield.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let noisy = |argmax: Noisy, kind: Kind| -> Result<Vec<Place>, ExperimentError> {
             let mut places = Vec::new();
             for cost in COSTS {
-                if let Some(noise) = noise(cost, study.usage, kind)? {
-                    let law = |histogram: &Histogram| kind(noise).law(histogram);
-                    places.push((cost, share(Accuracy::over(histograms, Some(truth), law))));
-                }
+                let noise = calibrate::noise_within(Epsilon::new(cost)?, study.usage, argmax);
+                places.extend(noise.map(|noise| place(&kind(noise))));
             }
             Ok(places)
         };
-        let curves = Curves {
+        Ok(Curves {
             shield,
-            lnmax: noisy(NoisyArgmax::Laplace)?,
-            gnmax: noisy(NoisyArgmax::Gaussian)?,
-        };
-        Ok(curves)
+            lnmax: noisy(NoisyArgmax::Laplace, Mechanism::Lnmax)?,
+            gnmax: noisy(NoisyArgmax::Gaussian, Mechanism::Gnmax)?,
+        })
     })
 }
 
-fn noise(
-    cost: f64,
-    usage: Usage,
-    kind: fn(shield::privacy::noisy_argmax::Noise) -> NoisyArgmax,
-) -> Result<Option<shield::privacy::noisy_argmax::Noise>, ExperimentError> {
-    Ok(calibrate::noise_within(Epsilon::new(cost)?, usage, kind))
+/// At most so many of some points, evenly spread, the first and the last among them.
+fn spread(points: &[Point], most: usize) -> impl Iterator<Item = &Point> {
+    let count = points.len().min(most);
+    let last = count.saturating_sub(1).max(1);
+    (0..count).map(move |i| &points[i * (points.len() - 1) / last])
 }

@@ -38,8 +38,8 @@ pub(super) struct Analysis {
 }
 
 /// A noisy argmax as calibration knows it, and as a mechanism.
-type Noisy = fn(Noise) -> NoisyArgmax;
-type Kind = fn(Noise) -> Mechanism;
+pub(super) type Noisy = fn(Noise) -> NoisyArgmax;
+pub(super) type Kind = fn(Noise) -> Mechanism;
 
 /// All rows: the exact argmax, the paper's polynomials, the tuned ones, and the other mechanisms at
 /// the same costs.
