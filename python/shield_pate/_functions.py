@@ -40,7 +40,8 @@ __all__ = [
 ]
 
 MechanismName = Literal[
-    "shield", "exact", "lnmax", "gnmax", "noisy-argmax", "noisy-argmax-laplace"
+    "shield", "exact", "lnmax", "gnmax", "noisy-argmax", "confident-gnmax", "exponential",
+    "permute-and-flip", "exponential-operator",
 ]
 
 
@@ -104,20 +105,32 @@ def analyze(
     truth: Any = None,
     mechanism: MechanismName = "shield",
     noise: float = 40.0,
+    noise_law: Literal["laplace", "skellam"] | None = None,
+    dropouts: int = 0,
+    rate: float = 0.05,
+    schedule: str = "16x0.05,16x0.03,32x0.02",
+    threshold: float | None = None,
+    check_noise: float | None = None,
     queries: int | None = None,
     delta: float = 1e-5,
     threads: int | None = None,
 ) -> Analysis:
     """Accuracy and cost of a mechanism on given votes.
 
-    `setting` is SHIELD's; `noise` is what lnmax, gnmax and the noisy argmax add, in votes. Costs
-    are stated for as many queries as there are samples, unless `queries` says otherwise.
+    `setting` is SHIELD's, and its offset that of exponential-operator, whose rounds and rates are
+    the `schedule`. `noise` is what lnmax, gnmax, confident-gnmax and noisy-argmax add, in votes;
+    noisy-argmax takes `noise_law` (laplace by default) and `dropouts`, too. `rate` is what a vote
+    weighs in the exponent of exponential and permute-and-flip. confident-gnmax answers where the
+    leader seems to have `threshold` votes (by default half of them), with noise `check_noise` in
+    that question. Costs are stated for as many queries as there are samples, unless `queries` says
+    otherwise.
     """
-    check_counts(classes=classes, queries=queries, threads=threads)
+    check_counts(classes=classes, queries=queries, threads=threads, dropouts=dropouts)
     array, names = as_votes(votes)
     true = as_labels(truth, names)
     document = _native.analyze(
-        array, true, _classes(classes, names), mechanism, _setting(setting), noise, queries, delta,
+        array, true, _classes(classes, names), mechanism, _setting(setting),
+        (noise, noise_law, dropouts, rate, schedule, threshold, check_noise), queries, delta,
         threads,
     )
     found = json.loads(document)

@@ -182,7 +182,7 @@ class Job:
 
         "threads" uses this process; "ray" and "dask" a cluster at `address`, or one that they start
         here; an executor takes tasks like any other function. Tasks use one thread each there,
-        unless `threads` says otherwise. Interrupted at any point, a second call goes on.
+        unless `threads` says otherwise, and `shards_of_teachers` cuts each batch into several. Interrupted at any point, a second call goes on.
         """
         with reporting(progress, "aggregate", " batches") as tell:
             todo = self.missing
@@ -205,6 +205,8 @@ class Job:
         if isinstance(engine, Executor):
             return on_executor(self, engine, todo, count, threads or 1)
         if engine == "threads":
+            if count != 1:
+                raise ShieldError("shards_of_teachers are for ray, dask and executors")
             return ((batch, self._native().run_batch(batch, threads)) for batch in todo)
         if engine == "ray":
             from . import ray

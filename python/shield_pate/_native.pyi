@@ -174,7 +174,9 @@ def queries_within(
 ) -> int: ...
 def analyze(
     votes: NDArray[Any], truth: NDArray[Any] | None, classes: int | None, name: str,
-    setting: _Setting, noise: float, queries: int | None, delta: float, threads: int | None,
+    setting: _Setting,
+    options: tuple[float, str | None, int, float, str, float | None, float | None],
+    queries: int | None, delta: float, threads: int | None,
 ) -> str: ...
 def tune(
     votes: NDArray[Any], truth: NDArray[Any] | None, classes: int | None, max_degree: int,

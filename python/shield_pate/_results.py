@@ -253,6 +253,13 @@ class ComparisonRow:
     holds_against_server: bool
     seconds_per_sample: float | None
 
+    @property
+    def name(self) -> str:
+        """The mechanism, with what tells it from others of that name."""
+        law = next((law for law in ("Laplace", "Skellam") if law in self.setting), None)
+        shares = f", {law}" if law and self.mechanism == "noisy-argmax" else ""
+        return f"{self.mechanism}{shares}{'' if self.answers == 'all' else ', where sure'}"
+
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Sequence[ComparisonRow]):
@@ -277,18 +284,16 @@ class Comparison(Sequence[ComparisonRow]):
         return _frame([vars(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws right labels over epsilon with matplotlib, a line per mechanism."""
+        """Draws right labels over epsilon with matplotlib, a line per mechanism that labels every
+        sample; those that answer where they are sure are in the table."""
         if ax is None:
             from matplotlib import pyplot
 
             _, ax = pyplot.subplots()
-        names = list(dict.fromkeys(row.mechanism for row in self.rows))
-        for name in names:
-            own = [row for row in self.rows if row.mechanism == name]
-            best: dict[float, float] = {}
-            for row in own:
-                best[row.budget] = max(row.right, best.get(row.budget, 0.0))
-            ax.plot(list(best), list(best.values()), marker="o", label=name)
+        rows = [row for row in self.rows if row.answers == "all"]
+        for name in dict.fromkeys(row.name for row in rows):
+            right = {row.budget: row.right for row in rows if row.name == name}
+            ax.plot(list(right), list(right.values()), marker="o", label=name)
         ax.set_xlabel(f"epsilon of {self.queries} labels, delta {self.delta:g}")
         ax.set_ylabel("right labels")
         ax.legend()
@@ -296,13 +301,18 @@ class Comparison(Sequence[ComparisonRow]):
         return ax
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        header = ("mechanism", "setting", "epsilon", "right", "against the server?", "per sample")
+        header = (
+            "mechanism", "setting", "epsilon", "right", "answered", "right of answered",
+            "against the server?", "per sample",
+        )
         rows: list[tuple[str, ...]] = [
             (
-                row.mechanism,
+                row.name,
                 row.setting,
                 f"{row.epsilon:.3f}",
                 percent(row.right),
+                percent(row.answered),
+                percent(row.precision),
                 "yes" if row.holds_against_server else "no",
                 duration(row.seconds_per_sample),
             )

@@ -13,6 +13,7 @@ goes to each node once, through Ray's object store.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -74,7 +75,8 @@ def _place(path: str, digest: str, content: Any) -> str:
             unnamed = copy / f".{name}.{os.getpid()}"
             unnamed.write_bytes(bytes_)
             unnamed.rename(copy / name)
-    if not (copy / "seed").exists():
+    # Two workers of a node may get here at once: both would put the same there.
+    with contextlib.suppress(FileExistsError):
         (copy / "seed").symlink_to(seed)
     return str(copy)
 
@@ -205,7 +207,7 @@ def main(arguments: list[str] | None = None) -> None:
         if args.out:
             epsilon = job.finish(args.out)
             print(f"{args.out}: epsilon {epsilon:.4f}, proven for all votes", file=sys.stderr)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
 

@@ -2,13 +2,12 @@
 
 use pyo3::prelude::*;
 use serde_json::json;
-use shield::mechanism::{Analysis, Observed};
+use shield::mechanism::{Analysis, ConfidentGnmax, ExponentialOperator, Observed, Rate};
 use shield::privacy::bound::Bound as ProvenBound;
 use shield::privacy::data_independent::DataIndependent;
 use shield::privacy::noisy_argmax::Noise;
 use shield::privacy::{Usage, calibrate};
-use shield::shared_noise::NoiseFamily;
-use shield::shared_noise::SharedNoise;
+use shield::shared_noise::{NoiseFamily, SharedNoise};
 use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Search, Space};
 use shield::{
     Classes, Delta, Epsilon, Histogram, Histograms, Mechanism, Offset, Queries, Sampling, Setting,
@@ -40,21 +39,49 @@ pub(crate) fn json(document: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(document).map_err(refuse)
 }
 
-/// SHIELD, or a mechanism that it is compared with; `noise` counts for those that add some.
-fn mechanism(name: &str, setting: &SettingArgs, noise: f64, teachers: u32) -> PyResult<Mechanism> {
-    let noise = || Noise::new(noise).map_err(refuse);
-    let shared = |law| SharedNoise::of(law, noise()?, teachers, 0).map_err(refuse);
+/// What mechanisms other than SHIELD take, as Python gives it: the noise, its law and how many
+/// teachers may be missing; a rate; a schedule; and for an argmax that answers where it is sure, the
+/// votes that the leader must seem to have and the noise of that question.
+pub(crate) type MechanismOptions =
+    (f64, Option<String>, u32, f64, String, Option<f64>, Option<f64>);
+
+/// The mechanism of a name, with the program's defaults.
+fn mechanism(
+    name: &str,
+    setting: &SettingArgs,
+    options: &MechanismOptions,
+    teachers: u32,
+) -> PyResult<Mechanism> {
+    let (noise, law, dropouts, rate, schedule, threshold, check_noise) = options;
+    let size = |noise: f64| Noise::new(noise).map_err(refuse);
+    let rate = || Rate::new(*rate).map_err(refuse);
     Ok(match name {
         "shield" => Mechanism::Shield(parse_setting(setting)?),
         "exact" => Mechanism::Exact,
-        "lnmax" => Mechanism::Lnmax(noise()?),
-        "gnmax" => Mechanism::Gnmax(noise()?),
-        "noisy-argmax" => Mechanism::NoisyArgmax(shared(NoiseFamily::Skellam)?),
-        "noisy-argmax-laplace" => Mechanism::NoisyArgmax(shared(NoiseFamily::Laplace)?),
+        "lnmax" => Mechanism::Lnmax(size(*noise)?),
+        "gnmax" => Mechanism::Gnmax(size(*noise)?),
+        "noisy-argmax" => {
+            let law =
+                law.as_deref().map_or(Ok(NoiseFamily::Laplace), str::parse).map_err(refuse)?;
+            let noise = SharedNoise::of(law, size(*noise)?, teachers, *dropouts);
+            Mechanism::NoisyArgmax(noise.map_err(refuse)?)
+        }
+        "confident-gnmax" => Mechanism::ConfidentGnmax(ConfidentGnmax {
+            threshold: threshold.unwrap_or(f64::from(teachers) / 2.0),
+            check: size(check_noise.unwrap_or(*noise))?,
+            answer: size(*noise)?,
+        }),
+        "exponential" => Mechanism::Exponential(rate()?),
+        "permute-and-flip" => Mechanism::PermuteAndFlip(rate()?),
+        "exponential-operator" => {
+            let operator = ExponentialOperator::parse(schedule, parse_setting(setting)?.offset);
+            Mechanism::ExponentialOperator(operator.map_err(refuse)?)
+        }
         other => {
             return Err(refuse(format!(
                 "`{other}` is not a mechanism; it must be one of shield, exact, lnmax, gnmax, \
-                 noisy-argmax, noisy-argmax-laplace"
+                 noisy-argmax, confident-gnmax, exponential, permute-and-flip, \
+                 exponential-operator"
             )));
         }
     })
@@ -120,7 +147,7 @@ pub(crate) fn analyze(
     classes: Option<usize>,
     name: &str,
     setting: SettingArgs,
-    noise: f64,
+    options: MechanismOptions,
     queries: Option<u64>,
     delta: f64,
     threads: Option<usize>,
@@ -129,7 +156,7 @@ pub(crate) fn analyze(
     let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
     let usage = usage(queries.unwrap_or(votes.samples() as u64), delta)?;
     let teachers = u32::try_from(votes.teachers()).map_err(refuse)?;
-    let mechanism = mechanism(name, &setting, noise, teachers)?;
+    let mechanism = mechanism(name, &setting, &options, teachers)?;
     let analysis = calls::run(py, threads, None, move |_| {
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let observed = Observed { histograms: &histograms, votes: Some(&votes) };

@@ -49,9 +49,36 @@ def test_analyze(shield, files, votes, truth):
     assert "DO NOT PUBLISH" in repr(ours) and "DO NOT PUBLISH" in ours._repr_html_()
     frame = ours.to_frame()
     assert list(frame[frame.may_be_published].figure) == ["epsilon"]
-    gaussian = sp.analyze(votes, classes=3, mechanism="gnmax", noise=8)
-    theirs = shield("analyze", *files, "--mechanism", "gnmax", "--noise", 8)
-    assert gaussian.private["renyi"] == theirs["epsilon"]["renyi"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("exact", {}),
+        ("lnmax", {"noise": 8}),
+        ("gnmax", {"noise": 8}),
+        ("noisy-argmax", {"noise": 8, "dropouts": 3}),
+        ("noisy-argmax", {"noise": 8, "noise_law": "skellam"}),
+        ("confident-gnmax", {"noise": 8, "threshold": 12, "check_noise": 9}),
+        ("confident-gnmax", {"noise": 8}),
+        ("exponential", {"rate": 0.1}),
+        ("permute-and-flip", {"rate": 0.1}),
+        ("exponential-operator", {"schedule": "4x0.1,4x0.05"}),
+    ],
+)
+def test_analyze_every_mechanism(shield, files, votes, truth, mechanism, options):
+    given = [word for name, value in options.items() for word in (f"--{name}", value)]
+    given = [str(word).replace("_", "-") for word in given]
+    theirs = shield("analyze", *files, "--mechanism", mechanism, *given)
+    ours = sp.analyze(votes, classes=3, truth=truth, mechanism=mechanism, **options)
+    assert ours.mechanism == theirs["mechanism"]["name"]
+    assert ours.ground_truth_accuracy == theirs["accuracy"]["ground_truth"]
+    for name, figure in ours.private.items():
+        if name in theirs["epsilon"]:
+            assert figure == float(theirs["epsilon"][name]), name
+    proven = theirs["epsilon"]
+    tight = (proven.get("exact") or {}).get("data_independent", "inf")
+    assert ours.epsilon == min(float(proven["data_independent"]), float(tight))
 
 
 def test_tune(shield, files, votes, truth):
@@ -76,6 +103,8 @@ def test_compare(shield, files, votes, truth):
     assert [row.mechanism for row in ours] == [row["mechanism"] for row in theirs["rows"]]
     assert [row.right for row in ours] == [row["right"] for row in theirs["rows"]]
     assert len(ours.to_frame()) == len(ours) and "shield" in repr(ours)
+    assert len({(row.name, row.budget) for row in ours}) == len(ours)
+    assert "answered" in repr(ours)
 
 
 def test_recommend(shield):

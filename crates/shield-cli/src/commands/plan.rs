@@ -4,13 +4,13 @@ use clap::Args;
 use serde::Serialize;
 use shield::shared_noise::NoiseFamily;
 use shield::{Classes, Election};
-use shield_bfv::{Plan, ReleaseMode};
+use shield_bfv::{Calibration, Plan, ReleaseMode};
 use shield_protocol::engine::{Counts, NoisyArgmax, Protects};
 
 use super::bench_args::BackendName;
 use super::upload::Upload;
 use super::{Output, argmax, tfhe};
-use crate::console;
+use crate::console::{self, duration};
 use crate::failure::Failure;
 use crate::inputs::{MechanismArgs, MechanismName, NoiseArgs};
 
@@ -74,6 +74,8 @@ struct Described {
     batches: usize,
     rounds_per_ciphertext: usize,
     ciphertexts: usize,
+    coding: String,
+    coding_reason: String,
     depth: u32,
     ballot_bytes: usize,
     evaluation_key_bytes: usize,
@@ -86,6 +88,13 @@ struct Described {
     statistical_bits: u32,
     ballot_check: &'static str,
     release: ReleaseMode,
+    /// Expected of one thread of this machine.
+    seconds_per_batch: f64,
+    seconds: f64,
+    /// Of the whole election.
+    teacher_bytes: usize,
+    server_bytes: usize,
+    student_bytes: usize,
 }
 
 #[derive(Serialize)]
@@ -122,13 +131,14 @@ pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
         }
     }
     let plan = Plan::new(&election, args.release).map_err(Failure::bad_input)?;
+    let seconds = plan.seconds_per_batch(&Calibration::measure());
     match output {
-        Output::Json => console::print_json(&described(&plan)),
-        Output::Tables => console::print(&describe(&plan)),
+        Output::Json => console::print_json(&described(&plan, seconds)),
+        Output::Tables => console::print(&describe(&plan, seconds)),
     }
 }
 
-fn described(plan: &Plan) -> Described {
+fn described(plan: &Plan, seconds_per_batch: f64) -> Described {
     let stages = plan.noise_bits().into_iter();
     Described {
         ring_degree: plan.ring_degree(),
@@ -140,6 +150,8 @@ fn described(plan: &Plan) -> Described {
         batches: plan.batches(),
         rounds_per_ciphertext: plan.layout().groups(),
         ciphertexts: plan.layout().ciphertexts(),
+        coding: plan.coding().to_string(),
+        coding_reason: plan.coding_reason(),
         depth: plan.depth(),
         ballot_bytes: plan.ballot_bytes(),
         evaluation_key_bytes: plan.evaluation_key_bytes(),
@@ -152,10 +164,15 @@ fn described(plan: &Plan) -> Described {
         statistical_bits: shield_bfv::flooding::STATISTICAL_BITS,
         ballot_check: plan.ballot_check(),
         release: plan.release(),
+        seconds_per_batch,
+        seconds: plan.batches() as f64 * seconds_per_batch,
+        teacher_bytes: plan.teacher_bytes(),
+        server_bytes: plan.server_bytes(),
+        student_bytes: plan.student_bytes(),
     }
 }
 
-fn describe(plan: &Plan) -> String {
+fn describe(plan: &Plan, seconds_per_batch: f64) -> String {
     let layout = plan.layout();
     let bytes = |count: usize| format!("{:.2} MB", count as f64 / 1e6);
     let moduli = plan.moduli_bits();
@@ -185,6 +202,7 @@ fn describe(plan: &Plan) -> String {
                 layout.ciphertexts()
             ),
         ),
+        ("classes", format!("{}: {}", plan.coding(), plan.coding_reason())),
         ("batches", plan.batches().to_string()),
         ("ballots", plan.ballot_check().to_owned()),
         (
@@ -209,5 +227,22 @@ fn describe(plan: &Plan) -> String {
         ("ballot", format!("{} a teacher and batch", bytes(plan.ballot_bytes()))),
         ("evaluation key", bytes(plan.evaluation_key_bytes())),
         ("result", format!("{} per batch", bytes(plan.result_bytes()))),
+        (
+            "expected time",
+            format!(
+                "{} per batch, {} in all, on one thread of this machine",
+                duration(seconds_per_batch),
+                duration(plan.batches() as f64 * seconds_per_batch)
+            ),
+        ),
+        (
+            "whole election",
+            format!(
+                "each teacher sends {}, the server takes in {}, the student fetches {}",
+                bytes(plan.teacher_bytes()),
+                bytes(plan.server_bytes()),
+                bytes(plan.student_bytes())
+            ),
+        ),
     ])
 }

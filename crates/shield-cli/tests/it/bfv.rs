@@ -20,6 +20,13 @@ fn plan_has_the_contract_s_keys() {
         "products",
         "rotations",
         "noise_margin_bits",
+        "coding",
+        "coding_reason",
+        "seconds_per_batch",
+        "seconds",
+        "teacher_bytes",
+        "server_bytes",
+        "student_bytes",
         "flooding_bits",
     ] {
         assert!(!plan[key].is_null(), "{key}");

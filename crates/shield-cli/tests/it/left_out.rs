@@ -44,6 +44,25 @@ fn without_the_engine_the_program_says_how_to_get_it() {
     }
 }
 
+/// The engine without encryption is for tests of the server: nobody can choose it.
+#[cfg(not(feature = "tfhe"))]
+#[test]
+fn election_files_name_no_engine_that_was_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, keys) = (folder.path().join("e.toml"), folder.path().join("keys"));
+    for (engine, advice) in [("tfhe-leveled", "--features tfhe"), ("clear", "is not an engine")] {
+        let election = "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 3\nquorum = 1\n\
+                        teachers = [\"t\"]\nengine = ";
+        std::fs::write(&file, format!("{election}\"{engine}\"\n")).unwrap();
+        let (file, keys) = (file.to_str().unwrap(), keys.to_str().unwrap());
+        let output = shield(&["keygen", "--election", file, "--out", keys]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("line 7") && said.contains(advice), "{said}");
+    }
+    assert!(!keys.exists());
+}
+
 #[cfg(not(feature = "arrow"))]
 #[test]
 fn files_of_a_kind_that_was_left_out_are_refused_with_two_ways_out() {

@@ -1,5 +1,6 @@
 //! The engine without encryption, with failures on demand: for tests of everything around an
-//! engine. Not compiled into the program.
+//! engine. A feature that no program asks for, so only what `cargo test --workspace
+//! --all-features` builds has it.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
