@@ -44,7 +44,7 @@ pub struct Curves {
 const COSTS: [f64; 12] = [0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0];
 
 /// Settings of SHIELD on its curve: to prove what one costs takes seconds.
-const SETTINGS: usize = 20;
+const SETTINGS: usize = 12;
 
 /// The paper's three panels, as far as the study's polynomials go.
 pub(super) fn paper_fronts(
