@@ -182,7 +182,8 @@ class Job:
 
         "threads" uses this process; "ray" and "dask" a cluster at `address`, or one that they start
         here; an executor takes tasks like any other function. Tasks use one thread each there,
-        unless `threads` says otherwise, and `shards_of_teachers` cuts each batch into several. Interrupted at any point, a second call goes on.
+        unless `threads` says otherwise, and `shards_of_teachers` cuts each batch into several.
+        Interrupted at any point, a second call goes on.
         """
         with reporting(progress, "aggregate", " batches") as tell:
             todo = self.missing

@@ -40,8 +40,8 @@ pub(crate) fn json(document: &impl serde::Serialize) -> PyResult<String> {
 }
 
 /// What mechanisms other than SHIELD take, as Python gives it: the noise, its law and how many
-/// teachers may be missing; a rate; a schedule; and for an argmax that answers where it is sure, the
-/// votes that the leader must seem to have and the noise of that question.
+/// teachers may be missing; a rate; a schedule; and for an argmax that answers where it is sure,
+/// the votes that the leader must seem to have and the noise of that question.
 pub(crate) type MechanismOptions =
     (f64, Option<String>, u32, f64, String, Option<f64>, Option<f64>);
 
