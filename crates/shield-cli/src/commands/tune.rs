@@ -6,11 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use serde_json::json;
+use shield::mechanism::best;
+use shield::privacy::Usage;
 use shield::tune::climb::{self, Ascent};
 use shield::tune::front::Point;
 use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
-use shield::{Epsilon, Mechanism, Offset, Sampling, Setting};
+use shield::{Epsilon, Histogram, Labels, Mechanism, Offset, Sampling, Setting};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -193,6 +196,13 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         (_, Some(target)) => points.iter().find(|point| point.accuracy() >= target),
         _ => None,
     };
+    // Whoever ended the search wants no more proofs.
+    let others = match target_epsilon {
+        Some(target) if !outcome.stopped && args.objective == Figures::DataIndependent => {
+            others(target, histograms, labels.as_ref(), search.usage)
+        }
+        _ => vec![],
+    };
     if args.objective == Figures::Published {
         console::warn(&format!("the published figure {DO_NOT_PUBLISH}"));
     }
@@ -208,9 +218,10 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             "sampling": search.sampling,
             "front": points,
             "chosen": chosen,
+            "others": others,
             "holds_against_server": false,
         })),
-        Output::Tables => console::print(&describe(&outcome, chosen)),
+        Output::Tables => console::print(&(describe(&outcome, chosen) + &compare(&others))),
     };
     // After the answer, so that minutes of search are not lost to a full disk; and before its
     // failure, since a reader that goes away wants the plot all the same.
@@ -237,6 +248,46 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Another mechanism at the target.
+#[derive(Serialize)]
+struct Other {
+    mechanism: &'static str,
+    setting: String,
+    /// The share of right labels, or of those that equal the majority's.
+    right: f64,
+    holds_against_server: bool,
+}
+
+/// Every other mechanism with the least noise that fits the target, on the same votes.
+fn others(
+    target: Epsilon,
+    histograms: &[Histogram],
+    labels: Option<&Labels>,
+    usage: Usage,
+) -> Vec<Other> {
+    let teachers = histograms.iter().map(Histogram::voters).max().unwrap_or(0);
+    let teachers = u32::try_from(teachers).unwrap_or(u32::MAX);
+    let other = |mechanism: Mechanism| Other {
+        mechanism: mechanism.name(),
+        setting: mechanism.setting(),
+        right: best::right(&mechanism, histograms, labels),
+        holds_against_server: mechanism.against_server().holds(),
+    };
+    best::others_within(target, histograms, teachers, usage).into_iter().map(other).collect()
+}
+
+fn compare(others: &[Other]) -> String {
+    if others.is_empty() {
+        return String::new();
+    }
+    let row = |other: &Other| {
+        let holds = if other.holds_against_server { "yes" } else { "no" };
+        vec![other.setting.clone(), percent(other.right), holds.to_owned()]
+    };
+    let header = ["other mechanisms at the target", "right labels", "against the server?"];
+    format!("\n{}", console::table(&header, others.iter().map(row)))
 }
 
 fn figure<'a>(

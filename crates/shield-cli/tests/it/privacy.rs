@@ -377,6 +377,9 @@ fn tune_climbs_where_there_is_too_much_to_look_at() {
     assert_eq!((&answer["exhaustive"], &answer["stopped"]), (&false.into(), &false.into()));
     let chosen = &answer["chosen"];
     assert!(chosen["epsilon"].as_f64().unwrap() <= 6.0, "{answer}");
+    let others = answer["others"].as_array().unwrap();
+    assert!(others.iter().any(|other| other["mechanism"] == "gnmax"), "{answer}");
+    assert!(others.iter().any(|other| other["holds_against_server"] == true), "{answer}");
     let again = json(&[
         "bound",
         "--teachers",
@@ -398,6 +401,7 @@ fn tune_climbs_where_there_is_too_much_to_look_at() {
     // A limit of no time still gives an answer.
     let hasty = json(&[&base[..], &large, &["--time-limit", "0"]].concat());
     assert_eq!(hasty["stopped"], true);
+    assert!(hasty["others"].as_array().unwrap().is_empty());
     refused(&[&base[..], &["--search", "climb"]].concat());
 }
 
