@@ -231,23 +231,28 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     printed?;
     let aimed = target_epsilon.is_some() || args.target_accuracy.is_some();
     if aimed && chosen.is_none() {
-        // The front rises in both, so the nearest miss is at one of its ends.
         let nearest = if target_epsilon.is_some() { points.first() } else { points.last() };
-        let nearest = nearest.map_or_else(String::new, |point| {
-            format!(
-                " (the nearest is {} with offset {}: epsilon {:.3}, accuracy {})",
-                point.polynomial,
-                point.offset,
-                point.epsilon,
-                percent(point.accuracy())
-            )
-        });
-        return Err(Failure::failed(format!(
-            "no setting of this search reaches the target{nearest}; allow more rounds, a higher \
-             degree or other offsets"
-        )));
+        return Err(missed(nearest));
     }
     Ok(())
+}
+
+/// That no setting reaches the target. The front rises in both, so the nearest miss is at one of its
+/// ends.
+fn missed(nearest: Option<&Point>) -> Failure {
+    let nearest = nearest.map_or_else(String::new, |point| {
+        format!(
+            " (the nearest is {} with offset {}: epsilon {:.3}, accuracy {})",
+            point.polynomial,
+            point.offset,
+            point.epsilon,
+            percent(point.accuracy())
+        )
+    });
+    Failure::failed(format!(
+        "no setting of this search reaches the target{nearest}; allow more rounds, a higher \
+         degree or other offsets"
+    ))
 }
 
 /// Another mechanism at the target.
