@@ -237,8 +237,8 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That no setting reaches the target. The front rises in both, so the nearest miss is at one of its
-/// ends.
+/// That no setting reaches the target. The front rises in both, so the nearest miss is at one of
+/// its ends.
 fn missed(nearest: Option<&Point>) -> Failure {
     let nearest = nearest.map_or_else(String::new, |point| {
         format!(
