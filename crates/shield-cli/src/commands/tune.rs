@@ -221,7 +221,9 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
             "others": others,
             "holds_against_server": false,
         })),
-        Output::Tables => console::print(&(describe(&outcome, chosen) + &compare(&others))),
+        Output::Tables => {
+            console::print(&(describe(&outcome, chosen) + &compare(&others, labels.is_some())))
+        }
     };
     // After the answer, so that minutes of search are not lost to a full disk; and before its
     // failure, since a reader that goes away wants the plot all the same.
@@ -283,7 +285,7 @@ fn others(
     best::others_within(target, histograms, teachers, usage).into_iter().map(other).collect()
 }
 
-fn compare(others: &[Other]) -> String {
+fn compare(others: &[Other], truth_is_known: bool) -> String {
     if others.is_empty() {
         return String::new();
     }
@@ -291,7 +293,8 @@ fn compare(others: &[Other]) -> String {
         let holds = if other.holds_against_server { "yes" } else { "no" };
         vec![other.setting.clone(), percent(other.right), holds.to_owned()]
     };
-    let header = ["other mechanisms at the target", "right labels", "against the server?"];
+    let right = if truth_is_known { "right labels" } else { "as the majority" };
+    let header = ["other mechanisms at the target", right, "against the server?"];
     format!("\n{}", console::table(&header, others.iter().map(row)))
 }
 
