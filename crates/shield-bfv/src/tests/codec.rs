@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 use shield::Seed;
-use shield::backend::suite::{Case, vectors};
+use shield::backend::suite::resealed;
 use shield::backend::{Backend, BackendBytes, BallotBox};
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::{DESIGNS, Fixture, shape};
@@ -51,14 +50,6 @@ fn read_all(backend: &BfvBackend, bytes: &[u8]) -> usize {
     .into_iter()
     .filter(|&ok| ok)
     .count()
-}
-
-/// The bytes with their checksum made right again.
-fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let content = bytes.len() - 32;
-    let checksum = blake3::hash(&bytes[..content]);
-    bytes[content..].copy_from_slice(checksum.as_bytes());
-    bytes
 }
 
 #[test]
@@ -181,36 +172,6 @@ fn secrets_do_not_show() {
     let keys = &files().fixture.keys;
     let shown = format!("{:?} {:?}", keys.secret, files().fixture.ballots);
     assert!(!shown.contains("coefficients") && !shown.contains("data") && shown.len() < 2_000);
-}
-
-fn folder(release: ReleaseMode) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/vectors/{release}"))
-}
-
-/// The engine of the frozen vectors, and the same for another election.
-fn frozen(release: ReleaseMode) -> (Case, [BfvBackend; 2]) {
-    let case = Case::new(shape(3, 3, 2, "X"), 5);
-    let elsewhere = case.election.clone().bound_to([7; 32]);
-    let engine = |election| BfvBackend::new(election, release).expect("a plan");
-    let engines = [case.election.clone(), elsewhere].map(engine);
-    (case, engines)
-}
-
-#[test]
-fn frozen_vectors_are_read() {
-    for release in [ReleaseMode::Reveal, ReleaseMode::Composable] {
-        let (case, [backend, _]) = frozen(release);
-        vectors::check(&folder(release), &backend, &case);
-    }
-}
-
-#[test]
-#[ignore = "writes the frozen vectors anew"]
-fn write_frozen_vectors() {
-    for release in [ReleaseMode::Reveal, ReleaseMode::Composable] {
-        let (case, [backend, elsewhere]) = frozen(release);
-        vectors::write(&folder(release), &backend, &elsewhere, &case);
-    }
 }
 
 proptest! {

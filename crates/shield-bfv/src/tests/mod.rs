@@ -8,6 +8,7 @@ pub(crate) mod noise;
 mod privacy_audit;
 mod profile;
 mod shards;
+mod vectors;
 mod view;
 
 use rand::SeedableRng;

@@ -405,8 +405,8 @@ fn frozen() -> (Case, [BootstrappedBackend; 2]) {
 
 #[test]
 fn frozen_vectors_are_read() {
-    let (case, [backend, _]) = frozen();
-    vectors::check(&folder(), &backend, &case);
+    let (case, [backend, elsewhere]) = frozen();
+    vectors::check(&folder(), &backend, &elsewhere, &case);
 }
 
 #[test]

@@ -224,8 +224,8 @@ fn folder() -> PathBuf {
 
 #[test]
 fn frozen_vectors_are_read() {
-    let (case, [backend, _]) = engines();
-    vectors::check(&folder(), &backend, &case);
+    let (case, [backend, elsewhere]) = engines();
+    vectors::check(&folder(), &backend, &elsewhere, &case);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::suite::{Case, vectors};
+use shield::backend::suite::{Case, resealed, vectors};
 use shield::backend::{Backend, BackendBytes, BallotBox, BallotError, MemoryBallotBox};
 use shield::framing::{DecodeError, HEADER, Header, Kind};
 use shield::{Class, Seed};
@@ -68,14 +68,6 @@ fn read_all(files: &Files, bytes: &[u8]) -> usize {
     .into_iter()
     .filter(|&ok| ok)
     .count()
-}
-
-/// The bytes with their checksum made right again.
-fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let content = bytes.len() - 32;
-    let checksum = blake3::hash(&bytes[..content]);
-    bytes[content..].copy_from_slice(checksum.as_bytes());
-    bytes
 }
 
 #[test]
@@ -235,8 +227,8 @@ fn frozen(upload: Upload) -> (Case, [LeveledBackend; 2]) {
 #[test]
 fn frozen_vectors_are_read() {
     for upload in [Upload::Plain, Upload::Compact] {
-        let (case, [backend, _]) = frozen(upload);
-        vectors::check(&folder(upload), &backend, &case);
+        let (case, [backend, elsewhere]) = frozen(upload);
+        vectors::check(&folder(upload), &backend, &elsewhere, &case);
     }
 }
 

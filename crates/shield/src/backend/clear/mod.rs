@@ -169,27 +169,33 @@ mod tests {
         });
     }
 
-    fn vector_case() -> (Case, ClearBackend, ClearBackend) {
-        let case = suite::small_elections().swap_remove(3);
-        let elsewhere = ClearBackend::new(case.election.clone().bound_to([7; 32]));
-        let backend = ClearBackend::new(case.election.clone());
-        (case, backend, elsewhere)
+    /// The engines of the frozen vectors: folder, case, engine, the same for another election. In
+    /// small batches, the bytes are of one batch of several.
+    fn frozen() -> [(PathBuf, Case, [ClearBackend; 2]); 2] {
+        [("clear", ClearBackend::SAMPLES_PER_BATCH), ("clear_small_batches", 3)].map(
+            |(name, samples)| {
+                let case = suite::small_elections().swap_remove(3);
+                let engine = |election| ClearBackend::with_batches_of(election, samples);
+                let elsewhere = case.election.clone().bound_to([7; 32]);
+                let engines = [case.election.clone(), elsewhere].map(engine);
+                let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
+                (folder, case, engines)
+            },
+        )
     }
 
     #[test]
     fn frozen_vectors_are_read() {
-        let (case, backend, _) = vector_case();
-        vectors::check(&folder(), &backend, &case);
+        for (folder, case, [backend, elsewhere]) in frozen() {
+            vectors::check(&folder, &backend, &elsewhere, &case);
+        }
     }
 
     #[test]
     #[ignore = "writes the frozen vectors anew"]
     fn write_frozen_vectors() {
-        let (case, backend, elsewhere) = vector_case();
-        vectors::write(&folder(), &backend, &elsewhere, &case);
-    }
-
-    fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/clear")
+        for (folder, case, [backend, elsewhere]) in frozen() {
+            vectors::write(&folder, &backend, &elsewhere, &case);
+        }
     }
 }

@@ -304,9 +304,9 @@ mod tests {
     }
 
     /// An election with noise, and the same elsewhere.
-    fn engines(case: &Case) -> [ClearNoisyArgmax; 2] {
+    fn engines(case: &Case, family: NoiseFamily) -> [ClearNoisyArgmax; 2] {
         let teachers = case.election.teachers();
-        let noise = SharedNoise::new(Noise::new(1.0).unwrap(), teachers, 0).unwrap();
+        let noise = SharedNoise::of(family, Noise::new(1.0).unwrap(), teachers, 0).unwrap();
         let elsewhere = case.election.clone().bound_to([7; 32]);
         [case.election.clone(), elsewhere].map(|election| ClearNoisyArgmax::new(election, noise))
     }
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn only_sound_bytes_are_read() {
         for case in suite::small_elections() {
-            let [backend, elsewhere] = engines(&case);
+            let [backend, elsewhere] = engines(&case, NoiseFamily::Laplace);
             let mut rng = ChaCha20Rng::seed_from_u64(3);
             let keys = suite::sent_keys(&backend, &backend.generate_keys(&mut rng).unwrap());
             suite::bad_votes_are_refused(&backend, &keys, &case, &mut rng);
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_ballot_that_leaves_a_sample_out_is_refused() {
-        let [backend, _] = engines(&suite::small_elections()[1]);
+        let [backend, _] = engines(&suite::small_elections()[1], NoiseFamily::Laplace);
         let key = ClearKey::default();
         let mut rng = ChaCha20Rng::seed_from_u64(4);
         let mut ballot = backend.encrypt(&key, 0, &[None; 5], &mut rng).unwrap();
@@ -336,21 +336,32 @@ mod tests {
         assert!(backend.peek_presence(&bytes, 0).is_err());
     }
 
-    fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/clear_noisy_argmax")
+    /// The frozen vectors, a folder for each family of noise.
+    fn frozen() -> [(PathBuf, Case, [ClearNoisyArgmax; 2]); 2] {
+        let names = [
+            ("clear_noisy_argmax", NoiseFamily::Laplace),
+            ("clear_noisy_argmax_skellam", NoiseFamily::Skellam),
+        ];
+        names.map(|(name, family)| {
+            let case = suite::small_elections().swap_remove(3);
+            let engines = engines(&case, family);
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
+            (folder, case, engines)
+        })
     }
 
     #[test]
     fn frozen_vectors_are_read() {
-        let case = suite::small_elections().swap_remove(3);
-        vectors::check(&folder(), &engines(&case)[0], &case);
+        for (folder, case, [backend, elsewhere]) in frozen() {
+            vectors::check(&folder, &backend, &elsewhere, &case);
+        }
     }
 
     #[test]
     #[ignore = "writes the frozen vectors anew"]
     fn write_frozen_vectors() {
-        let case = suite::small_elections().swap_remove(3);
-        let [backend, elsewhere] = engines(&case);
-        vectors::write(&folder(), &backend, &elsewhere, &case);
+        for (folder, case, [backend, elsewhere]) in frozen() {
+            vectors::write(&folder, &backend, &elsewhere, &case);
+        }
     }
 }

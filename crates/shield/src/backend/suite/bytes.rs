@@ -2,6 +2,7 @@
 
 use rand_chacha::ChaCha20Rng;
 
+use super::wrong::resealed;
 use crate::backend::{BackendBytes, Ballot, Keys, KeysOf, MemoryBallotBox};
 use crate::framing::{DecodeError, HEADER, KeyId, Kind};
 use crate::seed::Seed;
@@ -126,14 +127,6 @@ pub(super) fn read<B: BackendBytes>(
         Kind::Release => backend.decode_release(bytes, batch, key).map(drop),
         Kind::Audit | Kind::Verdict => Err(DecodeError::NotOurs),
     }
-}
-
-/// The bytes with their checksum made right again.
-pub(super) fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let content = bytes.len() - 32;
-    let checksum = blake3::hash(&bytes[..content]);
-    bytes[content..].copy_from_slice(checksum.as_bytes());
-    bytes
 }
 
 /// Bytes that are cut off, damaged or too long, or that are something else than what is asked for,

@@ -6,11 +6,13 @@
 
 mod bytes;
 pub mod vectors;
+mod wrong;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 pub use bytes::{only_sound_bytes_are_read, sent_ballot, sent_keys, sent_release};
+pub use wrong::resealed;
 
 use super::{Backend, BackendBytes, KeysOf, MemoryBallotBox};
 use crate::draws::{Draws, Urn};

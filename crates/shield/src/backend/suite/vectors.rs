@@ -8,12 +8,14 @@
 //! | `secret_key.bin` ... `release.bin` | one of each kind, from fixed seeds |
 //! | `evaluation_key.txt` ... | of a kind larger than [`LARGEST`]: length, digest and first bytes |
 //! | `labels.txt` | what the release decrypts to, a line per sample, `-` for no label |
-//! | `bad_*.bin` | files that must be refused |
-//! | `bad.txt` | a line for each of them: its name, and the error |
+//! | `bad_secret_key.txt` ... | of each kind, a line per wrong file: fault, digest, error |
+//! | `bad_secret_key_magic.bin` ... | those wrong files themselves, of the smallest kind |
 //!
-//! The bad files are made of the smallest kind. What is too large to be kept is made from the seeds
-//! again and compared with its digest. [`check`] reads the folder; [`write()`] makes it anew, when
-//! a format changes on purpose.
+//! What is too large to be kept is made from the seeds again and compared with its digest. So are
+//! wrong files: they are made of the good one, compared with their digests, and read. [`check`]
+//! reads a folder; [`write()`] makes it anew, when a format changes on purpose: each crate has an
+//! ignored test for that (see `CONTRIBUTING.md`). Kinds that only some engines have are written
+//! with [`write_files`] and read with [`read_files`] and [`check_wrong`].
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +25,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::Case;
-use super::bytes::{Files, read, resealed};
+use super::bytes::{Files, read};
+use super::wrong::{Refused, refused};
 use crate::backend::{BackendBytes, KeysOf};
 use crate::framing::{DecodeError, HEADER, Kind};
 use crate::seed::Seed;
@@ -31,9 +34,6 @@ use crate::votes::Label;
 
 /// Bytes of the largest file that is kept whole.
 pub const LARGEST: usize = 120_000;
-
-/// What is said of a file that is not refused.
-const ACCEPTED: &str = "accepted";
 
 /// Keys and files from fixed seeds.
 fn files<B: BackendBytes>(backend: &B, case: &Case) -> (KeysOf<B>, Files) {
@@ -45,6 +45,27 @@ fn files<B: BackendBytes>(backend: &B, case: &Case) -> (KeysOf<B>, Files) {
 
 fn name(kind: Kind) -> String {
     kind.to_string().replace(' ', "_")
+}
+
+fn save(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
+    fs::write(folder.join(name), bytes).expect("a file is written");
+}
+
+fn load(folder: &Path, name: &str) -> Vec<u8> {
+    let path = folder.join(name);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn text(folder: &Path, name: &str) -> String {
+    String::from_utf8(load(folder, name)).expect("text")
+}
+
+fn changed(folder: &Path, kind: Kind) -> String {
+    format!(
+        "the format of the {kind} has changed ({}): files of earlier versions cannot be read. If \
+         that is meant, raise `framing::VERSION` and write the vectors anew",
+        folder.display()
+    )
 }
 
 fn summary(bytes: &[u8]) -> String {
@@ -60,137 +81,157 @@ fn lines(labels: &[Label]) -> String {
     labels.iter().map(line).collect()
 }
 
-/// What is wrong, and a file with that: all made of the smallest file there is.
-fn bad_files<B: BackendBytes>(elsewhere: &B, small: &(Kind, Vec<u8>)) -> Vec<(String, Vec<u8>)> {
-    let (kind, bytes) = small;
-    let edited = |place: usize, value: u8| {
-        let mut bytes = bytes.clone();
-        bytes[place] = value;
-        resealed(bytes)
-    };
-    let end = bytes.len();
-    let mut flipped = bytes.clone();
-    flipped[end - 40] ^= 1;
-    let binding = elsewhere.binding();
-    let mut foreign = bytes.clone();
-    foreign[8..40].copy_from_slice(binding);
-    let mut values = bytes.clone();
-    values[HEADER..end - 32].fill(0xff);
-    [
-        ("magic", edited(0, b'Z')),
-        ("version", edited(4, 9)),
-        ("kind", edited(6, 200)),
-        ("holder", edited(7, 3)),
-        ("length", edited(HEADER - 1, 1)),
-        ("flipped_bit", flipped),
-        ("cut_off", bytes[..end - 1].to_vec()),
-        ("too_long", [&bytes[..], &[0]].concat()),
-        ("other_election", resealed(foreign)),
-        ("values", resealed(values)),
-        ("empty", Vec::new()),
-    ]
-    .into_iter()
-    .map(|(what, bytes)| (format!("bad_{}_{what}.bin", name(*kind)), bytes))
-    .collect()
+/// The line of a wrong file.
+fn line(Refused { what, bytes, error }: &Refused) -> String {
+    format!("{what} {} {error:?}\n", blake3::hash(bytes).to_hex())
 }
 
-fn error<B: BackendBytes>(
-    backend: &B,
-    kind: Kind,
-    bytes: &[u8],
-    key: crate::framing::KeyId,
-) -> String {
-    match read(backend, kind, bytes, 0, key) {
-        Ok(()) => ACCEPTED.into(),
-        Err(error) => format!("{error:?}"),
-    }
+/// The smallest kind, whose wrong files are kept whole.
+fn smallest(files: &[(Kind, Vec<u8>)]) -> Option<Kind> {
+    files.iter().min_by_key(|(_, bytes)| bytes.len()).map(|(kind, _)| *kind)
 }
 
-/// Writes the folder anew.
+/// Writes the folder of an engine anew.
 ///
 /// # Panics
 /// If it cannot.
 pub fn write<B: BackendBytes>(folder: &Path, backend: &B, elsewhere: &B, case: &Case) {
-    let _ = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder).expect("a folder");
-    let save = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("a file");
-    let (keys, files) = files(backend, case);
-    for (kind, bytes) in &files.all {
-        if bytes.len() <= LARGEST {
-            save(&format!("{}.bin", name(*kind)), bytes);
-        } else {
-            save(&format!("{}.txt", name(*kind)), summary(bytes).as_bytes());
-        }
-    }
-    let (_, release) = &files.all[4];
-    let release = backend.decode_release(release, 0, files.id).expect("a release");
+    let (keys, Files { all, id }) = files(backend, case);
+    write_files(folder, &all, elsewhere.binding(), |kind, bytes| read(backend, kind, bytes, 0, id));
+    let (_, release) = &all[4];
+    let release = backend.decode_release(release, 0, id).expect("a release");
     let labels = backend.decrypt(&keys.secret, 0, &release).expect("labels");
-    save("labels.txt", lines(&labels).as_bytes());
-    let small = files.all.iter().min_by_key(|(_, bytes)| bytes.len()).expect("files");
-    let mut index = String::new();
-    for (name, bytes) in bad_files(elsewhere, small) {
-        let error = error(backend, small.0, &bytes, files.id);
-        // Where any payload of the right length is a value, there is none out of range.
-        if error != ACCEPTED {
-            let _ = writeln!(index, "{name} {error}");
-            save(&name, &bytes);
-        }
-    }
-    save("bad.txt", index.as_bytes());
+    save(folder, "labels.txt", lines(&labels));
 }
 
-/// Reads the folder: what is good must be read, written again as it was and decrypt to the labels;
-/// what is bad must be refused for the reason that is written beside it.
+/// Writes a folder anew: good files, and the wrong ones made of them that `read` refuses.
+/// `elsewhere` is the binding of another election.
+///
+/// # Panics
+/// If it cannot.
+pub fn write_files(
+    folder: &Path,
+    files: &[(Kind, Vec<u8>)],
+    elsewhere: &[u8; 32],
+    read: impl Fn(Kind, &[u8]) -> Result<(), DecodeError>,
+) {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).expect("a folder");
+    for (kind, bytes) in files {
+        let name = name(*kind);
+        if bytes.len() <= LARGEST {
+            save(folder, &format!("{name}.bin"), bytes);
+        } else {
+            save(folder, &format!("{name}.txt"), summary(bytes));
+        }
+        let mut index = String::new();
+        for wrong in refused(bytes, elsewhere, |bytes| read(*kind, bytes)) {
+            index += &line(&wrong);
+            if smallest(files) == Some(*kind) {
+                save(folder, &format!("bad_{name}_{}.bin", wrong.what), wrong.bytes);
+            }
+        }
+        save(folder, &format!("bad_{name}.txt"), index);
+    }
+}
+
+/// Reads the folder of an engine: what is good must be read, written again as it was and decrypt to
+/// the labels; what is wrong must be refused for the reason that is written beside it. `elsewhere`
+/// is the same engine for another election.
 ///
 /// # Panics
 /// If not.
-pub fn check<B: BackendBytes>(folder: &Path, backend: &B, case: &Case) {
-    let load = |name: &str| fs::read(folder.join(name));
-    let text = |name: &str| String::from_utf8(load(name).expect("a vector")).expect("text");
-    let changed = |what: Kind| {
-        format!(
-            "the format of the {what} has changed ({}): files of earlier versions cannot be read. \
-             If that is meant, raise `framing::VERSION` and write the vectors anew",
-            folder.display()
-        )
-    };
-    let secret = load("secret_key.bin").expect("a secret key");
-    let secret = backend.decode_secret_key(&secret).expect("a secret key");
+pub fn check<B: BackendBytes>(folder: &Path, backend: &B, elsewhere: &B, case: &Case) {
+    let good = read_files(folder, &Kind::OF_EVERY_ENGINE, || files(backend, case).1.all.into());
+    let (_, secret) = &good[0];
+    let secret = backend.decode_secret_key(secret).expect("a secret key");
     let id = backend.secret_key_id(&secret);
-    let mut made = None;
-    for kind in Kind::OF_EVERY_ENGINE {
-        let Ok(bytes) = load(&format!("{}.bin", name(kind))) else {
-            let (_, files) = made.get_or_insert_with(|| files(backend, case));
-            let (_, bytes) = files.all.iter().find(|file| file.0 == kind).expect("every kind");
-            assert_eq!(summary(bytes), text(&format!("{}.txt", name(kind))), "{}", changed(kind));
-            continue;
-        };
+    for (kind, bytes) in &good {
         let again = match kind {
             Kind::SecretKey => Ok(backend.encode_secret_key(&secret).to_vec()),
             Kind::PublicKey => {
-                backend.decode_public_key(&bytes).map(|key| backend.encode_public_key(&key))
+                backend.decode_public_key(bytes).map(|key| backend.encode_public_key(&key))
             }
             Kind::EvaluationKey => {
-                backend.decode_evaluation_key(&bytes).map(|key| backend.encode_evaluation_key(&key))
+                backend.decode_evaluation_key(bytes).map(|key| backend.encode_evaluation_key(&key))
             }
             Kind::Ballot => {
-                backend.decode_ballot(&bytes, 0, id).map(|ballot| backend.encode_ballot(&ballot))
+                backend.decode_ballot(bytes, 0, id).map(|ballot| backend.encode_ballot(&ballot))
             }
-            Kind::Release => backend.decode_release(&bytes, 0, id).map(|release| {
+            Kind::Release => backend.decode_release(bytes, 0, id).map(|release| {
                 let labels = backend.decrypt(&secret, 0, &release).expect("labels");
-                assert_eq!(lines(&labels), text("labels.txt"), "{}", changed(kind));
+                let expected = text(folder, "labels.txt");
+                assert_eq!(lines(&labels), expected, "{}", changed(folder, *kind));
                 backend.encode_release(&release)
             }),
             Kind::Audit | Kind::Verdict => Err(DecodeError::NotOurs),
         };
-        assert!(again.as_ref() == Ok(&bytes), "{}: {:?}", changed(kind), again.err());
+        check_again(folder, *kind, bytes, &again);
     }
-    for line in text("bad.txt").lines() {
-        let (file, expected) = line.split_once(' ').expect("a name and an error");
-        let bytes = load(file).expect("a bad vector");
-        let mut kinds = Kind::OF_EVERY_ENGINE.into_iter();
-        let kind = kinds.find(|&k| file.starts_with(&format!("bad_{}_", name(k))));
-        let found = error(backend, kind.expect("a kind"), &bytes, id);
-        assert_eq!(found, expected, "{file}");
+    check_wrong(folder, &good, elsewhere.binding(), |kind, bytes| {
+        read(backend, kind, bytes, 0, id)
+    });
+}
+
+/// The good files of these kinds: those that are kept, and for the others what `make` makes, once
+/// it has the digest that is kept of it.
+///
+/// # Panics
+/// If it has not, or if there is nothing in the folder about a kind.
+pub fn read_files(
+    folder: &Path,
+    kinds: &[Kind],
+    make: impl FnOnce() -> Vec<(Kind, Vec<u8>)>,
+) -> Vec<(Kind, Vec<u8>)> {
+    let mut make = Some(make);
+    let mut made = Vec::new();
+    let mut file = |kind: Kind| {
+        if let Ok(bytes) = fs::read(folder.join(format!("{}.bin", name(kind)))) {
+            return bytes;
+        }
+        let expected = text(folder, &format!("{}.txt", name(kind)));
+        if let Some(make) = make.take() {
+            made = make();
+        }
+        let place = made.iter().position(|(found, _)| *found == kind).expect("every kind is made");
+        let (_, bytes) = made.swap_remove(place);
+        assert_eq!(summary(&bytes), expected, "{}", changed(folder, kind));
+        bytes
+    };
+    kinds.iter().map(|&kind| (kind, file(kind))).collect()
+}
+
+/// A file must be read, and written again as it was.
+///
+/// # Panics
+/// If `again`, what was written after it was read, is something else.
+pub fn check_again(folder: &Path, kind: Kind, bytes: &[u8], again: &Result<Vec<u8>, DecodeError>) {
+    let same = again.as_ref().is_ok_and(|again| again == bytes);
+    assert!(same, "{}: {:?}", changed(folder, kind), again.as_ref().err());
+}
+
+/// The wrong files that are made of these must be those that the folder tells of, and be refused
+/// with the errors that it tells of.
+///
+/// # Panics
+/// If not.
+pub fn check_wrong(
+    folder: &Path,
+    good: &[(Kind, Vec<u8>)],
+    elsewhere: &[u8; 32],
+    read: impl Fn(Kind, &[u8]) -> Result<(), DecodeError>,
+) {
+    for (kind, bytes) in good {
+        let name = name(*kind);
+        let mut index = String::new();
+        for wrong in refused(bytes, elsewhere, |bytes| read(*kind, bytes)) {
+            index += &line(&wrong);
+            if smallest(good) == Some(*kind) {
+                let file = format!("bad_{name}_{}.bin", wrong.what);
+                assert!(load(folder, &file) == wrong.bytes, "{file} in {}", folder.display());
+            }
+        }
+        let file = format!("bad_{name}.txt");
+        assert_eq!(index, text(folder, &file), "{file} in {}", folder.display());
     }
 }
