@@ -1,7 +1,9 @@
 //! The parts of the shared suite that hold for every engine.
 
+use std::path::{Path, PathBuf};
+
 use super::*;
-use shield::backend::suite::{self, small_elections};
+use shield::backend::suite::{self, Case, small_elections, vectors};
 
 #[test]
 fn bad_votes_are_refused() {
@@ -51,4 +53,35 @@ fn labels_survive_bytes() {
         Some(argmax(&counts))
     };
     assert_eq!(found, (0..case.votes.samples()).map(leader).collect::<Vec<_>>());
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/argmax")
+}
+
+/// The engine of the frozen vectors, and the same for another election. The ring is smaller than in
+/// other tests, because the vectors are part of the repository.
+fn frozen() -> (Case, [ArgmaxBackend; 2]) {
+    let case = small_elections().swap_remove(1);
+    let noise = skellam(1.0, case.election.teachers(), 0);
+    let make = |election| {
+        ArgmaxBackend::in_rings(election, noise, Sensitivity::Vote, Rings::Tiny(256))
+            .expect("a plan")
+    };
+    let elsewhere = case.election.clone().bound_to([7; 32]);
+    let engines = [case.election.clone(), elsewhere].map(make);
+    (case, engines)
+}
+
+#[test]
+fn frozen_vectors_are_read() {
+    let (case, [backend, elsewhere]) = frozen();
+    vectors::check(&folder(), &backend, &elsewhere, &case);
+}
+
+#[test]
+#[ignore = "writes the frozen vectors anew"]
+fn write_frozen_vectors() {
+    let (case, [backend, elsewhere]) = frozen();
+    vectors::write(&folder(), &backend, &elsewhere, &case);
 }
