@@ -144,7 +144,9 @@ pub fn write_files(
 pub fn check<B: BackendBytes>(folder: &Path, backend: &B, elsewhere: &B, case: &Case) {
     let good = read_files(folder, &Kind::OF_EVERY_ENGINE, || files(backend, case).1.all.into());
     let (_, secret) = &good[0];
-    let secret = backend.decode_secret_key(secret).expect("a secret key");
+    let secret = backend
+        .decode_secret_key(secret)
+        .unwrap_or_else(|error| panic!("{}: {error:?}", changed(folder, Kind::SecretKey)));
     let id = backend.secret_key_id(&secret);
     for (kind, bytes) in &good {
         let again = match kind {
