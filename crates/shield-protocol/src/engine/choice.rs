@@ -51,9 +51,13 @@ pub enum Upload {
     Compact,
 }
 
-/// Gives the values of an enum the names that they have in election files.
+/// Gives the values of an enum the names that they have in election files, some of them only
+/// where a function says so.
 macro_rules! names {
-    ($name:ident, $kind:literal, $($(#[$cfg:meta])? $value:ident = $text:literal),+) => {
+    (
+        $name:ident, $kind:literal,
+        $($(#[$cfg:meta])? $value:ident = $text:literal $(where $known:path)?),+
+    ) => {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(match self { $($(#[$cfg])? Self::$value => $text),+ })
@@ -64,11 +68,12 @@ macro_rules! names {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                let known = [$($(#[$cfg])? ($text, Self::$value)),+];
-                if let Some((_, value)) = known.into_iter().find(|(name, _)| *name == text) {
+                let all = [$($(#[$cfg])? ($text, Self::$value, true $(&& $known())?)),+];
+                let known = || all.into_iter().filter(|&(.., known)| known);
+                if let Some((_, value, _)) = known().find(|(name, ..)| *name == text) {
                     return Ok(value);
                 }
-                let known = known.map(|(name, _)| name).join(", ");
+                let known = known().map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
                 Err(format!("`{text}` is not {}; it must be one of {known}", $kind))
             }
         }
@@ -82,7 +87,7 @@ names!(
     TfheLeveled = "tfhe-leveled",
     TfheBootstrapped = "tfhe-bootstrapped",
     #[cfg(any(test, feature = "test-engine"))]
-    Clear = "clear"
+    Clear = "clear" where super::faults::can_be_chosen
 );
 names!(MechanismName, "a mechanism", Shield = "shield", NoisyArgmax = "noisy-argmax");
 names!(Protects, "whom the privacy cost protects", Teacher = "teacher", Voter = "voter");

@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use shield::Class;
 use shield::backend::Presence;
 use shield_protocol::credentials::{Role, Token};
-use shield_protocol::engine::{EncodedKeys, Voting};
+use shield_protocol::engine::{EncodedKeys, Voting, faults};
 use shield_protocol::hex::hex;
 use shield_protocol::{ElectionFile, Name};
 
@@ -23,7 +23,8 @@ fn text(name: &str, teachers: usize, samples: usize, quorum: usize) -> String {
     let teachers: Vec<String> = (0..teachers).map(|number| format!("\"{name}{number}\"")).collect();
     format!(
         "name = \"{name}\"\ngroup = \"{name}\"\nclasses = 10\nsamples = {samples}\noffset = \
-         5\nquorum = {quorum}\nengine = \"clear\"\nteachers = [{}]",
+         5\nquorum = {quorum}\n{}\nteachers = [{}]",
+        faults::engine_line(),
         teachers.join(", ")
     )
 }

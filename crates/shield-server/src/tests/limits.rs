@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use shield_protocol::credentials::{Role, Token};
-use shield_protocol::engine::EncodedKeys;
+use shield_protocol::engine::{EncodedKeys, faults};
 use shield_protocol::{ElectionFile, Name};
 
 use super::{Running, token};
@@ -231,7 +231,7 @@ fn stalled_uploads_of_one_token_do_not_stop_another() {
 #[test]
 fn an_upload_goes_on_where_it_broke_off() {
     let server = Running::start();
-    let text = TEXT.replace("name = \"ward\"", "name = \"ward\"\nengine = \"clear\"");
+    let text = format!("{}\n{TEXT}", faults::engine_line());
     let name = create(&server, &text);
     let file = ElectionFile::parse(&text).unwrap();
     let EncodedKeys { public, .. } =

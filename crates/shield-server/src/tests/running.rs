@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use shield::backend::Presence;
 use shield_protocol::credentials::Role;
+use shield_protocol::engine::faults;
 use shield_protocol::hex::hex;
 use shield_protocol::job::audit::Question;
 use shield_protocol::transcript::AskedBatch;
@@ -22,7 +23,8 @@ fn text(name: &str, teachers: usize, samples: usize, quorum: usize) -> String {
     let teachers: Vec<String> = (0..teachers).map(|number| format!("\"t{number}\"")).collect();
     format!(
         "name = \"{name}\"\ngroup = \"g\"\nclasses = 3\nsamples = {samples}\npolynomial = \
-         \"8X^4+6X^3+4X^2+X\"\noffset = 20\nquorum = {quorum}\nengine = \"clear\"\nteachers = [{}]",
+         \"8X^4+6X^3+4X^2+X\"\noffset = 20\nquorum = {quorum}\n{}\nteachers = [{}]",
+        faults::engine_line(),
         teachers.join(", ")
     )
 }

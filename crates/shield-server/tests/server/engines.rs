@@ -53,7 +53,7 @@ fn bfv_is_the_clear_operator() {
 
 #[test]
 fn the_clear_engine_is_the_clear_operator() {
-    is_the_clear_operator(9, "engine = \"clear\"");
+    is_the_clear_operator(9, faults::engine_line());
 }
 
 #[cfg(feature = "tfhe")]
@@ -99,8 +99,8 @@ fn the_noisy_argmax_of_tfhe_runs_on_the_server() {
 fn an_aggregation_that_fails_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = Running::start(settings(&folder.path().join("data")));
-    let lines = "polynomial = \"X\"\nengine = \"clear\"";
-    let parties = Parties::create(&server, election("fails", 9, lines), folder.path());
+    let lines = format!("polynomial = \"X\"\n{}", faults::engine_line());
+    let parties = Parties::create(&server, election("fails", 9, &lines), folder.path());
     assert_eq!(parties.file.batches(), 3);
     parties.submit_keys(&server);
     for teacher in 0..4 {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use shield_client as client;
+use shield_protocol::engine::faults;
 use shield_protocol::job::lease::{LeaseLength, Worker};
 use shield_protocol::{ElectionFile, Job};
 
@@ -16,8 +17,9 @@ use crate::harness::{Parties, Running, settings, votes};
 fn election(name: &str) -> ElectionFile {
     let text = format!(
         "name = \"{name}\"\ngroup = \"everybody\"\nclasses = 3\nsamples = 9\npolynomial = \
-         \"X^2+X\"\noffset = 2\nengine = \"clear\"\nquorum = 3\n\
-         teachers = [\"t0\", \"t1\", \"t2\", \"t3\"]\n"
+         \"X^2+X\"\noffset = 2\n{}\nquorum = 3\n\
+         teachers = [\"t0\", \"t1\", \"t2\", \"t3\"]\n",
+        faults::engine_line()
     );
     ElectionFile::parse(&text).expect("a sound file")
 }

@@ -143,7 +143,7 @@ async fn prepare(folder: &Path) -> ElectionFile {
     store.withdraw(&name).await.unwrap();
 
     // The batches of the engine without encryption are small, so that there are several.
-    let ward = text("ward-7", "hospitals", 16, 2, &five) + "engine = \"clear\"\n";
+    let ward = text("ward-7", "hospitals", 16, 2, &five) + faults::engine_line();
     let (file, name) = create(&store, &ward).await;
     let engine = file.engine();
     assert!(engine.batches() >= 3, "an aggregation that can be watched has several batches");

@@ -13,7 +13,7 @@ use shield::privacy::filter::Price;
 use shield::{Class, Vote};
 use shield_protocol::ElectionFile;
 use shield_protocol::credentials::Token;
-use shield_protocol::engine::{EncodedKeys, Engine};
+use shield_protocol::engine::{EncodedKeys, Engine, faults};
 
 use super::world::World;
 use crate::store::Stage;
@@ -239,7 +239,8 @@ impl History {
         let names: Vec<String> = (0..teachers).map(|teacher| format!("\"t{teacher}\"")).collect();
         let text = format!(
             "name = \"e{number}\"\ngroup = \"g\"\nclasses = 3\nsamples = {samples}\npolynomial = \
-             \"2X^2+X\"\noffset = 5\nquorum = 2\nengine = \"clear\"\nteachers = [{}]",
+             \"2X^2+X\"\noffset = 5\nquorum = 2\n{}\nteachers = [{}]",
+            faults::engine_line(),
             names.join(", ")
         );
         let file = Arc::new(ElectionFile::parse(&text).unwrap());
