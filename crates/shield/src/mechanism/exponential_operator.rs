@@ -242,19 +242,18 @@ mod tests {
             let operator = operator(schedule, offset);
             let (k, n) = (Classes::new(classes).unwrap(), Voters::new(voters).unwrap());
             let mut figure = operator.worst_case(k, n).unwrap();
-            let mut worst: f64 = 0.0;
+            let counts = all_counts(voters, classes).into_iter().filter(|c| c[0] > 0);
+            let pairs: Vec<_> = counts.map(|counts| operator.move_of(counts)).collect();
             for order in [1.5, 6.0, 25.0] {
                 let (order, proven) = figure.log_moment(order);
-                let mut largest: f64 = 0.0;
-                for counts in all_counts(voters, classes).into_iter().filter(|c| c[0] > 0) {
-                    let pair = operator.move_of(counts);
-                    let back = pair.reversed();
-                    largest = largest.max(pair.log_moment(order)).max(back.log_moment(order));
-                    worst = worst.max(exact_of_pair(&pair, usage).get());
-                }
+                let both =
+                    |pair: &LawPair| pair.log_moment(order).max(pair.reversed().log_moment(order));
+                let largest = pairs.iter().map(both).fold(0.0, f64::max);
                 let close = proven >= largest && proven <= 1.011 * largest;
                 assert!(close, "{schedule} {order}: {proven} {largest}");
             }
+            let exact = |pair: &LawPair| exact_of_pair(pair, usage).get();
+            let worst = pairs.iter().map(exact).fold(0.0, f64::max);
             let tight = figure.exact(usage).get();
             assert!(tight >= worst * (1.0 - 1e-3) && tight < 1.1 * worst, "{tight} {worst}");
         }

@@ -40,7 +40,7 @@ fn a_search_of_a_large_space_ends() {
 #[test]
 fn what_a_search_by_estimates_returns_is_proven() {
     let voters = Voters::new(TEACHERS).unwrap();
-    for point in front_of_a_large_space(Objective::DataIndependent, 32).iter().step_by(4) {
+    for point in front_of_a_large_space(Objective::DataIndependent, 32).iter().step_by(8) {
         let setting = Setting {
             polynomial: point.polynomial.clone(),
             offset: point.offset,
