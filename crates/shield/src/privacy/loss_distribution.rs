@@ -15,8 +15,9 @@
 //! - the FFT's own error is bounded element by element, and counts to delta in full;
 //! - infinite losses count to delta in full.
 
-use rustfft::FftPlanner;
+use rustfft::algorithm::Radix4;
 use rustfft::num_complex::Complex64;
+use rustfft::{Fft, FftDirection};
 
 use super::moments::LawPair;
 use crate::parameters::{Delta, Epsilon};
@@ -181,12 +182,15 @@ impl LossDistribution {
         for (index, mass) in (self.first..).zip(tilted) {
             buffer[circle(index)].re += mass;
         }
-        let mut planner = FftPlanner::new();
-        planner.plan_fft_forward(length).process(&mut buffer);
+        // A planner would weigh every algorithm for every length, all of them compiled, to choose
+        // little better than this for a power of two.
+        let transform = Radix4::new(length, FftDirection::Forward);
+        transform.process(&mut buffer);
         for z in &mut buffer {
-            *z = power(*z, queries);
+            *z = power(*z, queries).conj();
         }
-        planner.plan_fft_inverse(length).process(&mut buffer);
+        // The way back is the same transform of the conjugates, and the result is real.
+        transform.process(&mut buffer);
         // The window: where the whole sum fits, all of it; else around the tilted mean.
         let low = if (length as f64) >= whole {
             self.first * queries as i64
