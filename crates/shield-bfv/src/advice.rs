@@ -214,6 +214,7 @@ pub struct Recommendation {
 
 /// Why there is no recommendation.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RecommendationError {
     /// The election cannot be one.
     #[error(transparent)]

@@ -26,6 +26,7 @@ const ANSWER_LIMIT: u64 = 64 << 20;
 
 /// What a client could not do.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ClientError {
     /// Nobody answers.
     #[error("{server} does not answer: {reason}; {remedy}")]

@@ -50,6 +50,7 @@ pub enum Submission {
 
 /// Something that must not or cannot be sent.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SubmissionError {
     /// The system would not read it.
     #[error("{0}")]

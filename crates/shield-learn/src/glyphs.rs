@@ -44,6 +44,7 @@ const LEAST_SHARE: f64 = 0.8;
 
 /// A folder that has too few typefaces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GlyphError {
     /// The folder cannot be read.
     #[error("{}: {why}; give a folder with TrueType or OpenType files", path.display())]

@@ -33,6 +33,7 @@ struct Header {
 
 /// Why a model file cannot be used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// The system would not read or write it.
     #[error("{0}")]

@@ -57,6 +57,7 @@ impl Profile {
 
 /// Why teachers cannot be trained.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TeachError {
     /// More teachers than images.
     #[error(

@@ -50,6 +50,7 @@ impl Content {
 
 /// Why a bundle was refused.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BundleError {
     /// It could not be read or written.
     #[error("{0}")]

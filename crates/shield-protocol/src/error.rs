@@ -25,6 +25,7 @@ pub struct Refused {
 
 /// What is wrong with a file.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// The system would not read it.
     #[error("{0}")]
@@ -257,6 +258,7 @@ impl From<FileError> for ProtocolError {
 
 /// A step that could not be done.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ProtocolError {
     /// A file cannot be used.
     #[error(transparent)]

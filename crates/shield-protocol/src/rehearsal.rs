@@ -23,6 +23,7 @@ const TEACHERS: u32 = 3;
 
 /// Why there was no rehearsal.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RehearsalError {
     /// A key is not of this election.
     #[error(transparent)]

@@ -11,6 +11,7 @@ use crate::tls::Certificate;
 
 /// An address that no invitation should carry.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum AddressError {
     /// Listening everywhere says nothing about where.
     #[error(

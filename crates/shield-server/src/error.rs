@@ -10,6 +10,7 @@ use crate::tls;
 
 /// Why the server could not run.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The store would not open.
     #[error(transparent)]

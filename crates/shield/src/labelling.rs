@@ -54,6 +54,7 @@ pub struct Labelled {
 
 /// A run that could not go on.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum LabellingError<E: std::error::Error> {
     /// The votes are not those of the election that the engine was set up for.
     #[error(

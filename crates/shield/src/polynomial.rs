@@ -116,6 +116,7 @@ impl Serialize for Polynomial {
 
 /// What is wrong with a polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PolynomialProblem {
     /// There is nothing to read.
     #[error("there is no term; write for example 2X^3+3X^2+X")]

@@ -21,6 +21,7 @@ pub type Label = Option<Class>;
 
 /// What is wrong with votes or labels. Rows (samples) and columns (teachers) count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum VotesError {
     /// There are no samples or no teachers.
     #[error("there are no votes; at least one sample and one teacher are needed")]

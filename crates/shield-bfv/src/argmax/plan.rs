@@ -42,6 +42,7 @@ const TRANSFORM: f64 = 2.4e-10;
 
 /// Why an election cannot be planned, and what to take instead.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum ArgmaxPlanError {
     /// Too many classes.
     #[error(

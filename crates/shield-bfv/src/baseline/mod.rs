@@ -34,6 +34,7 @@ const PLAINTEXT: u64 = 65_537;
 
 /// What the baseline cannot do.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum PublishedError {
     /// A round of every sample must succeed.
     #[error("the paper's circuit is run with a term of degree 1 only; add `+X` to the polynomial")]

@@ -9,6 +9,7 @@ use crate::unanimity::Order;
 
 /// Why no parameter set can run an election, and the nearest election that one can.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// A round draws more votes than the engine can compare.
     #[error(

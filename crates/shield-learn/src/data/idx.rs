@@ -3,6 +3,7 @@
 
 /// Why some bytes are not the IDX file that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum IdxError {
     /// The first four bytes are others.
     #[error("it does not begin like an IDX file of bytes with {dimensions} dimension(s)")]

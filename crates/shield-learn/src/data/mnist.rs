@@ -35,6 +35,7 @@ pub struct DataError {
 
 /// What is wrong with a data file.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum DataProblem {
     /// The system would not read it.
     #[error("{0}")]

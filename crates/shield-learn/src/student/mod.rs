@@ -35,6 +35,7 @@ pub enum Variant {
 
 /// Why a student cannot learn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LearnError {
     /// Another number of labels than images.
     #[error(

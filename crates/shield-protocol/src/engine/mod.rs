@@ -248,6 +248,7 @@ pub trait Revealing: Send + Sync {
 
 /// Why a release gave no labels.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RevealError {
     /// It is not this batch's release for these keys.
     #[error(transparent)]

@@ -35,6 +35,7 @@ pub struct Counts {
 
 /// Counts that an election cannot take.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum CountsError {
     /// A number of voters that is none.
     #[error("`voters_per_teacher` is {0}; it must be from 1 to {MAX}", MAX = Counts::MAX_VOTERS)]

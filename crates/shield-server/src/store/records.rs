@@ -70,6 +70,7 @@ impl FromStr for Stage {
 
 /// What the store could not do.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The database would not.
     #[error("the database: {0}")]

@@ -36,6 +36,7 @@ const FAILURE_LOG2: f64 = -64.0;
 
 /// Why no parameter set can run an election.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// Too many classes.
     #[error("{classes} classes; the engine takes at most {largest}")]

@@ -145,6 +145,7 @@ pub(super) fn check_votes(
 
 /// Why there is no shard, or nothing came of shards.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ShardError {
     /// The engine's work does not add up.
     #[error("the engine `{engine}` has no shards of teachers; run whole batches")]

@@ -24,6 +24,7 @@ fn name_of(path: &Path) -> String {
 /// What is wrong with a file. Rows and columns count from 1 as a spreadsheet shows them: a header
 /// is row 1, and an id column counts.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum FileProblem {
     /// The system would not read or write it.
     #[error("{0}")]
