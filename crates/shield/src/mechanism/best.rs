@@ -426,11 +426,11 @@ mod tests {
 
     #[test]
     fn everything_fits_its_budget_and_hardly_more() {
-        let (votes, truth) = synthetic::votes(40, Classes::new(4).unwrap(), 20, 7).unwrap();
+        let (votes, truth) = synthetic::votes(30, Classes::new(3).unwrap(), 20, 7).unwrap();
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let usage = Usage::default();
         let budget = Epsilon::new(4.0).unwrap();
-        let others = others_within(budget, &histograms, 40, usage);
+        let others = others_within(budget, &histograms, 30, usage);
         let names: Vec<&str> = others.iter().map(Mechanism::name).collect();
         let shared = ["noisy-argmax", "noisy-argmax"];
         let expected =
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn confident_mechanisms_fit_their_budget_and_answer_as_often_as_asked() {
-        let (votes, truth) = synthetic::votes(60, Classes::new(4).unwrap(), 60, 7).unwrap();
+        let (votes, truth) = synthetic::votes(40, Classes::new(3).unwrap(), 40, 7).unwrap();
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let (usage, budget) = (Usage::default(), Epsilon::new(6.0).unwrap());
         let labels = Some(&truth);

@@ -107,17 +107,15 @@ fn encloses_the_best_of_all_strategies() {
 #[test]
 fn at_most_three_percent_above_the_worst_strategy() {
     let usage = Usage::default();
-    for offset in [5, 20] {
-        let setting = Setting { offset: Offset::new(offset).unwrap(), ..Setting::default() };
-        let mut figure =
-            DataIndependent::new(&setting, Classes::new(10).unwrap(), Voters::new(250).unwrap());
-        let proven = figure.exact(usage);
-        let WorstStrategy { epsilon, .. } = figure.worst_strategy(usage).unwrap();
-        assert!(epsilon <= proven && proven.get() <= 1.03 * epsilon.get(), "{epsilon} {proven}");
-        // An adversary who may choose does no worse than one who always takes the same pair.
-        let alone = figure.worst_found_exact(usage).epsilon;
-        assert!(alone <= proven && alone.get() <= 1.001 * epsilon.get(), "{alone} {epsilon}");
-    }
+    let setting = Setting { offset: Offset::new(5).unwrap(), ..Setting::default() };
+    let mut figure =
+        DataIndependent::new(&setting, Classes::new(10).unwrap(), Voters::new(250).unwrap());
+    let proven = figure.exact(usage);
+    let WorstStrategy { epsilon, .. } = figure.worst_strategy(usage).unwrap();
+    assert!(epsilon <= proven && proven.get() <= 1.03 * epsilon.get(), "{epsilon} {proven}");
+    // An adversary who may choose does no worse than one who always takes the same pair.
+    let alone = figure.worst_found_exact(usage).epsilon;
+    assert!(alone <= proven && alone.get() <= 1.001 * epsilon.get(), "{alone} {epsilon}");
 }
 
 /// Above this many queries the old bound is used: it must not be below what is achieved.
