@@ -1,7 +1,7 @@
 //! The empirical audit of the encrypted engine: what an attack shows of epsilon, with confidence,
 //! beside what is proven, with all safeguards in place and with each of them broken.
 //!
-//! `cargo run --release -p shield-bfv --example audit -- [RUNS]`
+//! `cargo run --release -p shield-bfv -F measure --example audit -- [RUNS]`
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;

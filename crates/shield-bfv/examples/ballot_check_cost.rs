@@ -1,5 +1,7 @@
 //! What the check of the ballots costs: aggregations with it and without, in one run, on one
-//! thread. `cargo run --release -p shield-bfv --example ballot_check_cost [teachers] [runs]`.
+//! thread.
+//!
+//! `cargo run --release -p shield-bfv -F measure --example ballot_check_cost [TEACHERS] [RUNS]`
 
 mod measure;
 

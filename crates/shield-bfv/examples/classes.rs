@@ -1,7 +1,7 @@
 //! Time per sample against the number of classes, as a table and as a figure:
 //!
 //! ```sh
-//! cargo run --release -p shield-bfv --example classes -- classes.svg [SAMPLES]
+//! cargo run --release -p shield-bfv -F measure --example classes -- classes.svg [SAMPLES]
 //! ```
 //!
 //! 250 teachers, the default polynomial, one thread, without the check of the ballots. Beside the
