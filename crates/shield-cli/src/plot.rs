@@ -1,6 +1,7 @@
 //! Figures: privacy against accuracy, as SVG or PNG, or as a page.
 
 mod page;
+pub(crate) mod png;
 
 use std::io;
 use std::path::Path;
@@ -61,14 +62,11 @@ pub(crate) fn draw(path: &Path, figure: &Figure) -> Result<(), Failure> {
     }
     register_letters();
     let drawn = files::write_atomically_by_name(path, |path| {
-        let drawn = if extension(path) == "svg" {
-            paint(&SVGBackend::new(path, SIZE).into_drawing_area(), figure)
-                .map_err(|error| error.to_string())
-        } else {
-            paint(&BitMapBackend::new(path, SIZE).into_drawing_area(), figure)
-                .map_err(|error| error.to_string())
-        };
-        drawn.map_err(io::Error::other)
+        if extension(path) == "png" {
+            return png::write(path, SIZE, |area| paint(area, figure));
+        }
+        paint(&SVGBackend::new(path, SIZE).into_drawing_area(), figure)
+            .map_err(|error| io::Error::other(error.to_string()))
     });
     drawn.map_err(|error| {
         Failure::failed(format!("{}: cannot draw the plot: {error}", path.display()))

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use divan::Bencher;
 use shield::privacy::Usage;
 use shield::privacy::data_dependent;
 use shield::privacy::data_independent::DataIndependent;
@@ -11,45 +11,45 @@ use shield::privacy::queries::Queries;
 use shield::tune::{Objective, Search, Space};
 use shield::{Classes, Histogram, Offset, Sampling, Setting, Voters, synthetic};
 
-fn bound(criterion: &mut Criterion) {
-    let usage = Usage::default();
-    let mut group = criterion.benchmark_group("bound");
-    group.sample_size(10);
-    for (teachers, classes) in [(250, 10), (100_000, 1000)] {
-        let (voters, classes) = (Voters::new(teachers).unwrap(), Classes::new(classes).unwrap());
-        group.bench_function(format!("{teachers} teachers, {classes} classes"), |bencher| {
-            bencher.iter(|| {
-                DataIndependent::new(black_box(&Setting::default()), classes, voters).epsilon(usage)
-            });
-        });
-    }
-    group.finish();
+fn main() {
+    divan::main();
 }
 
-fn votes(criterion: &mut Criterion) {
-    let usage = Usage::default();
-    let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 500, 1).unwrap();
-    let histograms: Vec<Histogram> = votes.histograms().collect();
-    let mut group = criterion.benchmark_group("votes");
-    group.sample_size(10);
-    group.bench_function("published, 500 samples", |bencher| {
-        bencher.iter(|| {
-            let mut queries = Queries::new(black_box(&Setting::default()), &histograms);
-            data_dependent::published(&mut queries, usage)
-        });
+/// (teachers, classes)
+#[divan::bench(args = [(250, 10), (100_000, 1000)], sample_count = 10)]
+fn bound(bencher: Bencher, (teachers, classes): (u32, usize)) {
+    let (voters, classes) = (Voters::new(teachers).unwrap(), Classes::new(classes).unwrap());
+    bencher.bench(|| {
+        DataIndependent::new(black_box(&Setting::default()), classes, voters)
+            .epsilon(Usage::default())
     });
+}
+
+/// The votes on 500 samples.
+fn histograms() -> Vec<Histogram> {
+    let (votes, _) = synthetic::votes(250, Classes::new(10).unwrap(), 500, 1).unwrap();
+    votes.histograms().collect()
+}
+
+#[divan::bench(sample_count = 10)]
+fn published(bencher: Bencher) {
+    let histograms = histograms();
+    bencher.bench(|| {
+        let mut queries = Queries::new(black_box(&Setting::default()), &histograms);
+        data_dependent::published(&mut queries, Usage::default())
+    });
+}
+
+/// A search among 364 polynomials.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn tune(bencher: Bencher) {
+    let histograms = histograms();
     let search = Search {
         space: Space { max_degree: 4, max_terms: 12 },
         offsets: vec![Offset::default()],
         sampling: Sampling::default(),
         objective: Objective::Published,
-        usage,
+        usage: Usage::default(),
     };
-    group.bench_function("tune, 364 polynomials, 500 samples", |bencher| {
-        bencher.iter(|| search.run(black_box(&histograms), &|_| ()).unwrap());
-    });
-    group.finish();
+    bencher.bench(|| search.run(black_box(&histograms), &|_| ()).unwrap());
 }
-
-criterion_group!(benches, bound, votes);
-criterion_main!(benches);

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
+use std::{env, fs, io};
 
 use clap::Args;
 use rand::TryRngCore;
@@ -17,7 +17,9 @@ use shield_server::ledger::Budget;
 use shield_server::store::DatabaseUrl;
 use shield_server::tls::{self, Certificate};
 use shield_server::{Aggregation, ServeError, Service, Settings, public_url, serve_with};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::console;
 use crate::failure::Failure;
@@ -363,15 +365,25 @@ impl HangUps {
 
 /// Lines for people on a terminal, JSON for everything else. `RUST_LOG` chooses what.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("info,tower_http=warn,sqlx=warn"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let wanted = env::var("RUST_LOG").ok().filter(|wanted| !wanted.is_empty());
+    let wanted = wanted.and_then(|wanted| wanted.parse().ok());
+    let filter: Targets = wanted.unwrap_or_else(usual_log);
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let log = tracing_subscriber::registry().with(filter);
     // A second call in one process would be a mistake of ours, and harmless.
     let _ = if io::stderr().is_terminal() {
-        builder.with_target(false).try_init()
+        log.with(lines.with_target(false)).try_init()
     } else {
-        builder.json().flatten_event(true).try_init()
+        log.with(lines.json().flatten_event(true)).try_init()
     };
+}
+
+/// What is logged unless `RUST_LOG` says otherwise.
+fn usual_log() -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::INFO)
+        .with_target("tower_http", LevelFilter::WARN)
+        .with_target("sqlx", LevelFilter::WARN)
 }
 
 /// Ends at the first Ctrl-C or termination signal.

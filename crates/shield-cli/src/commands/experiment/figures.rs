@@ -63,14 +63,13 @@ fn save<'a>(
     png: impl FnOnce(&DrawingArea<BitMapBackend<'_>, Shift>) -> Outcome<BitMapBackend<'a>>,
 ) -> Result<(), Failure> {
     plot::register_letters();
-    let other = |error: String| io::Error::other(error);
     let drawn = write_atomically_by_name(&folder.join(format!("{name}.svg")), |path| {
-        svg(&SVGBackend::new(path, size).into_drawing_area()).map_err(|e| other(e.to_string()))
+        svg(&SVGBackend::new(path, size).into_drawing_area())
+            .map_err(|error| io::Error::other(error.to_string()))
     });
     let drawn = drawn.and_then(|()| {
         write_atomically_by_name(&folder.join(format!("{name}.png")), |path| {
-            let area = BitMapBackend::new(path, size).into_drawing_area();
-            png(&area).map_err(|e| other(e.to_string()))
+            plot::png::write(path, size, png)
         })
     });
     drawn.map_err(|error| Failure::failed(format!("cannot draw {name}: {error}")))
