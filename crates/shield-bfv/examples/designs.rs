@@ -1,7 +1,8 @@
 //! Every design of the engine on the same election, side by side, on one thread:
 //!
 //! ```sh
-//! cargo run --release -p shield-bfv -F measure --example designs -- 250 1000 512 8X^4+6X^3+4X^2+X [RUNS]
+//! cargo run --release -p shield-bfv -F measure --example designs -- \
+//!   250 1000 512 8X^4+6X^3+4X^2+X [RUNS]
 //! ```
 //!
 //! Teachers, classes, samples, polynomial. Without a number of runs, plans only. Times are of one
