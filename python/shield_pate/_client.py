@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from dataclasses import dataclass
@@ -41,8 +40,7 @@ class Status:
     problem: str | None
 
     @classmethod
-    def _read(cls, document: str) -> Status:
-        found = json.loads(document)
+    def _read(cls, found: dict[str, Any]) -> Status:
         return cls(**{key: found[key] for key in cls.__dataclass_fields__})
 
     def _repr_html_(self) -> str:

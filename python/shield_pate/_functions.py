@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from ._results import (
     Comparison,
     ComparisonRow,
     Front,
+    LabelBound,
     Labelling,
     Point,
     Recommendation,
@@ -57,19 +57,82 @@ def _setting(setting: Setting | None) -> tuple[str, int, str]:
     return (setting or Setting())._native
 
 
+@overload
 def bound(
     setting: Setting | None = None,
     *,
     teachers: int,
     classes: int,
+    mechanism: Literal["shield"] = "shield",
     queries: int = 100,
     delta: float = 1e-5,
     threads: int | None = None,
-) -> Bound:
-    """Proves what labels cost, for all votes there could be: needs none."""
+) -> Bound: ...
+
+
+@overload
+def bound(
+    setting: None = None,
+    *,
+    teachers: int,
+    classes: int,
+    mechanism: Literal["noisy-argmax", "lnmax", "gnmax"],
+    noise: float = 40.0,
+    noise_law: Literal["laplace", "skellam", "bits"] = "skellam",
+    weights: Sequence[int] | None = None,
+    dropouts: int = 0,
+    queries: int = 100,
+    delta: float = 1e-5,
+    threads: int | None = None,
+) -> LabelBound: ...
+
+
+def bound(
+    setting: Setting | None = None,
+    *,
+    teachers: int,
+    classes: int,
+    mechanism: Literal["shield", "noisy-argmax", "lnmax", "gnmax"] = "shield",
+    noise: float = 40.0,
+    noise_law: Literal["laplace", "skellam", "bits"] = "skellam",
+    weights: Sequence[int] | None = None,
+    dropouts: int = 0,
+    queries: int = 100,
+    delta: float = 1e-5,
+    threads: int | None = None,
+) -> Bound | LabelBound:
+    """Proves what labels cost, for all votes there could be: needs none.
+
+    With `mechanism="noisy-argmax"`, "lnmax" or "gnmax" what the labels of an argmax of noisy counts
+    cost. Its `noise_law="bits"` takes the `weights` of the fair bits in a teacher's share.
+    """
     check_counts(teachers=teachers, classes=classes, queries=queries, threads=threads)
+    if mechanism != "shield":
+        if setting is not None:
+            raise _native.ShieldError("a setting is SHIELD's; give `noise` for another mechanism")
+        check_counts(dropouts=dropouts)
+        if (noise_law == "bits") != (weights is not None):
+            raise _native.ShieldError('`weights` and noise_law="bits" go together')
+        if weights is not None and mechanism != "noisy-argmax":
+            raise _native.ShieldError('noise_law="bits" is for mechanism="noisy-argmax"')
+        proven = _native.label_bound(
+            mechanism, (float(noise), None if weights else noise_law, dropouts),
+            None if weights is None else list(weights), teachers, classes, queries, delta, threads,
+        )
+        strategy = proven["strategy"]
+        return LabelBound(
+            epsilon=float(proven["epsilon"]),
+            strategy=None if strategy is None else float(strategy),
+            vector_epsilon=float(proven["vector_epsilon"]),
+            delta=delta,
+            queries=queries,
+            teachers=teachers,
+            classes=classes,
+            mechanism=mechanism,
+            noise=float(proven["mechanism"]["noise"]),
+        )
     chosen = setting or Setting()
-    found = json.loads(_native.bound(chosen._native, teachers, classes, queries, delta, threads))
+    found = _native.bound(chosen._native, teachers, classes, queries, delta, threads)
     by_moments, exact = float(found["epsilon"]), float(found["exact"]["epsilon"])
     return Bound(
         epsilon=min(by_moments, exact),
@@ -128,12 +191,11 @@ def analyze(
     check_counts(classes=classes, queries=queries, threads=threads, dropouts=dropouts)
     array, names = as_votes(votes)
     true = as_labels(truth, names)
-    document = _native.analyze(
+    found = _native.analyze(
         array, true, _classes(classes, names), mechanism, _setting(setting),
         (noise, noise_law, dropouts, rate, schedule, threshold, check_noise), queries, delta,
         threads,
     )
-    found = json.loads(document)
     costs, accuracy = found["epsilon"], found["accuracy"]
     exact = costs.get("exact") or {}
     proven = min(
@@ -183,11 +245,10 @@ def tune(
     array, names = as_votes(votes)
     true = as_labels(truth, names)
     with reporting(progress, "tune", " settings") as tell:
-        document = _native.tune(
+        found = _native.tune(
             array, true, _classes(classes, names), max_degree, max_terms, offsets, sampling,
             queries, delta, threads, tell,
         )
-    found = json.loads(document)
     points = tuple(
         Point(
             Setting(point["polynomial"], point["offset"], sampling),
@@ -216,11 +277,10 @@ def compare(
     array, names = as_votes(votes)
     true = as_labels(truth, names)
     with reporting(progress, "compare", " steps") as tell:
-        document = _native.compare(
+        found = _native.compare(
             array, true, _classes(classes, names), [float(e) for e in epsilons], queries, delta,
             threads, tell,
         )
-    found = json.loads(document)
     rows = tuple(
         ComparisonRow(**{**row, "epsilon": float(row["epsilon"])}) for row in found["rows"]
     )
@@ -238,8 +298,7 @@ def recommend(
 ) -> Recommendation:
     """The best setting known for a planned election. It depends on no votes."""
     check_counts(teachers=teachers, classes=classes, queries=queries, threads=threads)
-    document = _native.recommend(teachers, classes, queries, epsilon, delta, threads)
-    found = json.loads(document)
+    found = _native.recommend(teachers, classes, queries, epsilon, delta, threads)
     return Recommendation(
         setting=Setting(found["polynomial"], found["offset"]),
         epsilon=float(found["epsilon"]),
@@ -324,11 +383,10 @@ def label(
             stacklevel=2,
         )
     with reporting(progress, "label", " samples") as tell:
-        labels, document = _native.label(
+        labels, found = _native.label(
             array, count, chosen._native, added, engine, insecure_seed, queries, delta, threads,
             tell,
         )
-    found = json.loads(document)
     return Labelling(
         labels=labels,
         epsilon=float(found["epsilon"]),

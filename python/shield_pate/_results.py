@@ -20,6 +20,7 @@ __all__ = [
     "Comparison",
     "ComparisonRow",
     "Front",
+    "LabelBound",
     "Labelling",
     "Point",
     "Recommendation",
@@ -91,6 +92,40 @@ class Bound:
             ("election", f"{self.teachers} teachers, {self.classes} classes"),
             ("setting", f"{self.setting.polynomial}, offset {self.setting.offset}"),
         ]
+
+    def _repr_html_(self) -> str:
+        return html_table(("", ""), self._rows(), "What the labels cost")
+
+
+@dataclass(frozen=True)
+class LabelBound:
+    """What the labels of a noisy argmax cost for all votes there could be. May be published."""
+
+    epsilon: float
+    """Proven, where nothing but the labels is seen."""
+    strategy: float | None
+    """What an adversary achieves who chooses votes query by query: no proof can say less."""
+    vector_epsilon: float
+    """Proven, where all noisy counts are seen."""
+    delta: float
+    queries: int
+    teachers: int
+    classes: int
+    mechanism: str
+    noise: float
+    """Its scale if it is Laplace noise, else its deviation, in votes."""
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [("epsilon", f"{self.epsilon:.4f}, proven for all votes there could be")]
+        if self.strategy is not None:
+            rows.append(("worst strategy found", f"{self.strategy:.4f}"))
+        rows += [
+            ("were all noisy counts seen", f"{self.vector_epsilon:.4f}"),
+            ("for", f"{self.queries} labels at delta {self.delta:g}"),
+            ("election", f"{self.teachers} teachers, {self.classes} classes"),
+            ("mechanism", f"{self.mechanism}, noise {self.noise:g}"),
+        ]
+        return rows
 
     def _repr_html_(self) -> str:
         return html_table(("", ""), self._rows(), "What the labels cost")

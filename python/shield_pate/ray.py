@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SEED_VARIABLE = "SHIELD_SEED_FILE"
-_FILES = ("job.toml", "election.toml", "evaluation.key", "ballots.index", "ballots.checksums")
+_FILES = ("job.toml", "election.toml", "evaluation.key", "ballots.index")
 _RETRIES = 10
 
 

@@ -2,18 +2,22 @@
 
 use pyo3::prelude::*;
 use serde_json::json;
-use shield::mechanism::{Analysis, ConfidentGnmax, ExponentialOperator, Observed, Rate};
-use shield::privacy::bound::Bound as ProvenBound;
-use shield::privacy::data_independent::DataIndependent;
-use shield::privacy::noisy_argmax::Noise;
-use shield::privacy::{Usage, calibrate};
-use shield::shared_noise::{NoiseFamily, SharedNoise};
-use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Search, Space};
-use shield::{
-    Classes, Delta, Epsilon, Histogram, Histograms, Mechanism, Offset, Queries, Sampling, Setting,
-    Voters,
-};
 use shield_bfv::advice::{self, ANSWERED, Aims, Comparison, Planned};
+use shield_core::shared_noise::bits::WeightedBits;
+use shield_core::shared_noise::{NoiseFamily, SharedNoise};
+use shield_core::{
+    Classes, Delta, Epsilon, Histogram, Histograms, Labels, Offset, Queries, Sampling, Setting,
+    Voters, Votes,
+};
+use shield_privacy::Mechanism;
+use shield_privacy::bound::{Bound as ProvenBound, LabelBound};
+use shield_privacy::data_independent::DataIndependent;
+use shield_privacy::mechanism::{
+    Analysis, ArgmaxOfShares, ConfidentGnmax, ExponentialOperator, Observed, Rate,
+};
+use shield_privacy::noisy_argmax::Noise;
+use shield_privacy::tune::{MAX_DEGREE, MAX_TERMS, Objective, Search, Space};
+use shield_privacy::{Usage, calibrate};
 
 use crate::errors::refuse;
 use crate::{arrays, calls};
@@ -35,8 +39,12 @@ pub(crate) fn usage(queries: u64, delta: f64) -> PyResult<Usage> {
     Ok(Usage { queries, delta: Delta::new(delta).map_err(refuse)? })
 }
 
-pub(crate) fn json(document: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(document).map_err(refuse)
+/// A document as Python's dictionaries, lists, numbers and strings.
+pub(crate) fn document<'py>(
+    py: Python<'py>,
+    document: &impl serde::Serialize,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(pythonize::pythonize(py, document)?)
 }
 
 /// What mechanisms other than SHIELD take, as Python gives it: the noise, its law and how many
@@ -44,6 +52,19 @@ pub(crate) fn json(document: &impl serde::Serialize) -> PyResult<String> {
 /// the votes that the leader must seem to have and the noise of that question.
 pub(crate) type MechanismOptions =
     (f64, Option<String>, u32, f64, String, Option<f64>, Option<f64>);
+
+/// A threshold of a noisy argmax: a count, as those of its classes.
+fn whole(votes: f64) -> PyResult<u32> {
+    let whole = (0.0..=f64::from(u32::MAX)).contains(&votes) && votes.fract() == 0.0;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number of the range"
+    )]
+    let count = votes as u32;
+    let refused = || refuse(format!("threshold is {votes}; it must be a whole number of votes"));
+    whole.then_some(count).ok_or_else(refused)
+}
 
 /// The mechanism of a name, with the program's defaults.
 fn mechanism(
@@ -64,7 +85,8 @@ fn mechanism(
             let law =
                 law.as_deref().map_or(Ok(NoiseFamily::Laplace), str::parse).map_err(refuse)?;
             let noise = SharedNoise::of(law, size(*noise)?, teachers, *dropouts);
-            Mechanism::NoisyArgmax(noise.map_err(refuse)?)
+            let threshold = threshold.map(whole).transpose()?;
+            Mechanism::NoisyArgmax(ArgmaxOfShares { noise: noise.map_err(refuse)?, threshold })
         }
         "confident-gnmax" => Mechanism::ConfidentGnmax(ConfidentGnmax {
             threshold: threshold.unwrap_or(f64::from(teachers) / 2.0),
@@ -87,6 +109,17 @@ fn mechanism(
     })
 }
 
+/// Votes, and true labels that fit them.
+fn read(
+    votes: &Bound<'_, PyAny>,
+    truth: Option<&Bound<'_, PyAny>>,
+    classes: Option<usize>,
+) -> PyResult<(Votes, Option<Labels>)> {
+    let votes = arrays::votes(votes, classes)?;
+    let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
+    Ok((votes, truth))
+}
+
 /// Does nothing: what a call costs.
 #[pyfunction]
 pub(crate) fn nothing() {}
@@ -107,14 +140,48 @@ pub(crate) fn bound(
     queries: u64,
     delta: f64,
     threads: Option<usize>,
-) -> PyResult<String> {
+) -> PyResult<Bound<'_, PyAny>> {
     let (setting, usage) = (parse_setting(&setting)?, usage(queries, delta)?);
     let teachers = Voters::new(teachers).map_err(refuse)?;
     let classes = Classes::new(classes).map_err(refuse)?;
-    let bound = calls::run(py, threads, None, move |_| {
-        ProvenBound::new(&setting, classes, teachers, usage, None)
+    let bound = calls::run(py, threads, None, move |watch| {
+        ProvenBound::new(&setting, classes, teachers, usage, None, watch)
     })?;
-    json(&bound)
+    document(py, &bound)
+}
+
+/// What the labels of a noisy argmax cost, for all votes there could be.
+#[pyfunction]
+pub(crate) fn label_bound<'py>(
+    py: Python<'py>,
+    name: &str,
+    noise: (f64, Option<String>, u32),
+    weights: Option<Vec<u32>>,
+    teachers: u32,
+    classes: usize,
+    queries: u64,
+    delta: f64,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let usage = usage(queries, delta)?;
+    let (amount, law, dropouts) = noise;
+    let voters = Voters::new(teachers).map_err(refuse)?;
+    let classes = Classes::new(classes).map_err(refuse)?;
+    if let Some(weights) = weights {
+        let bits = WeightedBits::new(weights).map_err(refuse)?;
+        let bound = calls::run(py, threads, None, move |_| {
+            LabelBound::of_bits(&bits, dropouts, classes, voters, usage)
+        })?;
+        return document(py, &bound.map_err(refuse)?);
+    }
+    let options = (amount, law, dropouts, 1.0, String::new(), None, None);
+    let setting = (None, 1, "with-replacement".to_owned());
+    let mechanism = mechanism(name, &setting, &options, teachers)?;
+    let bound = calls::run(py, threads, None, move |watch| {
+        LabelBound::new(&mechanism, classes, voters, usage, None, watch)
+    })?;
+    let bound = bound.ok_or_else(|| refuse(format!("`{name}` has no noisy counts to argmax")))?;
+    document(py, &bound)
 }
 
 /// How many queries cost at most a budget.
@@ -140,10 +207,10 @@ pub(crate) fn queries_within(
 }
 
 #[pyfunction]
-pub(crate) fn analyze(
-    py: Python<'_>,
-    votes: &Bound<'_, PyAny>,
-    truth: Option<&Bound<'_, PyAny>>,
+pub(crate) fn analyze<'py>(
+    py: Python<'py>,
+    votes: &Bound<'py, PyAny>,
+    truth: Option<&Bound<'py, PyAny>>,
     classes: Option<usize>,
     name: &str,
     setting: SettingArgs,
@@ -151,25 +218,24 @@ pub(crate) fn analyze(
     queries: Option<u64>,
     delta: f64,
     threads: Option<usize>,
-) -> PyResult<String> {
-    let votes = arrays::votes(votes, classes)?;
-    let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
+) -> PyResult<Bound<'py, PyAny>> {
+    let (votes, truth) = read(votes, truth, classes)?;
     let usage = usage(queries.unwrap_or(votes.samples() as u64), delta)?;
     let teachers = u32::try_from(votes.teachers()).map_err(refuse)?;
     let mechanism = mechanism(name, &setting, &options, teachers)?;
-    let analysis = calls::run(py, threads, None, move |_| {
+    let analysis = calls::run(py, threads, None, move |watch| {
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let observed = Observed { histograms: &histograms, votes: Some(&votes) };
-        Analysis::new(&mechanism, observed, truth.as_ref(), usage)
+        Analysis::new(&mechanism, observed, truth.as_ref(), usage, watch)
     })?;
-    json(&analysis)
+    document(py, &analysis)
 }
 
 #[pyfunction]
-pub(crate) fn tune(
-    py: Python<'_>,
-    votes: &Bound<'_, PyAny>,
-    truth: Option<&Bound<'_, PyAny>>,
+pub(crate) fn tune<'py>(
+    py: Python<'py>,
+    votes: &Bound<'py, PyAny>,
+    truth: Option<&Bound<'py, PyAny>>,
     classes: Option<usize>,
     max_degree: u32,
     max_terms: u32,
@@ -178,8 +244,8 @@ pub(crate) fn tune(
     queries: Option<u64>,
     delta: f64,
     threads: Option<usize>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<String> {
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     for (name, value, most) in
         [("max_degree", max_degree, MAX_DEGREE), ("max_terms", max_terms, MAX_TERMS)]
     {
@@ -187,8 +253,7 @@ pub(crate) fn tune(
             return Err(refuse(format!("{name} is {value}; it must be from 1 to {most}")));
         }
     }
-    let votes = arrays::votes(votes, classes)?;
-    let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
+    let (votes, truth) = read(votes, truth, classes)?;
     let offsets = offsets.into_iter().map(Offset::new).collect::<Result<Vec<_>, _>>();
     let mut offsets = offsets.map_err(refuse)?;
     offsets.sort_unstable();
@@ -202,47 +267,44 @@ pub(crate) fn tune(
     };
     let usage = search.usage;
     let outcome = calls::run(py, threads, progress, move |watch| {
-        watch.set_length(search.work());
         let histograms: Vec<Histogram> = votes.histograms().collect();
-        search.run_until(&histograms, truth.as_ref(), &|done| watch.advance(done))
+        search.run(&histograms, truth.as_ref(), watch)
     })?
     .map_err(refuse)?;
-    json(&json!({
-        "evaluated": outcome.evaluated,
-        "exhaustive": outcome.exhaustive,
-        "queries": usage.queries,
-        "delta": usage.delta,
-        "sampling": sampling,
-        "front": outcome.front.points(),
-    }))
+    document(
+        py,
+        &json!({
+            "evaluated": outcome.evaluated,
+            "exhaustive": outcome.exhaustive,
+            "queries": usage.queries,
+            "delta": usage.delta,
+            "sampling": sampling,
+            "front": outcome.front.points(),
+        }),
+    )
 }
 
 #[pyfunction]
-pub(crate) fn compare(
-    py: Python<'_>,
-    votes: &Bound<'_, PyAny>,
-    truth: Option<&Bound<'_, PyAny>>,
+pub(crate) fn compare<'py>(
+    py: Python<'py>,
+    votes: &Bound<'py, PyAny>,
+    truth: Option<&Bound<'py, PyAny>>,
     classes: Option<usize>,
     epsilons: Vec<f64>,
     queries: Option<u64>,
     delta: f64,
     threads: Option<usize>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let votes = arrays::votes(votes, classes)?;
-    let truth = truth.map(|truth| arrays::labels(truth, &votes)).transpose()?;
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (votes, truth) = read(votes, truth, classes)?;
     let usage = usage(queries.unwrap_or(votes.samples() as u64), delta)?;
     let budgets = epsilons.into_iter().map(Epsilon::new).collect::<Result<Vec<_>, _>>();
     let budgets = budgets.map_err(refuse)?;
     let comparison = calls::run(py, threads, progress, move |watch| {
-        watch.set_length(3 * budgets.len() as u64);
-        let done = || {
-            let _ = watch.advance(1);
-        };
         let aims = Aims { budgets: &budgets, answered: ANSWERED };
-        Comparison::new(&Histograms::from(&votes), truth.as_ref(), aims, usage, &done)
+        Comparison::new(&Histograms::from(&votes), truth.as_ref(), aims, usage, watch)
     })?;
-    json(&comparison.map_err(refuse)?)
+    document(py, &comparison.map_err(refuse)?)
 }
 
 #[pyfunction]
@@ -254,7 +316,7 @@ pub(crate) fn recommend(
     epsilon: f64,
     delta: f64,
     threads: Option<usize>,
-) -> PyResult<String> {
+) -> PyResult<Bound<'_, PyAny>> {
     let planned = Planned {
         teachers: Voters::new(teachers).map_err(refuse)?,
         classes: Classes::new(classes).map_err(refuse)?,
@@ -262,5 +324,5 @@ pub(crate) fn recommend(
         budget: Epsilon::new(epsilon).map_err(refuse)?,
     };
     let found = calls::run(py, threads, None, move |_| advice::recommend(&planned))?;
-    json(&found.map_err(refuse)?)
+    document(py, &found.map_err(refuse)?)
 }

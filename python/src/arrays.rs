@@ -5,8 +5,8 @@ use numpy::{
     Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use shield::votes::{Label, Labels, Vote, Votes, VotesBuilder};
-use shield::{Class, Classes};
+use shield_core::votes::{Label, Labels, Vote, Votes};
+use shield_core::{Class, Classes};
 
 use crate::errors::refuse;
 
@@ -41,14 +41,8 @@ fn matrix<T: Element + Copy + Into<i128>>(
         )));
     }
     let view: ArrayView2<'_, T> = array.as_array().into_dimensionality::<Ix2>().map_err(refuse)?;
-    let mut builder = VotesBuilder::new(classes);
-    for row in view.rows() {
-        for &vote in row {
-            builder.push(vote.into()).map_err(refuse)?;
-        }
-        builder.end_row().map_err(refuse)?;
-    }
-    builder.finish().map_err(refuse)
+    let rows = view.rows().into_iter().map(|row| row.into_iter().map(|&vote| vote.into()));
+    Votes::from_numbers(classes, rows).map_err(refuse)
 }
 
 /// One teacher's votes, or labels: one per sample, -1 for none.

@@ -4,14 +4,15 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use shield_core::Watch;
 
 use crate::errors::refuse;
 
@@ -20,30 +21,27 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What work tells its caller, and hears from it.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
-    done: AtomicU64,
-    of: AtomicU64,
+struct Told {
+    /// How much is done, and how much there is.
+    now: Mutex<(u64, u64)>,
     cancelled: AtomicBool,
 }
 
-impl Watch {
-    /// How much work there is.
-    pub(crate) fn set_length(&self, of: u64) {
-        self.of.store(of, Ordering::Relaxed);
+impl Told {
+    fn now(&self) -> MutexGuard<'_, (u64, u64)> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So much more is done; `Break` if nobody waits for the rest.
-    pub(crate) fn advance(&self, by: u64) -> ControlFlow<()> {
-        self.done.fetch_add(by, Ordering::Relaxed);
-        if self.cancelled.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
-
-    fn told(&self) -> (u64, u64) {
-        (self.done.load(Ordering::Relaxed), self.of.load(Ordering::Relaxed))
+    /// A watch that notes what it hears, and stops the work once nobody waits for it.
+    fn watch(self: Arc<Self>) -> Watch {
+        Watch::new(move |now| {
+            *self.now() = (now.done, now.of);
+            if self.cancelled.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
     }
 }
 
@@ -102,9 +100,9 @@ pub(crate) fn run<T: Send + 'static>(
     work: impl FnOnce(&Watch) -> T + Send + 'static,
 ) -> PyResult<T> {
     let pool = pool(py, threads)?;
-    let watch = Arc::new(Watch::default());
+    let heard = Arc::new(Told::default());
     let (sender, mut receiver) = sync_channel(1);
-    let theirs = Arc::clone(&watch);
+    let theirs = Arc::clone(&heard).watch();
     pool.spawn(move || {
         let found = catch_unwind(AssertUnwindSafe(|| work(&theirs)));
         // Nobody waits after Ctrl-C.
@@ -112,7 +110,7 @@ pub(crate) fn run<T: Send + 'static>(
     });
     let mut told = (0, 0);
     let tell = |told: &mut (u64, u64)| -> PyResult<()> {
-        let now = watch.told();
+        let now = *heard.now();
         if now != *told
             && let Some(progress) = progress
         {
@@ -122,7 +120,7 @@ pub(crate) fn run<T: Send + 'static>(
         Ok(())
     };
     let cancelling = |error: PyErr| {
-        watch.cancelled.store(true, Ordering::Relaxed);
+        heard.cancelled.store(true, Ordering::Relaxed);
         leave(py, &pool);
         error
     };

@@ -8,10 +8,11 @@ use pyo3::prelude::*;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use shield_client::{self as client, ClientError, Invitation};
-use shield_protocol::Name;
+use shield_core::Watch;
+use shield_protocol::{KeyFiles, Name, PlannedElection};
 
-use crate::analysis::json;
-use crate::calls::{self, Watch};
+use crate::analysis::document;
+use crate::calls;
 use crate::election::Election;
 use crate::errors::{client as failed, refuse};
 
@@ -24,6 +25,10 @@ struct Connection {
 impl Connection {
     fn election(&self) -> Result<Name, ClientError> {
         client::election_of(&self.invitation, self.election.as_ref())
+    }
+
+    fn file(&self) -> Result<PlannedElection, ClientError> {
+        client::election_file(&self.client, &self.election()?)
     }
 }
 
@@ -42,14 +47,6 @@ impl Client {
     ) -> PyResult<T> {
         let connection = Arc::clone(&self.connection);
         calls::run(py, None, progress, move |watch| work(&connection, watch))?.map_err(failed)
-    }
-}
-
-/// Tells the watch where a transfer is.
-fn telling(watch: &Watch) -> impl FnMut(u32, u32) + '_ {
-    move |_, all| {
-        watch.set_length(u64::from(all));
-        let _ = watch.advance(1);
     }
 }
 
@@ -106,18 +103,15 @@ impl Client {
 
     /// The election, from the server.
     fn election(&self, py: Python<'_>) -> PyResult<Election> {
-        let file = self.call(py, None, |connection, _| {
-            client::election_file(&connection.client, &connection.election()?)
-        })?;
-        Ok(Election::of(file))
+        Ok(Election::of(self.call(py, None, |connection, _| connection.file())?))
     }
 
     /// Where the election is, as a document.
-    fn _status(&self, py: Python<'_>) -> PyResult<String> {
+    fn _status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let status = self.call(py, None, |connection, _| {
             client::status(&connection.client, &connection.election()?)
         })?;
-        json(&status)
+        document(py, &status)
     }
 
     /// Student: uploads a key; says which one it was. A secret key is refused.
@@ -129,10 +123,11 @@ impl Client {
     }
 
     /// Student: proves that the keys work, so that teachers can vote; gives how many labels were
-    /// right.
+    /// right. The other two keys are beside the secret one.
     fn rehearse(&self, py: Python<'_>, secret_key: PathBuf) -> PyResult<usize> {
         self.call(py, None, move |connection, _| {
-            client::rehearse(&connection.client, &connection.election()?, &secret_key)
+            let keys = KeyFiles::beside(&secret_key);
+            client::rehearse(&connection.client, &connection.election()?, &keys)
         })
     }
 
@@ -146,23 +141,23 @@ impl Client {
     ) -> PyResult<String> {
         let receipt = self.call(py, progress, move |connection, watch| {
             let (client, own) = (&connection.client, &connection.invitation);
-            client::submit_ballot(client, own, &path, telling(watch))
+            client::submit_ballot(client, own, &connection.file()?, &path, watch)
         })?;
         Ok(receipt.ballot)
     }
 
     /// Operator: closes the election; gives where it is, as a document.
-    fn _close(&self, py: Python<'_>) -> PyResult<String> {
+    fn _close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let status = self.call(py, None, |connection, _| {
             client::close(&connection.client, &connection.election()?)
         })?;
-        json(&status)
+        document(py, &status)
     }
 
     /// Teacher: fetches the public key into a file.
     fn fetch_public_key(&self, py: Python<'_>, out: PathBuf) -> PyResult<()> {
         self.call(py, None, move |connection, _| {
-            client::fetch_public_key(&connection.client, &connection.election()?, &out)
+            client::fetch_public_key(&connection.client, &connection.file()?, &out)
         })
     }
 
@@ -175,8 +170,7 @@ impl Client {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         self.call(py, progress, move |connection, watch| {
-            let (client, election) = (&connection.client, connection.election()?);
-            client::fetch_results(client, &election, &out, telling(watch))
+            client::fetch_results(&connection.client, &connection.file()?, &out, watch)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning};
@@ -15,12 +15,12 @@ use pyo3::types::{PyBytes, PyType};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use shield_protocol::bundle::{BundleWriter, Content};
-use shield_protocol::engine::{Engine, EngineError, Mechanism, Voting};
+use shield_protocol::engine::{EngineError, Voting};
 use shield_protocol::hex::hex;
 use shield_protocol::new_file::{Readers, write_new};
 use shield_protocol::results::ResultsReader;
 use shield_protocol::reveal::{Inspected, inspect_from};
-use shield_protocol::{ElectionFile, Problem, ProtocolError};
+use shield_protocol::{ElectionFile, PlannedElection, Problem, ProtocolError};
 
 use crate::errors::{damaged, protocol, refuse};
 use crate::keys::SecretKey;
@@ -61,24 +61,12 @@ fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// What all parties agree on before anyone makes a key.
 #[pyclass(frozen, module = "shield_pate._native")]
 pub(crate) struct Election {
-    pub(crate) file: ElectionFile,
-    /// Planning an election takes longer than encrypting a ballot: it is done once.
-    engine: OnceLock<Arc<dyn Engine>>,
+    pub(crate) file: PlannedElection,
 }
 
 impl Election {
-    pub(crate) fn of(file: ElectionFile) -> Self {
-        Self { file, engine: OnceLock::new() }
-    }
-
-    /// Planned like all long work: on threads of this process, without the GIL.
-    pub(crate) fn engine(&self, py: Python<'_>) -> PyResult<Arc<dyn Engine>> {
-        if let Some(engine) = self.engine.get() {
-            return Ok(Arc::clone(engine));
-        }
-        let file = self.file.clone();
-        let made = calls::run(py, None, None, move |_| file.engine())?;
-        Ok(Arc::clone(self.engine.get_or_init(|| made)))
+    pub(crate) fn of(file: PlannedElection) -> Self {
+        Self { file }
     }
 
     /// A ballot, encrypted batch by batch, on threads of this process and without the GIL.
@@ -98,9 +86,10 @@ impl Election {
             })
         })?;
         let parts = u32::try_from(self.file.batches()).map_err(refuse)?;
-        let (engine, digest) = (self.engine(py)?, self.file.digest());
+        let file = self.file.clone();
         let ballot = calls::run(py, None, None, move |_| -> PyResult<Vec<u8>> {
-            let voting = Arc::clone(&engine).voting(&public_key.read()?).map_err(damaged)?;
+            let (engine, digest) = (file.engine(), file.digest());
+            let voting = Arc::clone(engine).voting(&public_key.read()?).map_err(damaged)?;
             let mut ballot = Vec::new();
             let content = Content::Ballot { teacher };
             let mut writer =
@@ -121,7 +110,9 @@ impl Election {
     #[new]
     fn new(py: Python<'_>, text: String) -> PyResult<Self> {
         // Reading an election plans it.
-        let read = calls::run(py, None, None, move |_| ElectionFile::parse(&text))?;
+        let read = calls::run(py, None, None, move |_| {
+            ElectionFile::parse(&text).map(ElectionFile::plan)
+        })?;
         Ok(Self::of(read.map_err(refuse)?))
     }
 
@@ -264,14 +255,9 @@ impl Election {
     #[getter]
     fn _setting(&self) -> Option<(String, u32, String)> {
         let setting = self.file.election().setting();
-        match self.file.choice().mechanism() {
-            Mechanism::Shield => Some((
-                setting.polynomial.to_string(),
-                setting.offset.dummies(),
-                setting.sampling.to_string(),
-            )),
-            Mechanism::NoisyArgmax(_) => None,
-        }
+        let texts = (setting.polynomial.to_string(), setting.sampling.to_string());
+        let shield = self.file.spec().argmax().is_none();
+        shield.then_some((texts.0, setting.offset.dummies(), texts.1))
     }
 
     /// The student's keys: the secret one, and the bytes of the public and the evaluation key.
@@ -279,7 +265,7 @@ impl Election {
         &self,
         py: Python<'py>,
     ) -> PyResult<(SecretKey, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let engine = self.engine(py)?;
+        let engine = Arc::clone(self.file.engine());
         let made = calls::run(py, None, None, move |_| engine.make_keys(&mut OsRng.unwrap_err()))?;
         let keys = made.map_err(refuse)?;
         let (public, evaluation) =
@@ -314,7 +300,7 @@ impl Election {
         let checked =
             py.import("shield_pate._votes")?.call_method1("as_labels", (votes, py.None()));
         let votes = arrays::column(&checked?)?;
-        if let Some(counts) = self.file.choice().counts() {
+        if let Some(counts) = self.file.spec().counts() {
             return Err(refuse(format!(
                 "the teachers of this election send counts per class, of up to {} voters each: \
                  use vote_counts with a table of samples x classes",
@@ -342,7 +328,7 @@ impl Election {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let checked = py.import("shield_pate._votes")?.call_method1("as_counts", (counts,));
         let counts = arrays::counts(&checked?)?;
-        let Some(allowed) = self.file.choice().counts() else {
+        let Some(allowed) = self.file.spec().counts() else {
             return Err(refuse(
                 "the teachers of this election have one vote per sample: use vote. Counts need an \
                  election with voters_per_teacher",
@@ -383,9 +369,8 @@ impl Election {
         results: Source,
     ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         secret.check(&self.file.digest())?;
-        let (engine, file, bytes) = (self.engine(py)?, self.file.clone(), secret.shared());
-        let found =
-            calls::run(py, None, None, move |_| open(&engine, &file, &bytes, &results.read()?))??;
+        let (file, bytes) = (self.file.clone(), secret.shared());
+        let found = calls::run(py, None, None, move |_| open(&file, &bytes, &results.read()?))??;
         if let Some(warning) = found.warning().and_then(|warning| CString::new(warning).ok()) {
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 1)?;
         }
@@ -394,8 +379,8 @@ impl Election {
 
     /// What the labels cost, if that many teachers vote on every sample.
     fn _cost(&self, py: Python<'_>, voters: Vec<(u32, u64)>, delta: f64) -> PyResult<f64> {
-        use shield_server::ledger::{Accountant, Cost};
-        let delta = shield::Delta::new(delta).map_err(refuse)?;
+        use shield_protocol::ledger::{Accountant, Cost};
+        let delta = shield_core::Delta::new(delta).map_err(refuse)?;
         let file = self.file.clone();
         let cost = calls::run(py, None, None, move |_| {
             Accountant::default().total(&[Cost::new(&file, voters)], delta)
@@ -404,13 +389,8 @@ impl Election {
     }
 }
 
-fn open(
-    engine: &Arc<dyn Engine>,
-    file: &ElectionFile,
-    secret: &[u8],
-    results: &[u8],
-) -> PyResult<Inspected> {
-    let revealing = Arc::clone(engine).revealing(secret).map_err(damaged)?;
-    let reader = ResultsReader::new(results, file, &**engine).map_err(damaged)?;
+fn open(file: &PlannedElection, secret: &[u8], results: &[u8]) -> PyResult<Inspected> {
+    let revealing = Arc::clone(file.engine()).revealing(secret).map_err(damaged)?;
+    let reader = ResultsReader::new(results, file).map_err(damaged)?;
     inspect_from(file, &*revealing, reader, Path::new("results")).map_err(protocol)
 }

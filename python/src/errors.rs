@@ -5,8 +5,8 @@ use std::error::Error;
 use pyo3::PyErr;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
-use shield::framing::DecodeError;
 use shield_client::ClientError;
+use shield_core::framing::DecodeError;
 use shield_protocol::{Problem, ProtocolError, Refused};
 
 create_exception!(

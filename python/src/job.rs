@@ -9,8 +9,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use shield_protocol::job::Places;
-use shield_protocol::{Job as Frozen, Name, Progress, ProtocolError};
+use shield_protocol::{Inputs, Job as Frozen, Name, ProtocolError};
 
 use crate::calls;
 use crate::election::Election;
@@ -31,7 +30,10 @@ enum Packed {
 }
 
 /// Does some work on shards where they are: they are too large to be copied.
-fn with_slices<T: Send>(shards: &[Packed], work: impl FnOnce(&[&[u8]]) -> T + Send) -> PyResult<T> {
+fn with_slices<T: Send>(
+    shards: &[Packed],
+    work: impl FnOnce(&[&[u8]]) -> Result<T, ProtocolError> + Send,
+) -> PyResult<T> {
     Python::attach(|py| {
         let borrow = |shard: &Packed| match shard {
             Packed::Bytes(_) => Ok(None),
@@ -46,21 +48,20 @@ fn with_slices<T: Send>(shards: &[Packed], work: impl FnOnce(&[&[u8]]) -> T + Se
                 (_, None) => {}
             }
         }
-        Ok(py.detach(|| work(&slices)))
+        py.detach(|| work(&slices)).map_err(protocol)
     })
 }
 
 impl Job {
-    /// Does some work on the job, and gives bytes.
-    fn bytes<'py>(
+    /// Does some work on the job, without the GIL.
+    fn call<T: Send + 'static>(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         threads: Option<usize>,
-        work: impl FnOnce(&Frozen) -> Result<Vec<u8>, ProtocolError> + Send + 'static,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+        work: impl FnOnce(&Frozen) -> PyResult<T> + Send + 'static,
+    ) -> PyResult<T> {
         let job = Arc::clone(&self.job);
-        let found = calls::run(py, threads, None, move |_| work(&job))?;
-        Ok(PyBytes::new(py, &found.map_err(protocol)?))
+        calls::run(py, threads, None, move |_| work(&job))?
     }
 }
 
@@ -80,20 +81,10 @@ impl Job {
     ) -> PyResult<Self> {
         let (file, storage) = (election.file.clone(), storage(store));
         let job = calls::run(py, None, progress, move |watch| {
-            let told = |progress| {
-                if let Progress::Checked { of } = progress {
-                    watch.set_length(of as u64);
-                    let _ = watch.advance(1);
-                }
-            };
             let mut rng = OsRng.unwrap_err();
-            let places = Places {
-                evaluation_key: &evaluation_key,
-                ballots: &ballots,
-                out: &out,
-                committed: None,
-            };
-            Frozen::freeze_in(&storage, &file, places, &mut rng, &told)
+            let (file, evaluation_key, ballots) = (&file, &*evaluation_key, &*ballots);
+            let inputs = Inputs { file, evaluation_key, ballots, storage };
+            Frozen::freeze(&inputs, &out, None, &mut rng, watch)
         })?;
         Ok(Self { job: Arc::new(job.map_err(protocol)?) })
     }
@@ -136,7 +127,7 @@ impl Job {
     /// How many teachers have a ballot.
     #[getter]
     fn voted(&self) -> usize {
-        self.job.voted()
+        self.job.ballots().voted()
     }
 
     /// Teachers without a ballot.
@@ -148,7 +139,7 @@ impl Job {
     /// How many samples have how many voters.
     #[getter]
     fn voters(&self) -> Vec<(u32, u64)> {
-        self.job.voters().clone()
+        self.job.voters()
     }
 
     /// Computes one batch: the same bytes, whoever does it.
@@ -159,7 +150,8 @@ impl Job {
         batch: usize,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(py, threads, move |job| job.run_batch(batch))
+        let release = self.call(py, threads, move |job| job.run_batch(batch).map_err(protocol))?;
+        Ok(PyBytes::new(py, &release))
     }
 
     /// What the ballots of teachers `first` to before `end` add to a batch. Shards are large, so
@@ -173,9 +165,9 @@ impl Job {
         end: u32,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let job = Arc::clone(&self.job);
-        let found = calls::run(py, threads, None, move |_| job.run_shard(batch, first..end))?;
-        Ok(PyArray1::from_vec(py, found.map_err(protocol)?))
+        let shard =
+            self.call(py, threads, move |job| job.run_shard(batch, first..end).map_err(protocol))?;
+        Ok(PyArray1::from_vec(py, shard))
     }
 
     /// Shards of neighbours, in order, as one.
@@ -187,11 +179,10 @@ impl Job {
         shards: Vec<Packed>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let job = Arc::clone(&self.job);
-        let merged = calls::run(py, threads, None, move |_| {
+        let merged = self.call(py, threads, move |job| {
             with_slices(&shards, |shards| job.merge_shards(batch, shards))
-        })??;
-        Ok(PyArray1::from_vec(py, merged.map_err(protocol)?))
+        })?;
+        Ok(PyArray1::from_vec(py, merged))
     }
 
     /// A batch from the shard of all teachers.
@@ -203,22 +194,19 @@ impl Job {
         whole: Packed,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let job = Arc::clone(&self.job);
-        let released = calls::run(py, threads, None, move |_| {
+        let released = self.call(py, threads, move |job| {
             with_slices(&[whole], |whole| job.release_shards(batch, whole[0]))
-        })??;
-        Ok(PyBytes::new(py, &released.map_err(protocol)?))
+        })?;
+        Ok(PyBytes::new(py, &released))
     }
 
     /// Adds a batch that somebody computed. The same again is fine; other bytes are refused.
     fn put(&self, py: Python<'_>, batch: usize, release: PyBackedBytes) -> PyResult<()> {
-        let job = Arc::clone(&self.job);
-        calls::run(py, None, None, move |_| job.put(batch, &release))?.map_err(protocol)
+        self.call(py, None, move |job| job.put(batch, &release).map_err(protocol))
     }
 
     /// Writes the results, whole or not at all, once all batches are there.
     fn finish(&self, py: Python<'_>, out: PathBuf) -> PyResult<()> {
-        let job = Arc::clone(&self.job);
-        calls::run(py, None, None, move |_| job.finish(&out))?.map_err(protocol)
+        self.call(py, None, move |job| job.finish(&out).map_err(protocol))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use shield::framing::{KeyId, Kind};
+use shield_core::framing::{KeyId, Kind};
 use shield_protocol::private;
 use zeroize::Zeroizing;
 
@@ -44,18 +44,13 @@ impl SecretKey {
 impl SecretKey {
     /// Reads the key of an election from a file.
     #[classmethod]
-    fn load(
-        _class: &Bound<'_, PyType>,
-        py: Python<'_>,
-        election: &Election,
-        path: PathBuf,
-    ) -> PyResult<Self> {
-        let engine = election.engine(py)?;
+    fn load(_class: &Bound<'_, PyType>, election: &Election, path: PathBuf) -> PyResult<Self> {
+        let engine = election.file.engine();
         let limit = engine.max_bytes(Kind::SecretKey);
         let file = std::fs::File::open(&path)?;
         let mut bytes = Zeroizing::new(Vec::with_capacity(limit + 1));
         std::io::Read::read_to_end(&mut std::io::Read::take(file, limit as u64 + 1), &mut bytes)?;
-        let revealing = Arc::clone(&engine).revealing(&bytes);
+        let revealing = Arc::clone(engine).revealing(&bytes);
         let revealing =
             revealing.map_err(|error| damaged(format!("{}: {error}", path.display())))?;
         Ok(Self::new(bytes, election.file.digest(), revealing.key()))

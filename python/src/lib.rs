@@ -10,10 +10,9 @@
 //! | `election`, `keys` | one election between parties: its file, its keys, its roles |
 //! | `job`, `store` | one aggregation that others compute, with ballots in folders or elsewhere |
 //! | `client` | the same over a network |
-//! | `program` | the `shield` program |
 //!
-//! Figures leave as JSON documents, the same that the program prints; the Python side turns them
-//! into objects. Nothing here is public: `shield_pate` is.
+//! Figures leave as dictionaries with the keys of the documents that the program prints; the Python
+//! side turns them into objects. Nothing here is public: `shield_pate` is.
 
 #![allow(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 #![allow(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
@@ -27,7 +26,6 @@ mod errors;
 mod job;
 mod keys;
 mod labelling;
-mod program;
 mod store;
 
 use pyo3::prelude::*;
@@ -48,6 +46,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(analysis::nothing, m)?,
         wrap_pyfunction!(analysis::setting, m)?,
         wrap_pyfunction!(analysis::bound, m)?,
+        wrap_pyfunction!(analysis::label_bound, m)?,
         wrap_pyfunction!(analysis::queries_within, m)?,
         wrap_pyfunction!(analysis::analyze, m)?,
         wrap_pyfunction!(analysis::tune, m)?,
@@ -55,7 +54,6 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(analysis::recommend, m)?,
         wrap_pyfunction!(labelling::label, m)?,
         wrap_pyfunction!(labelling::synthesize, m)?,
-        wrap_pyfunction!(program::program, m)?,
     ] {
         m.add_function(function)?;
     }

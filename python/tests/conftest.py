@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
-import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,37 @@ import shield_pate as sp
 SMALL = sp.Setting("2X^2+X", 5)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Ends what a test waits for in vain."""
+
+    def give_up(*_: Any) -> None:
+        raise TimeoutError(f"after fifteen minutes, {item.name} still waits here")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(15 * 60)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+
+
+def built(name: str) -> str:
+    """A program of the project: in the folder that the tests are given, or on the path."""
+    folder = os.environ.get("SHIELD_PROGRAMS")
+    return str(Path(folder) / name) if folder else name
+
+
 @pytest.fixture(scope="session")
 def program() -> str:
-    """The `shield` program: the one that the tests are given, or the one of the wheel."""
-    return os.environ.get("SHIELD_PROGRAM", str(Path(sys.executable).parent / "shield"))
+    """The `shield` program."""
+    return built("shield")
+
+
+@pytest.fixture(scope="session")
+def server_program() -> str:
+    """The `shield-server` program."""
+    return built("shield-server")
 
 
 @pytest.fixture(scope="session")

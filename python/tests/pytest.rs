@@ -1,6 +1,6 @@
-//! Runs the Python tests: makes a virtual environment under the target folder, builds and installs
-//! the package in it, and runs mypy, pyright and pytest. Without Python 3.10 or later this is
-//! skipped with a message, unless `SHIELD_REQUIRE_SERVICES` is set.
+//! Runs the Python tests: builds the two programs, makes a virtual environment under the target
+//! folder, builds and installs the package in it, and runs mypy, pyright and pytest. Without Python
+//! 3.10 or later this is skipped with a message, unless `SHIELD_REQUIRE_SERVICES` is set.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,12 @@ fn the_package_installs_and_its_tests_pass() {
     };
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (environment, bin) = (target().join("python/venv"), target().join("python/venv/bin"));
-    // The build finds maturin, and the tests find `shield`, where the environment has them.
+    // The programs that the package is compared with, and talks to.
+    let mut programs = Command::new(env!("CARGO"));
+    programs.args(["build", "--release", "--quiet", "-p", "shield-cli", "-p", "shield-server"]);
+    programs.arg("--bins").current_dir(package).env("CARGO_TARGET_DIR", target());
+    run("cargo build", &mut programs);
+    // The build finds maturin where the environment has it.
     let others = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(std::iter::once(bin.clone()).chain(env::split_paths(&others)));
     let path = path.expect("paths without colons");
@@ -72,8 +77,6 @@ fn the_package_installs_and_its_tests_pass() {
     // Not in the package's folder: Python would find the sources there, not what was installed.
     let mut tests = Command::new(bin.join("pytest"));
     tests.arg("--durations=5").arg(package.join("tests")).current_dir(&environment);
-    tests.env("PATH", &path);
-    // A machine that runs other tests at the same time hears Ctrl-C later.
-    tests.env("SHIELD_CTRL_C_SECONDS", "1.0");
+    tests.env("PATH", &path).env("SHIELD_PROGRAMS", target().join("release"));
     run("pytest", &mut tests);
 }

@@ -152,6 +152,7 @@ def test_a_forked_child_can_vote(made):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(60)  # A child that hangs ends, and the parent reads nothing.
         try:
             election = sp.Election.create("fork", teachers=["a", "b"], samples=2, classes=3)

@@ -24,6 +24,31 @@ def test_bound(shield):
     assert infinite.epsilon == float("inf")
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("noisy-argmax", {"noise": 15.0}),
+        ("noisy-argmax", {"noise": 15.0, "noise_law": "laplace", "dropouts": 4}),
+        ("noisy-argmax", {"noise_law": "bits", "weights": [1, 2, 4]}),
+        ("lnmax", {"noise": 15.0}),
+        ("gnmax", {"noise": 15.0}),
+    ],
+)
+def test_bound_of_labels(shield, mechanism, options):
+    words = {k: ",".join(map(str, v)) if k == "weights" else v for k, v in options.items()}
+    given = [word for name, value in words.items() for word in (f"--{name}", value)]
+    given = [str(word).replace("_", "-") for word in given]
+    election = {"teachers": 40, "classes": 3, "queries": 10}
+    asked = [word for name, value in election.items() for word in (f"--{name}", value)]
+    theirs = shield("bound", *asked, "--mechanism", mechanism, *given)
+    ours = sp.bound(mechanism=mechanism, **options, **election)
+    assert ours.epsilon == theirs["epsilon"] < ours.vector_epsilon == theirs["vector_epsilon"]
+    assert ours.strategy == theirs["strategy"] <= ours.epsilon
+    assert ours.noise == theirs["mechanism"]["noise"]
+    with pytest.raises(sp.ShieldError, match="setting"):
+        sp.bound(SMALL, mechanism=mechanism, **election)
+
+
 def test_queries_within(shield):
     theirs = shield("bound", "--teachers", 40, "--classes", 3, *SETTING, "--budget", 9)
     ours = sp.queries_within(9, SMALL, teachers=40, classes=3)

@@ -147,7 +147,7 @@ def test_truth_has_the_names_of_the_votes():
 def test_other_refusals():
     good = np.zeros((2, 3), int)
     for options, word in [
-        ({"engine": "paper"}, "clear or bfv"),
+        ({"engine": "paper"}, "bfv, tfhe, clear"),
         ({"threads": 0}, "threads"),
         ({"delta": 2.0}, "delta"),
         ({"epsilon": 1, "setting": SMALL}, "not both"),
@@ -216,8 +216,8 @@ def test_a_progress_that_fails_ends_the_call(votes):
         sp.tune(votes, classes=3, max_degree=5, max_terms=40, progress=fail)
 
 
-# As much as Python itself may take on a machine that does other work, too.
-AT_ONCE = float(os.environ.get("SHIELD_CTRL_C_SECONDS", "0.2"))
+# Seconds of processor time, so that it matters little what else the machine does.
+AT_ONCE = 1.0
 BIG = sp.Setting("40X^9+30X^7+X")
 LONG = {
     "label": lambda: sp.label(many_votes(), sp.Setting("30X^4+X"), classes=10, engine="bfv"),
@@ -235,11 +235,11 @@ def many_votes():
 
 
 def interrupted(call):
-    """Strikes Ctrl-C half a second into a call; gives how long it took to be heard."""
+    """Strikes Ctrl-C half a second into a call; gives what was computed until it was heard."""
     struck = []
 
     def strike():
-        struck.append(time.monotonic())
+        struck.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(0.5, strike)
@@ -247,13 +247,13 @@ def interrupted(call):
     with pytest.raises(KeyboardInterrupt):
         call()
         pytest.fail("the call was over before it was interrupted")
-    heard = time.monotonic()
+    heard = time.process_time()
     timer.join()
     return heard - struck[0]
 
 
 @pytest.mark.parametrize("what", LONG)
-def test_ctrl_c_is_heard_within_0_2_seconds(what):
+def test_ctrl_c_is_heard_at_once(what):
     # In a process of its own: work that does not watch goes on in the background until it exits.
     code = f"import test_labels as t; print(t.interrupted(t.LONG[{what!r}]))"
     done = subprocess.run(
@@ -283,6 +283,7 @@ def test_a_forked_child_can_label(votes):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(60)  # A child that hangs ends, and the parent reads nothing.
         os.write(writer, label(votes, classes=3, engine="bfv").labels.tobytes())
         os._exit(0)

@@ -13,11 +13,11 @@ from conftest import SMALL
 
 
 @pytest.fixture
-def server(tmp_path, program, request):
+def server(tmp_path, server_program, request):
     """A server of this machine; gives its folder, in which the operator's invitation is."""
     more = getattr(request, "param", [])
     started = subprocess.Popen(
-        [program, "serve", "--plain", "--listen", "127.0.0.1:0", "--data", "data", *more],
+        [server_program, "serve", "--plain", "--listen", "127.0.0.1:0", "--data", "data", *more],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
     )
     assert started.stderr is not None
@@ -26,7 +26,7 @@ def server(tmp_path, program, request):
             break
     yield tmp_path
     started.terminate()
-    started.wait(timeout=20)
+    started.wait(timeout=120)
 
 
 def test_an_election_over_the_network(server):
@@ -77,7 +77,7 @@ def close_an_election(server):
 
 def test_labels_over_the_network(server):
     election, student = close_an_election(server)
-    status = student.wait(timeout=60)
+    status = student.wait(timeout=300)
     assert status.stage == "released" and "released" in status._repr_html_()
     labels = student.reveal(sp.SecretKey.load(election, server / "keys/secret.key"))
     assert labels.shape == (3,) and set(labels.tolist()) <= {0, 1, 2}
@@ -86,21 +86,23 @@ def test_labels_over_the_network(server):
     assert status.epsilon is not None and proven <= status.epsilon < 10 * proven
 
 
-@pytest.mark.parametrize("server", [["--jobs", "jobs"]], indirect=True)
+@pytest.mark.parametrize("server", [["--jobs"]], indirect=True)
 @pytest.mark.parametrize("worker", ["the program", "this package"])
 def test_a_server_leaves_its_aggregation_to_others(server, program, worker):
     election, student = close_an_election(server)
-    job = server / "jobs/town"
+    job = server / "data/elections/town"
     for _ in range(600):
         if (job / "job.toml").exists():
             break
         time.sleep(0.1)
+    else:
+        pytest.fail("the election is not frozen as a job")
     assert student.status().stage == "closing"
     if worker == "the program":
-        subprocess.run([program, "job", "work", "jobs", "--once"], check=True, cwd=server)
+        subprocess.run([program, "job", "work", "data/elections", "--once"], check=True, cwd=server)
     else:
         sp.Job.resume(job).run()
-    assert student.wait(timeout=60).stage == "released"
+    assert student.wait(timeout=300).stage == "released"
     labels = student.reveal(sp.SecretKey.load(election, server / "keys/secret.key"))
     assert set(labels.tolist()) <= {0, 1, 2}
 

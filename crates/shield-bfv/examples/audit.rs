@@ -5,9 +5,9 @@
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use shield::Seed;
-use shield::privacy::audit::engine::{self, AuditError, Broken};
-use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_bfv::BfvEngine;
+use shield_core::Seed;
+use shield_privacy::audit::engine::{self, AuditError, Broken};
 
 fn main() -> Result<(), AuditError> {
     let runs = std::env::args().nth(1).map_or(Ok(8192), |runs| runs.parse())?;
@@ -16,7 +16,7 @@ fn main() -> Result<(), AuditError> {
     println!("|---|---|---|---|");
     let seed = Seed::random(&mut OsRng.unwrap_err());
     for broken in Broken::ALL {
-        let make = |election| Ok(BfvBackend::new(election, ReleaseMode::Reveal)?);
+        let make = |election| Ok(BfvEngine::new(election)?);
         let report = engine::audit(broken, runs, &seed, make)?;
         let found = report.found;
         println!(

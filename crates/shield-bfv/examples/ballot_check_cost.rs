@@ -5,8 +5,8 @@
 
 mod measure;
 
-use shield::{Classes, Election, Setting};
-use shield_bfv::{BallotCheck, BfvBackend, ReleaseMode};
+use shield_bfv::{BallotCheck, BfvEngine};
+use shield_core::{Classes, Election, Setting};
 
 fn main() -> Result<(), measure::Failure> {
     let mut arguments = std::env::args().skip(1).map(|word| word.parse::<usize>());
@@ -14,19 +14,19 @@ fn main() -> Result<(), measure::Failure> {
     let (teachers, runs) = (number(250), number(5));
     for samples in [512, 100] {
         let election = Election::new(teachers, Classes::new(10)?, samples, Setting::default())?;
-        let backend = |check| {
-            let backend = BfvBackend::new(election.clone(), ReleaseMode::Reveal)?;
-            Ok::<_, measure::Failure>(backend.with_ballot_check(check))
+        let engine = |check| {
+            let engine = BfvEngine::new(election.clone())?;
+            Ok::<_, measure::Failure>(engine.with_ballot_check(check))
         };
-        let backends = [backend(BallotCheck::Off)?, backend(BallotCheck::On)?];
-        let best = measure::aggregate(&backends, runs)?;
+        let engines = [engine(BallotCheck::Off)?, engine(BallotCheck::On)?];
+        let best = measure::aggregate(&engines, runs)?;
         println!(
             "{teachers} teachers, {samples} samples: {:.1} ms without the check, {:.1} ms with \
              it, {:.2} times; a ballot has {} bytes",
             best[0] * 1e3,
             best[1] * 1e3,
             best[1] / best[0],
-            backends[0].plan().ballot_bytes()
+            engines[0].plan().ballot_bytes()
         );
     }
     Ok(())

@@ -10,25 +10,26 @@ use std::path::Path;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::labelling::{BallotRandomness, label};
-use shield::privacy::Usage;
-use shield::{Delta, Election, Histogram, Mechanism, Queries, Seed, Setting, files};
-use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_bfv::BfvEngine;
+use shield_core::labelling::{BallotRandomness, label};
+use shield_core::{Delta, Election, Histogram, Queries, Seed, Setting, Watch};
+use shield_privacy::Mechanism;
+use shield_privacy::Usage;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("give a file of votes: samples x teachers")?;
-    let votes = files::read_votes(Path::new(&path), None)?;
+    let votes = shield_data::read_votes(Path::new(&path), None)?;
     let setting = Setting::default();
     let (teachers, samples) = (votes.teachers(), votes.samples());
     let election = Election::new(teachers, votes.classes(), samples, setting.clone())?;
 
-    let engine = BfvBackend::new(election, ReleaseMode::Reveal)?;
+    let engine = BfvEngine::new(election)?;
     let seed = Seed::random(&mut StdRng::from_os_rng());
-    let progress = |more| {
-        eprintln!("{more} more samples have a label");
+    let watch = Watch::new(|now| {
+        eprintln!("{} of {} samples have a label", now.done, now.of);
         ControlFlow::Continue(())
-    };
-    let labelled = label(&engine, &votes, &seed, BallotRandomness::Fresh, &progress)?;
+    });
+    let labelled = label(&engine, &votes, &seed, BallotRandomness::Fresh, &watch)?;
 
     let histograms: Vec<Histogram> = votes.histograms().collect();
     let usage = Usage { queries: Queries::new(samples as u64)?, delta: Delta::default() };

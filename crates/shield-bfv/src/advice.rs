@@ -3,18 +3,20 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
-use shield::mechanism::best::{self, Aim};
-use shield::privacy::Usage;
-use shield::privacy::skellam::Sensitivity;
-use shield::shared_noise::SharedNoise;
-use shield::{
-    Classes, Election, Epsilon, Histogram, Histograms, Labels, Mechanism, Offset, ParameterError,
-    Polynomial, Setting, Voters, synthetic,
+use shield_core::Watch;
+use shield_core::shared_noise::NoiseFamily;
+use shield_core::{
+    Classes, Election, Epsilon, Histogram, Histograms, Labels, Offset, ParameterError, Polynomial,
+    Setting, Voters, synthetic,
 };
+use shield_privacy::mechanism::ArgmaxOfShares;
+use shield_privacy::mechanism::best::{self, Aim};
+use shield_privacy::skellam::Sensitivity;
+use shield_privacy::{Mechanism, Proven, Usage, calibrate};
 use thiserror::Error;
 
 use crate::argmax::ArgmaxPlan;
-use crate::plan::{Plan, ReleaseMode};
+use crate::plan::Plan;
 
 /// Seconds of one core for one product of ciphertexts in the ring of 8192 coefficients, everything
 /// around it included: the default polynomial takes 0.52 ms per sample in a batch of 512, which has
@@ -22,8 +24,6 @@ use crate::plan::{Plan, ReleaseMode};
 const SECONDS_PER_PRODUCT: f64 = 7e-3;
 /// How it grows with the ring: 64 rounds take 4.26 ms per sample in the ring of twice that size.
 const GROWTH: f64 = 1.7;
-/// Seconds of one core for a sample's noisy argmax with TFHE.
-const SECONDS_NOISY_ARGMAX: f64 = 2.95;
 
 /// Seconds of one core for the aggregation of all samples, estimated from the engine's plan.
 pub fn seconds(plan: &Plan) -> f64 {
@@ -42,8 +42,8 @@ pub struct Row {
     pub setting: String,
     /// What it may cost.
     pub budget: f64,
-    /// What it costs, proven for all votes there could be.
-    pub epsilon: Epsilon,
+    /// What it costs.
+    pub epsilon: Proven,
     /// The share of right labels among all samples; of those that equal the majority's without the
     /// truth.
     pub right: f64,
@@ -91,32 +91,40 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares on given votes. `done` is told three times per budget that work is finished.
+    /// Compares on given votes.
     pub fn new(
         votes: &Histograms,
         labels: Option<&Labels>,
         aims: Aims<'_>,
         usage: Usage,
-        done: &(dyn Fn() + Sync),
+        watch: &Watch,
     ) -> Result<Self, ParameterError> {
         let teachers = Voters::new(u32::try_from(votes.teachers()).unwrap_or(u32::MAX))?.count();
         let histograms = votes.as_slice();
+        watch.begin("comparing", 3 * aims.budgets.len() as u64);
         let at = |&budget: &Epsilon| -> Vec<Row> {
             let mut rows = Vec::new();
             let proven = |mechanism: Mechanism| {
-                let epsilon = mechanism.proven_for(histograms, usage).epsilon();
+                let epsilon = mechanism.proven_for(histograms, usage);
                 (mechanism, epsilon)
             };
             let mut all = best_shield(Aim::Right, budget, histograms, labels, usage);
-            done();
+            watch.add(1);
             let others = best::others_within(budget, histograms, teachers, usage);
-            all.extend(others.into_iter().map(proven));
-            done();
+            all.extend(others);
+            watch.add(1);
             let share = aims.answered;
+            let silent = all.iter().rev().find_map(|(mechanism, price)| match mechanism {
+                Mechanism::NoisyArgmax(ArgmaxOfShares { noise, threshold: None }) => {
+                    Some((best::silent_argmax_for(share, noise, histograms)?, *price))
+                }
+                _ => None,
+            });
             let mut sure = best_shield(Aim::Precision(share), budget, histograms, labels, usage);
             let gnmax = best::confident_gnmax_for(share, budget, histograms, labels, usage);
             sure.extend(gnmax.map(proven));
-            done();
+            sure.extend(silent);
+            watch.add(1);
             let all = all.into_iter().map(|found| (found, Answers::All));
             let sure = sure.into_iter().map(|found| (found, Answers::WhereSure));
             for ((mechanism, epsilon), answers) in all.chain(sure) {
@@ -149,35 +157,29 @@ fn best_shield(
     histograms: &[Histogram],
     truth: Option<&Labels>,
     usage: Usage,
-) -> Vec<(Mechanism, Epsilon)> {
+) -> Vec<(Mechanism, Proven)> {
     let found = best::shield_for(aim, budget, histograms, truth, usage);
     let found = found.map(|best| (Mechanism::Shield(best.setting), best.epsilon));
     found.into_iter().collect()
 }
 
+/// Seconds of one core per sample; `None` where no engine has a plan.
 fn seconds_per_sample(mechanism: &Mechanism, votes: &Histograms) -> Option<f64> {
+    let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
+    let election = |setting| Election::new(teachers, votes.classes(), samples, setting).ok();
     match mechanism {
         Mechanism::Shield(setting) => {
-            let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
-            let election =
-                Election::new(teachers, votes.classes(), samples, setting.clone()).ok()?;
-            let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
+            let plan = Plan::new(&election(setting.clone())?).ok()?;
             Some(seconds(&plan) / samples as f64)
         }
-        // Where the batched argmax has no room for the noise, TFHE's does.
-        Mechanism::NoisyArgmax(noise) => {
-            Some(noisy_argmax_seconds(noise, votes).unwrap_or(SECONDS_NOISY_ARGMAX))
+        Mechanism::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {
+            let election = election(Setting::default())?;
+            let plan = ArgmaxPlan::new(&election, noise, Sensitivity::Vote, *threshold);
+            let plan = plan.ok()?;
+            Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)
         }
         _ => None,
     }
-}
-
-/// Seconds of one core per sample for the batched noisy argmax; `None` where there is no plan.
-fn noisy_argmax_seconds(noise: &SharedNoise, votes: &Histograms) -> Option<f64> {
-    let (teachers, samples) = (votes.teachers(), votes.as_slice().len());
-    let election = Election::new(teachers, votes.classes(), samples, Setting::default()).ok()?;
-    let plan = ArgmaxPlan::new(&election, noise, Sensitivity::Vote).ok()?;
-    Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)
 }
 
 /// An election that is planned.
@@ -200,8 +202,8 @@ pub struct Recommendation {
     pub polynomial: Polynomial,
     /// The dummies of each class.
     pub offset: Offset,
-    /// The proven cost.
-    pub epsilon: Epsilon,
+    /// The cost.
+    pub epsilon: Proven,
     /// The share of right labels on made-up votes.
     pub expected_right: f64,
     /// The ring that the engine will use.
@@ -210,6 +212,50 @@ pub struct Recommendation {
     pub ballot_bytes: usize,
     /// Of one core, for the aggregation of all samples, estimated.
     pub seconds: f64,
+    /// The noisy argmax that fits as well; none where no noise does.
+    pub noisy_argmax: Option<RecommendedArgmax>,
+}
+
+/// A noisy argmax for a planned election, with Skellam noise in shares. Its epsilon holds against
+/// the server, too.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecommendedArgmax {
+    /// The deviation of the noise.
+    pub noise: f64,
+    /// The cost, with or without the threshold.
+    pub epsilon: Proven,
+    /// The share of right labels on made-up votes, with a label for every sample.
+    pub expected_right: f64,
+    /// Noisy votes below which samples get no label: those that label [`ANSWERED`] of the made-up
+    /// samples.
+    pub threshold: u32,
+    /// The share of right labels among those above it.
+    pub expected_precision: f64,
+}
+
+impl RecommendedArgmax {
+    /// For made-up votes, of which the threshold may thus depend.
+    fn new(planned: &Planned, histograms: &[Histogram], truth: &Labels) -> Option<Self> {
+        let Planned { teachers, classes, usage, budget } = *planned;
+        let (skellam, voters) = (NoiseFamily::Skellam, teachers.count());
+        let (noise, epsilon) =
+            calibrate::shared_noise_within(budget, usage, skellam, voters, 0, classes.count())?;
+        let right =
+            |mechanism: &Mechanism| best::right_and_answered(mechanism, histograms, Some(truth));
+        let silent = best::silent_argmax_for(ANSWERED, &noise, histograms)?;
+        let Mechanism::NoisyArgmax(ArgmaxOfShares { threshold: Some(threshold), .. }) = silent
+        else {
+            return None;
+        };
+        let (sure, answered) = right(&silent);
+        Some(Self {
+            noise: noise.scale().get(),
+            epsilon,
+            expected_right: right(&Mechanism::NoisyArgmax(noise.into())).0,
+            threshold,
+            expected_precision: sure / answered.max(f64::MIN_POSITIVE),
+        })
+    }
 }
 
 /// Why there is no recommendation.
@@ -239,7 +285,7 @@ pub fn recommend(planned: &Planned) -> Result<Recommendation, RecommendationErro
     let recommendation = found.into_iter().find_map(|candidate| {
         let setting = candidate.setting.clone();
         let election = Election::new(teachers, classes, samples, setting).ok()?;
-        let plan = Plan::new(&election, ReleaseMode::Reveal).ok()?;
+        let plan = Plan::new(&election).ok()?;
         Some(Recommendation {
             polynomial: candidate.setting.polynomial,
             offset: candidate.setting.offset,
@@ -248,8 +294,11 @@ pub fn recommend(planned: &Planned) -> Result<Recommendation, RecommendationErro
             profile: format!("bfv-{}", plan.ring_degree()),
             ballot_bytes: plan.ballot_bytes(),
             seconds: seconds(&plan),
+            noisy_argmax: None,
         })
     });
+    let noisy_argmax = RecommendedArgmax::new(planned, &histograms, &truth);
+    let recommendation = recommendation.map(|found| Recommendation { noisy_argmax, ..found });
     recommendation.ok_or_else(|| RecommendationError::Impossible(impossible(planned, &histograms)))
 }
 

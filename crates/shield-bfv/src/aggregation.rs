@@ -5,19 +5,18 @@ mod examination;
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use shield::backend::{BallotBox, Presence, open_ballot, urns};
-use shield::framing::MadeFor;
-use shield::{Drawn, Draws, Election, Seed, Urn};
+use shield_core::engine::{BallotBox, Presence, open_ballot, urns};
+use shield_core::framing::MadeFor;
+use shield_core::{Drawn, Draws, Election, Seed, Urn};
 
 pub(crate) use examination::{Examination, challenge, voters};
 
 use crate::ballot::BfvBallot;
-use crate::composable;
 use crate::error::BfvError;
 use crate::flooding;
 use crate::keys::EvaluationKey;
-use crate::layout::{CellOrder, Coding, Places};
-use crate::plan::{Plan, ReleaseMode};
+use crate::layout::{Coding, Places};
+use crate::plan::Plan;
 use crate::release::Release;
 use crate::reveal::{Reveal, Safeguards, Successes};
 use crate::ring::Context;
@@ -91,18 +90,7 @@ impl Aggregation<'_> {
         shifts: &[usize],
     ) -> Release {
         let fresh = self.bound_to(&tallies, checks);
-        let mut released = match self.plan.release() {
-            ReleaseMode::Reveal => self.reveal(tallies, shifts, &fresh),
-            ReleaseMode::Composable => vec![composable::labels(
-                self.context,
-                self.plan.layout(),
-                self.places,
-                self.key,
-                self.unanimity(tallies),
-                self.plan.order().success(),
-                self.samples.len(),
-            )],
-        };
+        let mut released = self.reveal(tallies, shifts, &fresh);
         self.spoil(&mut released, checks, &fresh);
         self.hide(&mut released, &fresh);
         let ciphertexts = self.flood(released, &fresh);
@@ -110,7 +98,7 @@ impl Aggregation<'_> {
     }
 
     /// A seed for masks and flooding that follows from the seed and from everything that is
-    /// released under them: binding, release, keys, the tallies, in which every drawn ballot is,
+    /// released under them: keys, the tallies, in which every drawn ballot is,
     /// and the checks, in which every ballot is. Should one seed ever meet two sets of ballots,
     /// against all rules, the two releases at least do not share their masks.
     pub(crate) fn bound_to(&self, tallies: &[Ciphertext], checks: &[Ciphertext]) -> Seed {
@@ -132,7 +120,7 @@ impl Aggregation<'_> {
             .collect();
         let mut hasher = blake3::Hasher::new_derive_key(BOUND);
         hasher.update(self.seed.as_bytes());
-        hasher.update(self.plan.release().to_string().as_bytes());
+        hasher.update(b"reveal");
         hasher.update(self.key.id.as_bytes());
         for digest in digests {
             hasher.update(digest.as_bytes());
@@ -140,14 +128,10 @@ impl Aggregation<'_> {
         Seed::from_bytes(*hasher.finalize().as_bytes())
     }
 
-    /// The secret shift of each sample; none where the output does not depend on the order of
-    /// cells.
+    /// The secret shift of each sample.
     pub(crate) fn shifts(&self) -> Vec<usize> {
         let cells = self.plan.layout().cells();
-        let shift = |sample| match self.plan.release() {
-            ReleaseMode::Reveal => self.safeguards.shift(self.seed, sample as u64, cells),
-            ReleaseMode::Composable => 0,
-        };
+        let shift = |sample| self.safeguards.shift(self.seed, sample as u64, cells);
         self.samples.clone().map(shift).collect()
     }
 
@@ -299,15 +283,8 @@ impl Aggregation<'_> {
     /// Turns every cell of a sample whose checks are not zero into junk.
     fn spoil(&self, released: &mut [Ciphertext], checks: &[Ciphertext], fresh: &Seed) {
         let first = self.batch * self.plan.released_ciphertexts();
-        // Labels of the composable release are in the first group; its other slots stay zero.
-        let mut label = vec![self.plan.release() == ReleaseMode::Reveal; self.context.degree()];
-        for sample in 0..self.samples.len() {
-            for &place in self.places.slots(0, sample) {
-                label[place as usize] = true;
-            }
-        }
         released.par_iter_mut().enumerate().for_each(|(i, c)| {
-            validity::mask(self.context, c, checks, fresh, first + i, |place| label[place]);
+            validity::mask(self.context, c, checks, fresh, first + i);
         });
     }
 
@@ -317,17 +294,13 @@ impl Aggregation<'_> {
             return;
         };
         let layout = self.plan.layout();
-        let groups = match self.plan.release() {
-            ReleaseMode::Reveal => layout.groups(),
-            ReleaseMode::Composable => 1,
-        };
         let first = self.batch * self.plan.released_ciphertexts();
         released.par_iter_mut().enumerate().for_each(|(i, c)| {
             let mut uniform = vec![0; self.context.degree()];
             plaintext_slots(&mut uniform, &mut fresh.stream(HIDE, (first + i) as u64));
             let mut slots = vec![0; self.context.degree()];
             for sample in (0..self.samples.len()).filter(|&sample| !asked.contains(sample)) {
-                for group in 0..groups {
+                for group in 0..layout.groups() {
                     for &place in self.places.slots(group, sample) {
                         slots[place as usize] = uniform[place as usize];
                     }
@@ -337,11 +310,7 @@ impl Aggregation<'_> {
         });
     }
 
-    pub(crate) fn unanimity(&self, tallies: Vec<Ciphertext>) -> Vec<Ciphertext> {
-        tallies.into_par_iter().map(|tally| self.evaluated(tally)).collect()
-    }
-
-    fn evaluated(&self, tally: Ciphertext) -> Ciphertext {
+    pub(crate) fn unanimity(&self, tally: Ciphertext) -> Ciphertext {
         let (key, levels) = (&self.key.relinearisation, self.plan.unanimity_levels());
         unanimity::evaluate(self.context, key, tally, self.plan.order(), levels)
     }
@@ -405,7 +374,7 @@ impl Aggregation<'_> {
             .par_chunks(layout.planes())
             .map(|tallies| {
                 let answers: Vec<Ciphertext> =
-                    tallies.par_iter().map(|tally| self.evaluated(tally.clone())).collect();
+                    tallies.par_iter().map(|tally| self.unanimity(tally.clone())).collect();
                 let mut outcomes = match layout.coding() {
                     Coding::OneHot => answers.clone(),
                     Coding::PackedBits | Coding::BitsAcross => tallies.to_vec(),
@@ -431,20 +400,10 @@ impl Aggregation<'_> {
         reveal.run(&outcomes.concat(), &successes)
     }
 
-    /// The successes in the sums that the order of the cells asks for, at the reveal's level.
+    /// The sums of successes over subtrees of the cells, at the reveal's level.
     fn sums(&self, mut successes: Vec<Ciphertext>) -> Successes {
         let (context, cells) = (self.context, self.plan.layout().cells());
         let limbs = self.plan.reveal_limbs();
-        let moves = |c: Ciphertext| {
-            let mut moved = self.moves(c);
-            for c in &mut moved {
-                c.drop_to(context, limbs);
-            }
-            moved
-        };
-        if cells.order() == CellOrder::Cyclic {
-            return Successes::Moved(successes.into_par_iter().map(moves).collect());
-        }
         let sum = |parts: &[Ciphertext]| {
             parts[1..].iter().fold(parts[0].clone(), |mut sum, part| {
                 sum.add(context, part);
@@ -452,15 +411,16 @@ impl Aggregation<'_> {
             })
         };
         // At full level, because moves add noise: there it is smallest.
-        let moved = if self.plan.layout().groups() > 1 { moves(sum(&successes)) } else { vec![] };
-        successes.par_iter_mut().for_each(|c| c.drop_to(context, limbs));
+        let several = self.plan.layout().groups() > 1;
+        let mut moved = if several { self.moves(sum(&successes)) } else { vec![] };
+        moved.par_iter_mut().chain(&mut successes).for_each(|c| c.drop_to(context, limbs));
         let mut levels = vec![successes];
         for &radix in cells.radices().iter().rev() {
             let whole = levels.last().map_or(&[][..], Vec::as_slice);
             levels.push(whole.chunks(radix).map(sum).collect());
         }
         levels.reverse();
-        Successes::Tree { levels, moved }
+        Successes { levels, moved }
     }
 
     pub(crate) fn flood(&self, released: Vec<Ciphertext>, fresh: &Seed) -> Vec<Ciphertext> {

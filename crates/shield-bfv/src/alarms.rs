@@ -6,7 +6,6 @@
 //! | [`Alarm::SeveralLabels`] | exactly one cell has v = 0: see [`crate::reveal`] | a ballot is no vote and the check missed it (2^-29), or the server does not follow the protocol |
 //! | [`Alarm::EmptyCell`] | junk is uniform and a clean cell shows a class, which is one-hot | the same |
 //! | [`Alarm::NoClass`] | votes and dummies are codes of classes | ballots vote for a code that is no class: see [below](#codes-that-are-no-class) |
-//! | [`Alarm::Junk`] | a composable label is one-hot or zero | a ballot is no vote |
 //!
 //! Under a polynomial without a term of degree 1, or with offset 0 on a sample on which nobody
 //! voted, "no label" is an outcome like any other, and is no alarm.
@@ -25,97 +24,12 @@
 //! such teachers could agree on with the student. An audit accuses nobody, because the check of
 //! each such ballot is zero.
 
-use std::fmt;
-
-use shield::{Election, Label};
+use shield_core::Election;
+use shield_core::engine::{Alarm, Revealed};
 
 use crate::layout::{Coding, Places};
-use crate::plan::{Plan, ReleaseMode};
+use crate::plan::Plan;
 use crate::release;
-
-/// Something that honest ballots cannot cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Alarm {
-    /// There is no label, although the polynomial cannot fail.
-    NoLabel,
-    /// More than one cell shows a label; none of them counts.
-    SeveralLabels,
-    /// A cell is zero in all of its slots.
-    EmptyCell,
-    /// The label's code is no class.
-    NoClass,
-    /// The label of a composable release is neither one-hot nor zero.
-    Junk,
-}
-
-impl fmt::Display for Alarm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoLabel => "no label, although every honest election has one",
-            Self::SeveralLabels => "more than one label",
-            Self::EmptyCell => "a cell without any content",
-            Self::NoClass => "a label that is no class",
-            Self::Junk => "neither a label nor none",
-        })
-    }
-}
-
-/// What the student reads out of a release.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inspection {
-    /// The label of each sample of the batch.
-    pub labels: Vec<Label>,
-    /// What should not be.
-    pub alarms: Alarms,
-}
-
-/// The alarms of one batch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Alarms {
-    batch: usize,
-    /// Samples of the batch, from 0, in increasing order.
-    raised: Vec<(usize, Alarm)>,
-}
-
-impl Alarms {
-    /// Whether all is as it should be.
-    pub fn is_empty(&self) -> bool {
-        self.raised.is_empty()
-    }
-
-    /// The batch.
-    pub fn batch(&self) -> usize {
-        self.batch
-    }
-
-    /// The samples with an alarm, counted from 0 within the batch, and which one it is.
-    pub fn raised(&self) -> &[(usize, Alarm)] {
-        &self.raised
-    }
-
-    /// The samples with an alarm, each once: what an audit should ask about.
-    pub fn samples(&self) -> Vec<usize> {
-        let mut samples: Vec<usize> = self.raised.iter().map(|&(sample, _)| sample).collect();
-        samples.dedup();
-        samples
-    }
-}
-
-impl fmt::Display for Alarms {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((first, alarm)) = self.raised.first() else {
-            return write!(f, "batch {}: no alarm", self.batch);
-        };
-        write!(
-            f,
-            "batch {}: {} samples are spoiled, the first of them {first} ({alarm}): some ballot is \
-             no vote; do not use their labels, ask the server for an audit, and have those \
-             samples aggregated again without the teachers that it names",
-            self.batch,
-            self.samples().len(),
-        )
-    }
-}
 
 /// Reads the first `samples` samples of a release's slots.
 pub(crate) fn inspect(
@@ -123,16 +37,12 @@ pub(crate) fn inspect(
     plan: &Plan,
     places: &Places,
     slots: &[Vec<u64>],
-    batch: usize,
     samples: usize,
-) -> Inspection {
+) -> Revealed {
     let mut labels = release::labels(plan, places, slots, samples);
     let mut raised = Vec::new();
     for (sample, label) in labels.iter_mut().enumerate() {
-        let found = match plan.release() {
-            ReleaseMode::Reveal => revealed(plan, places, slots, sample),
-            ReleaseMode::Composable => composed(places, &slots[0], sample, *label),
-        };
+        let found = revealed(plan, places, slots, sample);
         if found.contains(&Alarm::SeveralLabels) {
             *label = None;
         }
@@ -140,7 +50,7 @@ pub(crate) fn inspect(
         let missing = missing.then_some(Alarm::NoLabel);
         raised.extend(found.into_iter().chain(missing).map(|alarm| (sample, alarm)));
     }
-    Inspection { labels, alarms: Alarms { batch, raised } }
+    Revealed { labels, alarms: raised }
 }
 
 fn revealed(plan: &Plan, places: &Places, slots: &[Vec<u64>], sample: usize) -> Vec<Alarm> {
@@ -167,11 +77,6 @@ fn revealed(plan: &Plan, places: &Places, slots: &[Vec<u64>], sample: usize) -> 
         found.push(Alarm::NoClass);
     }
     found
-}
-
-fn composed(places: &Places, slots: &[u64], sample: usize, label: Label) -> Vec<Alarm> {
-    let junk = label.is_none() && filled(places.slots(0, sample), slots) > 0;
-    if junk { vec![Alarm::Junk] } else { vec![] }
 }
 
 /// Slots of a run that are not zero.

@@ -8,9 +8,9 @@
 use std::fmt;
 
 use rand::{CryptoRng, RngCore};
-use shield::backend::{Ballot, Presence};
-use shield::framing::MadeFor;
-use shield::votes::Vote;
+use shield_core::engine::{Ballot, Envelope, Presence};
+use shield_core::framing::MadeFor;
+use shield_core::votes::Vote;
 
 use crate::keys::{KeyId, PublicKey};
 use crate::layout::{Layout, Places};
@@ -27,6 +27,13 @@ pub struct BfvBallot {
     pub(crate) key: KeyId,
     /// The checksum of its bytes: two ballots have the same only if they are the same.
     pub(crate) digest: [u8; 32],
+}
+
+impl BfvBallot {
+    pub(crate) fn new(ciphertexts: Vec<Ciphertext>, envelope: Envelope) -> Self {
+        let Envelope { presence, made_for: MadeFor { batch, key }, digest } = envelope;
+        Self { ciphertexts, presence, batch, key, digest }
+    }
 }
 
 impl Ballot for BfvBallot {

@@ -2,11 +2,35 @@
 //!
 //! Residues are packed without gaps, and every residue that is read is checked against its prime.
 
-use shield::framing::Reader;
+use shield_core::framing::Reader;
 
-use crate::keys::KeyId;
+use zeroize::Zeroizing;
+
+use crate::keys::{KeyId, PublicKey, Rotation, SecretKey};
 use crate::ring::{Context, Poly, packing};
-use crate::scheme::{Ciphertext, EncryptionKey, SwitchKey};
+use crate::scheme::{Automorphism, Ciphertext, EncryptionKey, Secret, SwitchKey};
+
+/// Two bits per coefficient, which is -1, 0 or 1.
+pub(crate) fn write_secret(out: &mut Vec<u8>, key: &SecretKey) {
+    out.extend(key.secret.coefficients().chunks(4).map(|four| {
+        four.iter().rev().fold(0, |byte, c| byte << 2 | (c + 1).cast_unsigned() as u8)
+    }));
+}
+
+pub(crate) fn read_secret(payload: &mut Reader, degree: usize, id: KeyId) -> Option<SecretKey> {
+    let bytes = payload.take(degree / 4)?;
+    let trits = bytes.iter().flat_map(|&byte| (0..4).map(move |i| byte >> (2 * i) & 3));
+    // Room for all at once: a vector that grows leaves copies behind that nobody wipes.
+    let mut coefficients = Zeroizing::new(Vec::with_capacity(degree));
+    coefficients.extend(trits.map(|trit| i64::from(trit) - 1));
+    Some(SecretKey { secret: Secret::from_coefficients(coefficients)?, id })
+}
+
+/// Whether a public key is of this ring: its residues must not meet ours otherwise.
+pub(crate) fn fits(context: &Context, key: &PublicKey) -> bool {
+    let part = &key.key.parts[0];
+    part.degree() == context.degree() && part.limbs() == context.limbs()
+}
 
 pub(crate) fn write_poly<R>(out: &mut Vec<u8>, context: &Context, poly: &Poly<R>) {
     for (limb, ntt) in poly.iter().zip(context.q()) {
@@ -65,14 +89,30 @@ pub(crate) fn read_switch(
     Some(SwitchKey::from_parts(context, seed, first))
 }
 
-pub(crate) fn read_ciphertext(
+pub(crate) fn read_rotation(
     payload: &mut Reader,
     context: &Context,
+    exponent: u64,
     limbs: usize,
-) -> Option<Ciphertext> {
-    let (first, second) =
-        (read_poly(payload, context, limbs)?, read_poly(payload, context, limbs)?);
-    Some(Ciphertext { parts: [first, second] })
+) -> Option<Rotation> {
+    let automorphism = Automorphism::new(context.degree(), exponent);
+    Some(Rotation { automorphism, key: read_switch(payload, context, limbs)? })
+}
+
+pub(crate) fn write_ciphertexts(out: &mut Vec<u8>, context: &Context, all: &[Ciphertext]) {
+    for part in all.iter().flat_map(|ciphertext| &ciphertext.parts) {
+        write_poly(out, context, part);
+    }
+}
+
+pub(crate) fn read_ciphertexts(
+    payload: &mut Reader,
+    context: &Context,
+    count: usize,
+    limbs: usize,
+) -> Option<Vec<Ciphertext>> {
+    let mut poly = || read_poly(payload, context, limbs);
+    (0..count).map(|_| Some(Ciphertext { parts: [poly()?, poly()?] })).collect()
 }
 
 /// The name of the keys that a public key belongs to; `purpose` tells engines apart.

@@ -1,7 +1,7 @@
 //! What can go wrong in the engine.
 
-use shield::backend::{BallotBoxError, BallotError};
-use shield::framing::DecodeError;
+use shield_core::engine::{BallotBoxError, BallotError};
+use shield_core::framing::DecodeError;
 use thiserror::Error;
 
 use crate::plan::PlanError;

@@ -47,7 +47,7 @@ use crate::ring::{Buffer, Coefficients, Context, Poly};
 use crate::scheme::{Ciphertext, EncryptionKey};
 
 /// Statistical distance, in bits, between a release and its simulation.
-pub const STATISTICAL_BITS: u32 = 40;
+pub const STATISTICAL_BITS: u32 = shield_core::engine::STATISTICAL_BITS;
 
 /// Bits of a digit in which wide integers are drawn.
 const DIGIT: u32 = 40;

@@ -12,7 +12,8 @@
 use std::fmt;
 
 use rand::{CryptoRng, RngCore};
-pub use shield::framing::KeyId;
+use shield_core::engine::Key;
+pub use shield_core::framing::KeyId;
 
 use crate::layout::{Coding, Layout};
 use crate::ring::Context;
@@ -55,30 +56,38 @@ pub(crate) struct Rotation {
     pub(crate) key: SwitchKey,
 }
 
-macro_rules! opaque_debug {
+/// A key that shows its name, and nothing else.
+macro_rules! opaque {
     ($($name:ident),*) => {$(
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($name)).field("id", &self.id).finish_non_exhaustive()
             }
         }
-    )*};
-}
-opaque_debug!(SecretKey, PublicKey, EvaluationKey);
 
-macro_rules! id {
-    ($($name:ident),*) => {$(
-        impl $name {
-            /// The name of the set of keys that this one belongs to.
-            pub fn id(&self) -> KeyId {
+        impl Key for $name {
+            fn id(&self) -> KeyId {
                 self.id
             }
         }
     )*};
 }
-id!(SecretKey, PublicKey, EvaluationKey);
+pub(crate) use opaque;
+opaque!(SecretKey, PublicKey, EvaluationKey);
 
 impl Rotation {
+    /// A rotation of ciphertexts of at most `limbs` limbs by the automorphism X -> X^exponent.
+    pub(crate) fn generate<R: RngCore + CryptoRng>(
+        context: &Context,
+        limbs: usize,
+        secret: &Secret,
+        exponent: u64,
+        rng: &mut R,
+    ) -> Self {
+        let key = SwitchKey::automorphism(context, limbs, secret, exponent, rng);
+        Self { automorphism: Automorphism::new(context.degree(), exponent), key }
+    }
+
     /// The ciphertext of the permuted slots.
     pub(crate) fn rotate(&self, context: &Context, c: &Ciphertext) -> Ciphertext {
         self.automorphism.rotate(context, &self.key, c, None)
@@ -170,16 +179,11 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
     let secret = Secret::random(context, rng);
     let public = EncryptionKey::generate(context, &secret, rng);
     let id = name(&public);
-    let relinearisation = SwitchKey::relinearisation(context, &secret, rng);
+    let limbs = context.limbs();
+    let relinearisation = SwitchKey::relinearisation(context, limbs, &secret, rng);
     let mut rotations = |exponents: Vec<u64>| {
-        exponents
-            .into_iter()
-            .map(|exponent| {
-                let automorphism = Automorphism::new(context.degree(), exponent);
-                let key = SwitchKey::automorphism(context, &secret, exponent, rng);
-                Rotation { automorphism, key }
-            })
-            .collect::<Vec<_>>()
+        let rotation = |exponent| Rotation::generate(context, limbs, &secret, exponent, rng);
+        exponents.into_iter().map(rotation).collect::<Vec<_>>()
     };
     let Automorphisms { turns, fills, moves } = automorphisms(layout);
     let evaluation = EvaluationKey {

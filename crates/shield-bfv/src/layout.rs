@@ -21,7 +21,6 @@ pub(crate) mod cells;
 
 use serde::Serialize;
 
-pub use cells::CellOrder;
 pub(crate) use cells::Cells;
 
 /// Fewest slots of a run of several: a run is whole registers, and uniform junk looks like a vote
@@ -44,7 +43,7 @@ const CLEAN_BITS: f64 = 40.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coding {
-    /// A slot for each class. The only coding of version 0.1 and of the composable release.
+    /// A slot for each class.
     OneHot,
     /// A slot for each bit of the class, side by side in a ciphertext.
     PackedBits,
@@ -54,30 +53,11 @@ pub enum Coding {
 
 impl std::fmt::Display for Coding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::OneHot => "one-hot",
             Self::PackedBits => "packed-bits",
             Self::BitsAcross => "bits-across",
         })
-    }
-}
-
-/// The choices behind a layout that the election does not make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Design {
-    /// How classes are written.
-    pub coding: Coding,
-    /// How rounds stand in cells.
-    pub cells: CellOrder,
-}
-
-impl Design {
-    /// What version 0.1 did: its keys, ballots and releases are of this design and of no other.
-    pub const VERSION_0_1: Self = Self { coding: Coding::OneHot, cells: CellOrder::Cyclic };
-
-    /// This coding, with the linear reveal.
-    pub const fn linear(coding: Coding) -> Self {
-        Self { coding, cells: CellOrder::MixedRadix }
     }
 }
 
@@ -102,7 +82,6 @@ pub struct Layout {
     run: usize,
     checks: usize,
     groups: usize,
-    rounds: usize,
     cells: Cells,
 }
 
@@ -110,14 +89,14 @@ impl Layout {
     /// The layout for `samples` samples of `classes` classes with `rounds` rounds in a ring of
     /// `degree` coefficients; `None` where a position would need more slots than a row has.
     pub(crate) fn new(
-        design: Design,
+        coding: Coding,
         degree: usize,
         classes: usize,
         samples: usize,
         rounds: usize,
     ) -> Option<Self> {
         let bits = bits(classes);
-        let run = match design.coding {
+        let run = match coding {
             Coding::OneHot => classes.next_power_of_two().max(MIN_RUN),
             Coding::PackedBits => bits.next_power_of_two().max(MIN_RUN),
             Coding::BitsAcross => 1,
@@ -126,7 +105,7 @@ impl Layout {
         if positions < MIN_POSITIONS {
             return None;
         }
-        let (planes, most) = match design.coding {
+        let (planes, most) = match coding {
             Coding::OneHot | Coding::PackedBits => (1, MAX_CIPHERTEXTS),
             Coding::BitsAcross => (bits, (MAX_SLOTS / degree / bits).max(1)),
         };
@@ -136,14 +115,13 @@ impl Layout {
         let roomy = 1 << fitting.ilog2();
         let needed = rounds.div_ceil(most).next_power_of_two();
         let groups = rounds.next_power_of_two().min(roomy.max(needed)).min(positions);
-        let cells = Cells::new(design.cells, rounds, groups);
+        let cells = Cells::new(rounds, groups);
         // Junk of one cell looks like a label with a chance of K / t^slots.
         let slots = planes * run;
         let lookalikes = (classes as f64 * cells.count() as f64 * samples as f64).log2();
         let wanted = ((CLEAN_BITS + lookalikes) / 16.0).ceil() as usize;
         let checks = if run == 1 { wanted.saturating_sub(slots) } else { 0 };
-        let coding = design.coding;
-        Some(Self { degree, classes, coding, run, checks, groups, rounds, cells })
+        Some(Self { degree, classes, coding, run, checks, groups, cells })
     }
 
     /// Coefficients of the ring.
@@ -159,11 +137,6 @@ impl Layout {
     /// How a class is written.
     pub fn coding(&self) -> Coding {
         self.coding
-    }
-
-    /// Choices that the election did not make.
-    pub fn design(&self) -> Design {
-        Design { coding: self.coding, cells: self.cells.order() }
     }
 
     /// Bits of a class.
@@ -205,11 +178,6 @@ impl Layout {
         self.positions() / self.groups
     }
 
-    /// Rounds of the mechanism.
-    pub fn rounds(&self) -> usize {
-        self.rounds
-    }
-
     /// Ciphertexts that hold all cells of a batch, with one slot or run for each position; every
     /// one of them is [`Layout::planes`] in the tally.
     pub fn ciphertexts(&self) -> usize {
@@ -247,16 +215,15 @@ impl Layout {
     /// products take two.
     pub(crate) fn run_stages(&self) -> Vec<Vec<u64>> {
         let columns = self.positions() as u64 / 2;
-        let (slots, step) = match (self.coding, self.cells.order()) {
-            (Coding::OneHot, CellOrder::Cyclic) => (self.run, 1),
-            (Coding::OneHot, CellOrder::MixedRadix) => (self.run, 2),
-            (Coding::PackedBits | Coding::BitsAcross, _) => (self.period(), 1),
+        let (slots, step) = match self.coding {
+            Coding::OneHot => (self.run, 2),
+            Coding::PackedBits | Coding::BitsAcross => (self.period(), 1),
         };
         let bits: Vec<u32> = (0..slots.ilog2()).collect();
         bits.chunks(step)
             .map(|stage| {
                 let turns = (1..1_u64 << stage.len()).map(|turn| turn << stage[0]);
-                turns.map(|turn| power(3, columns * turn, 2 * self.degree as u64)).collect()
+                turns.map(|by| turn(self.degree, columns * by)).collect()
             })
             .collect()
     }
@@ -269,9 +236,7 @@ impl Layout {
             Coding::OneHot => self.run,
             Coding::PackedBits | Coding::BitsAcross => self.period(),
         };
-        (covered.ilog2()..self.run.ilog2())
-            .map(|bit| power(3, columns << bit, 2 * self.degree as u64))
-            .collect()
+        (covered.ilog2()..self.run.ilog2()).map(|bit| turn(self.degree, columns << bit)).collect()
     }
 
     /// How many rotations each step of a sum over all slots of a sample adds up.
@@ -294,11 +259,10 @@ impl Layout {
     /// Automorphisms that generate all moves between groups: the columns' by powers of two, then
     /// the rows'.
     pub(crate) fn group_moves(&self) -> Vec<u64> {
-        let modulus = 2 * self.degree as u64;
         let columns = (self.groups / 2).max(1);
         let steps =
-            (0..columns.ilog2()).map(|bit| power(3, (self.samples() << bit) as u64, modulus));
-        let swap = (self.groups > 1).then_some(modulus - 1);
+            (0..columns.ilog2()).map(|bit| turn(self.degree, (self.samples() << bit) as u64));
+        let swap = (self.groups > 1).then_some(2 * self.degree as u64 - 1);
         steps.chain(swap).collect()
     }
 
@@ -317,14 +281,16 @@ fn bits(classes: usize) -> usize {
     classes.next_power_of_two().ilog2().max(1) as usize
 }
 
-fn power(base: u64, mut exponent: u64, modulus: u64) -> u64 {
-    let (mut result, mut square) = (1, base % modulus);
-    while exponent > 0 {
-        if exponent & 1 == 1 {
+/// The exponent of the automorphism after which each slot shows what was `columns` further on.
+pub(crate) fn turn(degree: usize, mut columns: u64) -> u64 {
+    let modulus = 2 * degree as u64;
+    let (mut result, mut square) = (1, 3);
+    while columns > 0 {
+        if columns & 1 == 1 {
             result = result * square % modulus;
         }
         square = square * square % modulus;
-        exponent >>= 1;
+        columns >>= 1;
     }
     result
 }
@@ -340,18 +306,27 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn new(layout: &Layout) -> Self {
-        let (n, columns) = (layout.degree, layout.positions() / 2);
-        let bits = n.trailing_zeros();
+        Self::of_runs(layout.degree, layout.run, layout.samples())
+    }
+
+    /// For runs of `run` slots, `samples` of them in a group.
+    pub(crate) fn of_runs(n: usize, run: usize, samples: usize) -> Self {
+        let (columns, bits) = (n / run / 2, n.trailing_zeros());
         let place = |exponent: usize| (exponent / 2).reverse_bits() >> (usize::BITS - bits);
         let mut table = vec![0; n];
         let mut exponent = 1;
         for column in 0..n / 2 {
             let (position, slot) = (column % columns, column / columns);
-            table[position * layout.run + slot] = place(exponent) as u32;
-            table[(columns + position) * layout.run + slot] = place(2 * n - exponent) as u32;
+            table[position * run + slot] = place(exponent) as u32;
+            table[(columns + position) * run + slot] = place(2 * n - exponent) as u32;
             exponent = exponent * 3 % (2 * n);
         }
-        Self { table, run: layout.run, samples: layout.samples() }
+        Self { table, run, samples }
+    }
+
+    /// The places of all runs, one after the other.
+    pub(crate) fn all(&self) -> &[u32] {
+        &self.table
     }
 
     /// The place of each slot, padding included, of a sample in a group.
@@ -369,7 +344,15 @@ impl Places {
 mod tests {
     use super::*;
 
-    const ONE_HOT: Design = Design::linear(Coding::OneHot);
+    fn reveal(
+        coding: Coding,
+        degree: usize,
+        classes: usize,
+        samples: usize,
+        rounds: usize,
+    ) -> Layout {
+        Layout::new(coding, degree, classes, samples, rounds).unwrap()
+    }
 
     #[test]
     fn the_slots_of_a_position_fill_one_run() {
@@ -382,7 +365,7 @@ mod tests {
             (Coding::PackedBits, 300, 100),
             (Coding::BitsAcross, 300, 1_000),
         ] {
-            let layout = Layout::new(Design::linear(coding), 8_192, classes, samples, 19).unwrap();
+            let layout = reveal(coding, 8_192, classes, samples, 19);
             let places = Places::new(&layout);
             let mut seen = vec![false; 8_192];
             for group in 0..layout.groups() {
@@ -401,7 +384,7 @@ mod tests {
     #[test]
     fn every_class_has_a_code_of_its_own() {
         for (coding, classes) in [(Coding::PackedBits, 10), (Coding::BitsAcross, 1_000)] {
-            let layout = Layout::new(Design::linear(coding), 8_192, classes, 10, 19).unwrap();
+            let layout = reveal(coding, 8_192, classes, 10, 19);
             let code = |class| -> Vec<bool> {
                 let slots =
                     (0..layout.planes()).flat_map(|p| (0..layout.run()).map(move |s| (p, s)));
@@ -415,8 +398,7 @@ mod tests {
     #[test]
     fn junk_looks_like_a_label_with_a_negligible_chance() {
         for (classes, samples) in [(2, 1_000_000), (10, 16_384), (65_536, 100_000_000)] {
-            let design = Design::linear(Coding::BitsAcross);
-            let layout = Layout::new(design, 16_384, classes, samples, 19).unwrap();
+            let layout = reveal(Coding::BitsAcross, 16_384, classes, samples, 19);
             let chance = (classes as f64).log2() + 20_f64.log2() + (samples as f64).log2()
                 - 16.0 * layout.released_planes() as f64;
             assert!(chance <= -40.0, "2^{chance} for {classes} classes");
@@ -426,7 +408,7 @@ mod tests {
     #[test]
     fn many_rounds_make_smaller_batches_not_more_memory() {
         for rounds in [1, 19, 129, 5_000, 65_000] {
-            let layout = Layout::new(ONE_HOT, 8_192, 10, 1_000_000, rounds).unwrap();
+            let layout = reveal(Coding::OneHot, 8_192, 10, 1_000_000, rounds);
             assert!(layout.ciphertexts() <= MAX_CIPHERTEXTS * 9 / 8 + 2, "{layout:?}");
             assert!(layout.ciphertexts() * layout.groups() >= rounds);
         }
@@ -435,7 +417,7 @@ mod tests {
     #[test]
     fn moves_reach_every_group_once() {
         for samples in [1, 50, 100, 200, 300, 600] {
-            let layout = Layout::new(ONE_HOT, 8_192, 10, samples, 19).unwrap();
+            let layout = reveal(Coding::OneHot, 8_192, 10, samples, 19);
             for group in 0..layout.groups() {
                 let mut reached: Vec<_> =
                     (0..layout.groups()).map(|by| layout.moved(group, by)).collect();

@@ -4,14 +4,14 @@
 //!
 //! ```
 //! use rand::{SeedableRng, rngs::StdRng};
-//! use shield::backend::{Backend, MemoryBallotBox};
-//! use shield::{Class, Classes, Election, Seed, Setting};
-//! use shield_bfv::{BfvBackend, ReleaseMode};
+//! use shield_core::engine::{Engine, MemoryBallotBox};
+//! use shield_core::{Class, Classes, Election, Seed, Setting};
+//! use shield_bfv::BfvEngine;
 //!
 //! let mut rng = StdRng::from_os_rng();
 //! // Everybody: three teachers, two classes, one sample.
 //! let election = Election::new(3, Classes::new(2)?, 1, Setting::default())?;
-//! let engine = BfvBackend::new(election, ReleaseMode::Reveal)?;
+//! let engine = BfvEngine::new(election)?;
 //! // The student makes keys; each teacher encrypts its vote.
 //! let keys = engine.generate_keys(&mut rng)?;
 //! let mut ballots = Vec::new();
@@ -36,12 +36,11 @@
 //! | `aggregation` | the server's work on a batch: the stages below in order |
 //! | `validity` | whether the ballots are votes; where they are not, the sample is junk |
 //! | `tally`, [`unanimity`], [`reveal`], [`flooding`] | who was drawn, whether they agree, who sees what, and that nothing else shows |
-//! | `composable` | the paper's own output instead of the reveal: an encrypted one-hot label |
-//! | [`alarms`], [`audit`] | what shows that a ballot was no vote, and whose it was |
-//! | [`release`], [`codec`] | what the student reads, and everything as bytes |
+//! | `alarms`, `audit` | what shows that a ballot was no vote, and whose it was |
+//! | [`release`] | what the student reads |
 //! | `bytes` | polynomials, ciphertexts and keys as bytes, for all engines of this crate |
-//! | [`backend`] | all of it behind the trait that the engines share |
-//! | [`shard`] | the same release when teachers' ballots are read by several machines |
+//! | [`engine`] | all of it behind the trait that the engines share |
+//! | `shard` | the same release when teachers' ballots are read by several machines |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
 //! | `forgery` | ballots that are no votes, for tests (feature `forgery`) |
@@ -54,16 +53,14 @@
 
 pub mod advice;
 mod aggregation;
-pub mod alarms;
+mod alarms;
 pub mod argmax;
-pub mod audit;
-pub mod backend;
+mod audit;
 pub mod ballot;
 #[cfg(feature = "published")]
 pub mod baseline;
 mod bytes;
-pub mod codec;
-mod composable;
+pub mod engine;
 pub mod error;
 pub mod flooding;
 #[cfg(any(test, feature = "forgery"))]
@@ -77,19 +74,17 @@ pub mod reveal;
 mod ring;
 mod scheme;
 pub mod security;
-pub mod shard;
+mod shard;
 mod tally;
 pub mod unanimity;
 mod validity;
 
-pub use alarms::{Alarm, Alarms, Inspection};
-pub use audit::{Audit, Excluding, Verdict};
-pub use backend::BfvBackend;
 pub use ballot::BfvBallot;
+pub use engine::BfvEngine;
 pub use error::BfvError;
 pub use keys::{EvaluationKey, KeyId, PublicKey, SecretKey};
-pub use layout::{CellOrder, Coding, Design};
-pub use plan::{Calibration, Plan, PlanError, ReleaseMode, Work};
+pub use layout::Coding;
+pub use plan::{Calibration, Plan, PlanError, Work};
 pub use release::Release;
 pub use validity::BallotCheck;
 

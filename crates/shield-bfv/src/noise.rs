@@ -45,6 +45,7 @@
 
 use crate::ring::PLAINTEXT;
 use crate::scheme::{ERROR_VARIANCE, Secret};
+use crate::security::security_bits;
 
 const T: f64 = PLAINTEXT as f64;
 
@@ -61,9 +62,9 @@ pub(crate) struct Ring {
 /// log2 of more random polynomials than the bounds of a batch speak of, and at least 12.
 ///
 /// Each term of a released ciphertext has a mask, at most one for each source and move; each move
-/// has digits, errors and roundings; and what comes before, or the tree of the composable release,
-/// is below 128 a ciphertext and 8 a move. Each ciphertext of a ballot has its randomness, its
-/// votes, its weights in the check and what wraps around: below 16.
+/// has digits, errors and roundings; and what comes before is below 128 a ciphertext and 8 a move.
+/// Each ciphertext of a ballot has its randomness, its votes, its weights in the check and what
+/// wraps around: below 16.
 pub(crate) fn events(ciphertexts: usize, groups: usize, ballots: usize) -> f64 {
     let (ciphertexts, groups) = (ciphertexts as f64, groups as f64);
     let masks = ciphertexts * ciphertexts * groups;
@@ -136,6 +137,41 @@ impl Ring {
     /// log2 of the modulus at a level.
     pub(crate) fn log_q(self, limbs: usize) -> f64 {
         self.log_prime() * limbs as f64
+    }
+
+    /// Bits of each prime of the modulus.
+    pub(crate) fn moduli_bits(self) -> Vec<u32> {
+        vec![self.prime_bits; self.limbs]
+    }
+
+    /// Bits of the modulus.
+    pub(crate) fn modulus_bits(self) -> u32 {
+        self.prime_bits * self.limbs as u32
+    }
+
+    /// Security by the table of [`crate::security`]; 0 below 128 bits.
+    pub(crate) fn security_bits(self) -> u32 {
+        security_bits(self.degree, self.modulus_bits()).unwrap_or(0)
+    }
+
+    /// Bytes of a polynomial of so many limbs.
+    pub(crate) fn poly_bytes(self, limbs: usize) -> usize {
+        self.degree * limbs * self.prime_bits as usize / 8
+    }
+
+    /// Bytes of a secret key: two bits per coefficient, which is -1, 0 or 1.
+    pub(crate) fn secret_bytes(self) -> usize {
+        self.degree / 4
+    }
+
+    /// Bytes of a public key: a seed, and a polynomial.
+    pub(crate) fn public_bytes(self) -> usize {
+        32 + self.poly_bytes(self.limbs)
+    }
+
+    /// Bytes of a key that switches ciphertexts of so many limbs: a seed, a polynomial per digit.
+    pub(crate) fn switch_bytes(self, limbs: usize) -> usize {
+        32 + limbs * self.poly_bytes(limbs)
     }
 
     /// Norm of a plaintext with `terms` coefficients.
@@ -241,18 +277,13 @@ impl Ring {
             .unwrap_or(a.limbs)
     }
 
-    /// `a + sum of r_i b_i` over `terms` plaintexts.
+    /// `a + sum of r_i b_i` over `terms` plaintexts. One that is raised by t times a uniform
+    /// polynomial of width w ([`crate::scheme::Raised`]) counts as 1 + w.
     pub(crate) fn masked(self, a: Noise, b: Noise, terms: usize) -> Noise {
         let r = self.plaintext(self.degree);
         let wrapped = r * self.plaintext(self.degree) / T;
         let bound = a.bound + terms as f64 * (r * b.bound + wrapped) + self.wrap();
         Noise { bound, limbs: a.limbs }
-    }
-
-    /// A ciphertext times a plaintext that selects slots.
-    pub(crate) fn selected(self, a: Noise) -> Noise {
-        let zero = Noise { bound: 0.0, limbs: a.limbs };
-        self.masked(zero, a, 1)
     }
 
     /// The summands of [`crate::validity`]'s check, which this follows step by step: weights of
@@ -269,7 +300,8 @@ impl Ring {
         let bound = weighted + wrapped + self.switch(self.limbs);
         let zero = Noise { bound: 0.0, limbs: self.limbs };
         let squares = self.masked(zero, Noise { bound, limbs: self.limbs }, planes);
-        let sum = self.masked(squares, self.tally(ballots, terms), planes);
+        let raised = planes * (1 + PLAINTEXT as usize);
+        let sum = self.masked(squares, self.tally(ballots, terms), raised);
         self.combine(sum, sum, 0.0)
     }
 

@@ -5,24 +5,22 @@
 //! all that can, the one with the least work for the whole election is taken, the opening of the
 //! ballots included: see [`Plan::work`].
 
-mod audit_packing;
+mod audit;
 mod cost;
 mod figures;
 mod refusal;
-mod release_mode;
-pub(crate) mod sizes;
+mod sizes;
 
-use shield::Election;
+use shield_core::Election;
 
-pub(crate) use audit_packing::Packing;
+pub(crate) use audit::AuditPlan;
 pub use cost::{Calibration, Work};
 pub use refusal::PlanError;
 use refusal::{lowered, nearest};
-pub use release_mode::ReleaseMode;
+pub(crate) use sizes::{CHECK_POLYS, RANGE};
 
-use crate::composable;
 use crate::flooding;
-use crate::layout::{Coding, Design, Layout};
+use crate::layout::{Coding, Layout};
 use crate::noise::{self, Noise, Ring};
 use crate::ring::PLAINTEXT;
 use crate::unanimity::Order;
@@ -43,7 +41,6 @@ pub(crate) struct Stages {
 /// Everything that the engine decides for an election before any key is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    release: ReleaseMode,
     ring: Ring,
     layout: Layout,
     order: Order,
@@ -60,12 +57,11 @@ pub struct Plan {
     draws: usize,
     /// The cost of every coding that was considered, in butterflies; none where no ring has room.
     considered: Vec<(Coding, Option<f64>)>,
-    audit: Packing,
+    audit: AuditPlan,
 }
 
 /// Ring degree, bits of a prime, number of primes: the cheapest first.
-const RINGS: [(usize, u32, usize); 16] = [
-    (8_192, 51, 3),
+const RINGS: [(usize, u32, usize); 10] = [
     (8_192, 51, 4),
     (8_192, 42, 5),
     (16_384, 51, 5),
@@ -76,27 +72,13 @@ const RINGS: [(usize, u32, usize); 16] = [
     (32_768, 51, 9),
     (32_768, 51, 10),
     (32_768, 51, 11),
-    (32_768, 51, 12),
-    (32_768, 51, 13),
-    (32_768, 51, 14),
-    (32_768, 51, 16),
-    (32_768, 51, 17),
 ];
 
-/// Most classes of the composable release, which is one-hot: with more, a position no longer fits
-/// twice in the smallest ring's row.
-const MAX_COMPOSABLE_CLASSES: usize = 1_024;
+/// Most rounds: successes are counted modulo t, and the count must not come round to zero.
+const MAX_ROUNDS: usize = PLAINTEXT as usize - 2;
 
-/// Most rounds of a reveal: it counts successes modulo t, and the count must not come round to
-/// zero.
-const MAX_REVEAL_ROUNDS: usize = PLAINTEXT as usize - 2;
-
-/// What a reveal may be made of.
-const REVEAL_DESIGNS: [Design; 3] = [
-    Design::linear(Coding::OneHot),
-    Design::linear(Coding::PackedBits),
-    Design::linear(Coding::BitsAcross),
-];
+/// The codings that a plan chooses from.
+const CODINGS: [Coding; 3] = [Coding::OneHot, Coding::PackedBits, Coding::BitsAcross];
 
 /// The bound on the noise of the successes, from that of unanimity, and the level of each product
 /// in sequence.
@@ -126,78 +108,49 @@ fn success_noise(ring: Ring, layout: &Layout, unanimity: Noise) -> (Noise, Vec<u
 }
 
 /// Draws of one sample: the degrees of all rounds.
-fn draws(polynomial: &shield::Polynomial) -> usize {
+fn draws(polynomial: &shield_core::Polynomial) -> usize {
     polynomial.terms().iter().map(|term| term.degree as usize * term.rounds as usize).sum()
 }
 
 impl Plan {
     /// The plan for an election: the coding of classes that takes the least work.
-    pub fn new(election: &Election, release: ReleaseMode) -> Result<Self, PlanError> {
-        let designs: &[Design] = match release {
-            ReleaseMode::Reveal => &REVEAL_DESIGNS,
-            ReleaseMode::Composable => &[Design::VERSION_0_1],
-        };
-        Self::of_designs(election, release, designs)
+    pub fn new(election: &Election) -> Result<Self, PlanError> {
+        Self::of_codings(election, &CODINGS)
     }
 
-    /// The plan with a given design: for comparisons, and for what version 0.1 made.
-    pub fn with_design(
-        election: &Election,
-        release: ReleaseMode,
-        design: Design,
-    ) -> Result<Self, PlanError> {
-        Self::of_designs(election, release, &[design])
+    /// The plan with a given coding, for comparisons.
+    pub fn with_coding(election: &Election, coding: Coding) -> Result<Self, PlanError> {
+        Self::of_codings(election, &[coding])
     }
 
-    fn of_designs(
-        election: &Election,
-        release: ReleaseMode,
-        designs: &[Design],
-    ) -> Result<Self, PlanError> {
+    fn of_codings(election: &Election, codings: &[Coding]) -> Result<Self, PlanError> {
         let polynomial = &election.setting().polynomial;
-        let classes = election.classes().count();
-        if release == ReleaseMode::Composable && classes > MAX_COMPOSABLE_CLASSES {
-            return Err(PlanError::Classes { classes, largest: MAX_COMPOSABLE_CLASSES });
-        }
         let degree = polynomial.degree();
         if Order::new(degree, Coding::OneHot).is_none() {
             return Err(PlanError::Degree { degree, nearest: lowered(polynomial) });
         }
         let rounds = polynomial.round_count();
-        if release == ReleaseMode::Reveal && rounds > MAX_REVEAL_ROUNDS {
-            return Err(PlanError::Rounds { rounds, largest: MAX_REVEAL_ROUNDS });
+        if rounds > MAX_ROUNDS {
+            return Err(PlanError::Rounds { rounds, largest: MAX_ROUNDS });
         }
-        Self::search(election, rounds, release, designs).ok_or_else(|| PlanError::Noise {
-            rounds,
-            release,
-            nearest: nearest(election, rounds, release, designs),
-        })
+        Self::search(election, rounds, codings)
+            .ok_or_else(|| PlanError::Noise { rounds, nearest: nearest(election, rounds, codings) })
     }
 
-    fn search(
-        election: &Election,
-        rounds: usize,
-        release: ReleaseMode,
-        designs: &[Design],
-    ) -> Option<Self> {
-        let mut considered = Vec::with_capacity(designs.len());
+    fn search(election: &Election, rounds: usize, codings: &[Coding]) -> Option<Self> {
+        let mut considered = Vec::with_capacity(codings.len());
         let mut best: Option<(f64, Self)> = None;
-        for &design in designs {
+        for &coding in codings {
             let rings = RINGS.iter().map(|&(degree, prime_bits, limbs)| Ring {
                 degree,
                 prime_bits,
                 limbs,
                 events: 0.0,
             });
-            let mut plans =
-                rings.filter_map(|ring| Self::try_ring(election, rounds, release, design, ring));
-            // Version 0.1 took the first ring.
-            let found = if design == Design::VERSION_0_1 {
-                plans.next().map(|plan| (plan.cost(), plan))
-            } else {
-                plans.map(|plan| (plan.cost(), plan)).min_by(|(a, _), (b, _)| a.total_cmp(b))
-            };
-            considered.push((design.coding, found.as_ref().map(|(cost, _)| *cost)));
+            let plans = rings.filter_map(|ring| Self::try_ring(election, rounds, coding, ring));
+            let costs = plans.map(|plan| (plan.cost(), plan));
+            let found = costs.min_by(|(a, _), (b, _)| a.total_cmp(b));
+            considered.push((coding, found.as_ref().map(|(cost, _)| *cost)));
             best = match (best, found) {
                 (Some(best), Some(found)) => Some(if found.0 < best.0 { found } else { best }),
                 (best, found) => best.or(found),
@@ -207,18 +160,12 @@ impl Plan {
     }
 
     /// The plan in one ring, if the noise leaves room.
-    fn try_ring(
-        election: &Election,
-        rounds: usize,
-        release: ReleaseMode,
-        design: Design,
-        ring: Ring,
-    ) -> Option<Self> {
+    fn try_ring(election: &Election, rounds: usize, coding: Coding, ring: Ring) -> Option<Self> {
         let samples = election.samples();
         let polynomial = &election.setting().polynomial;
-        let order = Order::new(polynomial.degree(), design.coding)?;
+        let order = Order::new(polynomial.degree(), coding)?;
         let classes = election.classes().count();
-        let layout = Layout::new(design, ring.degree, classes, samples, rounds)?;
+        let layout = Layout::new(coding, ring.degree, classes, samples, rounds)?;
         let cells = layout.ciphertexts();
         let teachers = election.teachers() as usize;
         let sent = teachers.saturating_mul(layout.planes());
@@ -229,31 +176,23 @@ impl Plan {
         let (unanimity, unanimity_levels) = order.noise(ring, tally);
         let (successes, success_levels) = success_noise(ring, &layout, unanimity);
         let validity = validity::noise(ring, &layout, teachers);
-        let (released, reveal_limbs) = match release {
-            ReleaseMode::Reveal => {
-                // In the tree they are summed before they are moved: one more wrap, no more noise.
-                let summed = ring.combine(successes, successes, 0.0);
-                let moved = (0..layout.groups().ilog2()).fold(summed, |e, _| ring.rotation(e));
-                let check = ring.drop_to(validity, moved.limbs());
-                let larger = if moved.bound() > check.bound() { moved } else { check };
-                let level = ring.lowest_level(larger);
-                let outcome = if design.coding == Coding::OneHot { unanimity } else { tally };
-                let (a, b) = (ring.drop_to(outcome, level), ring.drop_to(moved, level));
-                // Every cell's successes enter a target once, in whichever sum they are.
-                (ring.masked(a, b, cells * layout.groups()), level)
-            }
-            ReleaseMode::Composable => {
-                (composable::noise(ring, &layout, unanimity), unanimity.limbs())
-            }
-        };
+        // In the tree they are summed before they are moved: one more wrap, no more noise.
+        let summed = ring.combine(successes, successes, 0.0);
+        let moved = (0..layout.groups().ilog2()).fold(summed, |e, _| ring.rotation(e));
+        let check = ring.drop_to(validity, moved.limbs());
+        let larger = if moved.bound() > check.bound() { moved } else { check };
+        let reveal_limbs = ring.lowest_level(larger);
+        let outcome = if coding == Coding::OneHot { unanimity } else { tally };
+        let [outcome, moved] = [outcome, moved].map(|noise| ring.drop_to(noise, reveal_limbs));
+        // Every cell's successes enter a target once, in whichever sum they are.
+        let released = ring.masked(outcome, moved, cells * layout.groups());
         let check = ring.drop_to(validity, reveal_limbs);
         let released = ring.masked(released, check, REPETITIONS);
         let released = ring.combine(released, ring.drop_to(ring.fresh(), ring.limbs), 1.0);
         let stages =
             Stages { fresh: ring.fresh(), tally, unanimity, successes, validity, released };
-        let audit = Packing::new(ring, &layout, teachers)?;
+        let audit = AuditPlan::new(ring, &layout, teachers)?;
         let mut plan = Self {
-            release,
             ring,
             layout,
             order,
@@ -275,11 +214,6 @@ impl Plan {
         (plan.margin >= 0.0 && plan.security_bits() >= 128).then_some(plan)
     }
 
-    /// What the student gets.
-    pub fn release(&self) -> ReleaseMode {
-        self.release
-    }
-
     /// Where everything lies in a ciphertext.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -292,9 +226,6 @@ impl Plan {
 
     /// Why classes are written as they are: what every coding would cost, beside this one.
     pub fn coding_reason(&self) -> String {
-        if self.release == ReleaseMode::Composable {
-            return "the composable release is one-hot".to_owned();
-        }
         let own = self.cost();
         let compare = |(coding, cost): &(Coding, Option<f64>)| match cost {
             Some(_) if *coding == self.coding() => format!("{coding} takes the least work"),

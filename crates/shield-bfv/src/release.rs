@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use shield::framing::MadeFor;
-use shield::{Class, Label};
+use shield_core::framing::MadeFor;
+use shield_core::{Class, Label};
 
 use crate::keys::KeyId;
 use crate::layout::{Coding, Layout, Places};
-use crate::plan::{Plan, ReleaseMode};
+use crate::plan::Plan;
 use crate::ring::Context;
 use crate::scheme::{Ciphertext, Secret};
 
@@ -59,17 +59,13 @@ pub(crate) fn codes<'a>(
     sample: usize,
 ) -> impl Iterator<Item = usize> + 'a {
     let layout = plan.layout();
-    let (planes, groups, value) = match (plan.release(), layout.coding()) {
-        (ReleaseMode::Composable, _) => (1, 1, 1),
-        (ReleaseMode::Reveal, Coding::OneHot) => {
-            (layout.released_planes(), layout.groups(), plan.order().success())
-        }
-        (ReleaseMode::Reveal, Coding::PackedBits | Coding::BitsAcross) => {
-            (layout.released_planes(), layout.groups(), u64::from(plan.order().get()))
-        }
+    let value = match layout.coding() {
+        Coding::OneHot => plan.order().success(),
+        Coding::PackedBits | Coding::BitsAcross => u64::from(plan.order().get()),
     };
-    slots.chunks_exact(planes).flat_map(move |cell| {
-        (0..groups).filter_map(move |group| clean(layout, cell, places.slots(group, sample), value))
+    slots.chunks_exact(layout.released_planes()).flat_map(move |cell| {
+        (0..layout.groups())
+            .filter_map(move |group| clean(layout, cell, places.slots(group, sample), value))
     })
 }
 

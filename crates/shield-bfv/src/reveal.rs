@@ -13,8 +13,8 @@
 //! The rounds of each sample stand in its cells under a secret shift, uniform and drawn anew for
 //! each sample. The shift costs nothing, because the tally's masks are made for it: a cell tallies
 //! whatever round stands there. Only v needs to know the order. The cells are numbered in digits,
-//! and each digit is shifted cyclically on its own ([`crate::layout::CellOrder`]), so s_j is a sum
-//! of sibling subtrees, each of which counts or not, depending on the sample. Multiplied by r that
+//! and each digit is shifted cyclically on its own (`layout/cells.rs`), so s_j is a sum of
+//! sibling subtrees, each of which counts or not, depending on the sample. Multiplied by r that
 //! is one plaintext for each sibling, so everything after the successes is linear, and one deep.
 //! (The paper's prefix product costs another log2 of the rounds.) Cells in which no round stands
 //! fail, like a round whose draws disagree.
@@ -37,20 +37,19 @@
 //! are uniform, independent and in nothing else, so the place is uniform over all cells for every
 //! j. []
 //!
-//! (One cyclic shift of all cells, as version 0.1 had it, is the case of a single digit.) So the
-//! slots can be simulated from the labels. That the rest of a ciphertext can, [`crate::flooding`]
-//! proves. A student that wants a label finds the one clean cell; that junk of any sample of the
-//! election looks clean has a chance below 2^-40: a cell that is released in few slots gets more,
-//! which are 0 in pi ([`crate::layout::Layout::released_planes`]).
+//! So the slots can be simulated from the labels. That the rest of a ciphertext can,
+//! [`crate::flooding`] proves. A student that wants a label finds the one clean cell; that junk of
+//! any sample of the election looks clean has a chance below 2^-40: a cell that is released in few
+//! slots gets more, which are 0 in pi ([`crate::layout::Layout::released_planes`]).
 
-use rand::{CryptoRng, RngCore};
+use rand::CryptoRng;
 use rayon::prelude::*;
-use shield::Seed;
+use shield_core::Seed;
 
-use crate::layout::cells::{self, CellOrder, Cells};
+use crate::layout::cells::{self, Cells};
 use crate::layout::{Layout, Places};
-use crate::ring::{Buffer, Context, PLAINTEXT, Poly, limb};
-use crate::scheme::{Ciphertext, plaintext_slots};
+use crate::ring::{Buffer, Context, PLAINTEXT, limb};
+use crate::scheme::{Ciphertext, below, plaintext_slots};
 
 /// Purposes of the random streams: a shift a sample, masks a ciphertext.
 const SHIFT: &str = "shield 2026 bfv cyclic shift of one sample";
@@ -100,29 +99,12 @@ impl Safeguards {
     }
 }
 
-/// A uniform number below `bound`, without any bias: words of the last, incomplete round are drawn
-/// again.
-fn below(bound: u64, rng: &mut impl RngCore) -> u64 {
-    let whole = u64::MAX - u64::MAX % bound;
-    loop {
-        let word = rng.next_u64();
-        if word < whole {
-            return word % bound;
-        }
-    }
-}
-
-/// The successes n, in the sums that the order of the cells asks for.
-pub(crate) enum Successes {
-    /// Each ciphertext under every move between groups.
-    Moved(Vec<Vec<Ciphertext>>),
-    /// Sums of subtrees.
-    Tree {
-        /// For each number of leading digits, from none: the sum of each subtree.
-        levels: Vec<Vec<Ciphertext>>,
-        /// The sum of all under every move between groups, the first of which is none.
-        moved: Vec<Ciphertext>,
-    },
+/// Sums of the successes n over subtrees of the cells.
+pub(crate) struct Successes {
+    /// For each number of leading digits, from none: the sum of each subtree.
+    pub(crate) levels: Vec<Vec<Ciphertext>>,
+    /// The sum of all under every move between groups, the first of which is none.
+    pub(crate) moved: Vec<Ciphertext>,
 }
 
 /// When the successes of a source enter the v of a target.
@@ -134,8 +116,6 @@ enum Rule {
     Sibling { place: usize, own: usize, other: usize, radix: usize },
     /// All ciphertexts, moved between groups.
     Moved { by: usize },
-    /// One ciphertext, moved between groups, in the cyclic order.
-    Pair { source: usize, by: usize },
 }
 
 /// One summand of v: whose successes, and when they count.
@@ -163,10 +143,8 @@ impl Reveal<'_> {
     /// pi in that order, without the check planes.
     pub(crate) fn run(&self, outcomes: &[Ciphertext], successes: &Successes) -> Vec<Ciphertext> {
         let (layout, cells) = (self.layout, self.layout.cells());
-        let shifts: Vec<Vec<usize>> = match cells.order() {
-            CellOrder::Cyclic => self.shifts.iter().map(|&shift| vec![shift]).collect(),
-            CellOrder::MixedRadix => self.shifts.iter().map(|&shift| cells.digits(shift)).collect(),
-        };
+        let shifts: Vec<Vec<usize>> =
+            self.shifts.iter().map(|&shift| cells.digits(shift)).collect();
         let (planes, released) = (layout.planes(), layout.released_planes());
         (0..layout.ciphertexts() * released)
             .into_par_iter()
@@ -174,47 +152,34 @@ impl Reveal<'_> {
                 let (target, plane) = (index / released, index % released);
                 let outcome = (plane < planes).then(|| &outcomes[target * planes + plane]);
                 let terms = self.terms(target, successes);
-                self.ciphertext(index, target, outcome, &terms, &shifts)
+                self.ciphertext(index, outcome, &terms, &shifts)
             })
             .collect()
     }
 
     fn terms<'s>(&self, target: usize, successes: &'s Successes) -> Vec<Term<'s>> {
-        let groups = self.layout.groups();
-        match successes {
-            Successes::Moved(moved) => moved
-                .iter()
-                .enumerate()
-                .flat_map(|(source, moved)| {
-                    moved.iter().zip(0..).map(move |(c, by)| (source, c, by))
-                })
-                .map(|(source, c, by)| Term { source: c, rule: Rule::Pair { source, by } })
-                .collect(),
-            Successes::Tree { levels, moved } => {
-                let cells = self.layout.cells();
-                let digits = &cells.digits(target)[1..];
-                let own = &levels[cells.radices().len()][target];
-                let mut terms = vec![Term { source: own, rule: Rule::Own }];
-                let moves = (1..groups).map(|by| (&moved[by], Rule::Moved { by }));
-                terms.extend(moves.map(|(source, rule)| Term { source, rule }));
-                let mut node = 0;
-                for (place, (&radix, &own)) in cells.radices().iter().zip(digits).enumerate() {
-                    for other in (0..radix).filter(|&other| other != own) {
-                        let source = &levels[place + 1][node * radix + other];
-                        let rule = Rule::Sibling { place: place + 1, own, other, radix };
-                        terms.push(Term { source, rule });
-                    }
-                    node = node * radix + own;
-                }
-                terms
+        let Successes { levels, moved } = successes;
+        let cells = self.layout.cells();
+        let digits = &cells.digits(target)[1..];
+        let own = &levels[cells.radices().len()][target];
+        let mut terms = vec![Term { source: own, rule: Rule::Own }];
+        let moves = (1..self.layout.groups()).map(|by| (&moved[by], Rule::Moved { by }));
+        terms.extend(moves.map(|(source, rule)| Term { source, rule }));
+        let mut node = 0;
+        for (place, (&radix, &own)) in cells.radices().iter().zip(digits).enumerate() {
+            for other in (0..radix).filter(|&other| other != own) {
+                let source = &levels[place + 1][node * radix + other];
+                let rule = Rule::Sibling { place: place + 1, own, other, radix };
+                terms.push(Term { source, rule });
             }
+            node = node * radix + own;
         }
+        terms
     }
 
     fn ciphertext(
         &self,
         index: usize,
-        target: usize,
         outcome: Option<&Ciphertext>,
         terms: &[Term<'_>],
         shifts: &[Vec<usize>],
@@ -223,10 +188,8 @@ impl Reveal<'_> {
         let stream = self.batch * self.layout.ciphertexts() * self.layout.released_planes() + index;
         let mut mask = vec![0; context.degree()];
         self.safeguards.mask(&mut mask, &mut self.seed.stream(MASK, stream as u64));
-        let mut out = outcome.cloned().unwrap_or_else(|| {
-            let (n, limbs) = (context.degree(), terms[0].source.limbs());
-            Ciphertext { parts: [Poly::zero(n, limbs), Poly::zero(n, limbs)] }
-        });
+        let level = terms[0].source.limbs();
+        let mut out = outcome.cloned().unwrap_or_else(|| Ciphertext::zero(context, level));
         let constant = mask.iter().map(|r| r * self.success % PLAINTEXT).collect();
         out.add_slots(context, constant);
         let mut values = vec![Buffer::stale(context.degree()); TERMS];
@@ -234,7 +197,7 @@ impl Reveal<'_> {
             let plaintexts: Vec<Buffer> = terms
                 .iter()
                 .map(|term| {
-                    let mut slots = self.slots(term.rule, target, &mask, shifts);
+                    let mut slots = self.slots(term.rule, &mask, shifts);
                     context.encode(&mut slots);
                     slots
                 })
@@ -257,14 +220,14 @@ impl Reveal<'_> {
     }
 
     /// r times the coefficient with which the source's successes enter the target's v.
-    fn slots(&self, rule: Rule, target: usize, mask: &[u64], shifts: &[Vec<usize>]) -> Buffer {
+    fn slots(&self, rule: Rule, mask: &[u64], shifts: &[Vec<usize>]) -> Buffer {
         let run = self.layout.run();
         let mut slots = Buffer::zeroed(mask.len());
         for group in 0..self.layout.groups() {
             for (sample, shift) in shifts.iter().enumerate() {
                 let start = self.places.run(group, sample) * run;
                 let (slots, mask) = (&mut slots[start..][..run], &mask[start..][..run]);
-                match self.coefficient(rule, target, group, shift) {
+                match self.coefficient(rule, group, shift) {
                     Coefficient::None => {}
                     Coefficient::Plus => slots.copy_from_slice(mask),
                     Coefficient::Minus => {
@@ -278,8 +241,7 @@ impl Reveal<'_> {
         slots
     }
 
-    fn coefficient(&self, rule: Rule, target: usize, group: usize, shift: &[usize]) -> Coefficient {
-        let (groups, rounds) = (self.layout.groups(), self.layout.rounds());
+    fn coefficient(&self, rule: Rule, group: usize, shift: &[usize]) -> Coefficient {
         let before = |is| if is { Coefficient::Plus } else { Coefficient::None };
         match rule {
             Rule::Own => Coefficient::Minus,
@@ -287,18 +249,8 @@ impl Reveal<'_> {
                 before(cells::before(other, own, shift[place], radix))
             }
             Rule::Moved { by } => {
-                before(cells::before(self.layout.moved(group, by), group, shift[0], groups))
-            }
-            Rule::Pair { source, by } => {
-                let own = target * groups + group;
-                let other = source * groups + self.layout.moved(group, by);
-                if own >= rounds || other >= rounds {
-                    Coefficient::None
-                } else if own == other {
-                    Coefficient::Minus
-                } else {
-                    before(cells::before(other, own, shift[0], rounds))
-                }
+                let (layout, groups) = (self.layout, self.layout.groups());
+                before(cells::before(layout.moved(group, by), group, shift[0], groups))
             }
         }
     }

@@ -5,13 +5,13 @@
 //! usage or bad input.
 
 mod commands;
-mod console;
-mod failure;
 mod inputs;
 mod plot;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+use shield_terminal::{console, failure};
 
 /// Runs the program with these arguments, its own name first. Arguments that cannot be used end
 /// the process with exit code 2.

@@ -1,20 +1,24 @@
 //! Requests that are tried again: every one of them may safely arrive twice.
 
+use std::fmt::Display;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rand::rngs::OsRng;
 use rand::{Rng, TryRngCore};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
-use ureq::http::{Response, StatusCode};
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::http::request::Builder;
+use ureq::http::{Request, Response, StatusCode};
+use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
 use shield_protocol::credentials::Token;
 
+use crate::authorities::{self, Unreadable};
 use crate::invitation::Invitation;
 use crate::submission::{Submission, SubmissionError};
 
@@ -100,29 +104,20 @@ enum Sent<'a> {
     Bytes(&'a [u8]),
     /// Bytes, and the header that says which of which file they are.
     Part(&'a [u8], String),
-    Json(&'a Value),
+    Json(&'a [u8]),
 }
 
 impl Client {
     /// A client for an invitation.
     pub fn new(invitation: &Invitation) -> Result<Self, ClientError> {
-        let mut tls = TlsConfig::builder();
-        if let Some(pem) = &invitation.certificate {
-            let mut roots: Vec<Certificate<'static>> = Vec::new();
-            for item in parse_pem(pem.as_bytes()) {
-                match item {
-                    Ok(PemItem::Certificate(certificate)) => roots.push(certificate),
-                    Ok(_) => {}
-                    Err(error) => return Err(ClientError::Certificate(error.to_string())),
-                }
-            }
-            if roots.is_empty() {
-                return Err(ClientError::Certificate("there is no certificate in it".to_owned()));
-            }
-            tls = tls.root_certs(RootCerts::new_with_certs(&roots));
-        }
+        let roots = authorities::trusted(invitation.certificate.as_deref());
+        let roots = roots.map_err(|unreadable| match unreadable {
+            Unreadable::Invited(problem) => ClientError::Certificate(problem),
+            Unreadable::Named(problem) => ClientError::Local(problem),
+        })?;
+        let tls = TlsConfig::builder().root_certs(roots).build();
         let config = Agent::config_builder()
-            .tls_config(tls.build())
+            .tls_config(tls)
             .http_status_as_error(false)
             .max_redirects(0)
             .proxy(None)
@@ -147,7 +142,7 @@ impl Client {
     }
 
     /// The server's address.
-    pub fn server(&self) -> &str {
+    pub(crate) fn server(&self) -> &str {
         &self.server
     }
 
@@ -218,9 +213,11 @@ impl Client {
     pub fn post<T: DeserializeOwned>(
         &self,
         path: &str,
-        document: &Value,
+        document: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let bytes = self.request("POST", path, &Sent::Json(document), ANSWER_LIMIT)?;
+        let text = serde_json::to_vec(document);
+        let text = text.map_err(|error| ClientError::Local(error.to_string()))?;
+        let bytes = self.request("POST", path, &Sent::Json(&text), ANSWER_LIMIT)?;
         self.parse(&bytes)
     }
 
@@ -230,10 +227,18 @@ impl Client {
     }
 
     fn parse<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
-        serde_json::from_slice(bytes).map_err(|error| ClientError::Strange {
-            server: self.server.clone(),
-            reason: error.to_string(),
-        })
+        serde_json::from_slice(bytes).map_err(|error| self.strange(error))
+    }
+
+    /// That the server's answer is not what it should be.
+    pub(crate) fn strange(&self, reason: impl Display) -> ClientError {
+        ClientError::Strange { server: self.server.clone(), reason: reason.to_string() }
+    }
+
+    /// That the server cannot be reached.
+    fn unreachable(&self, reason: impl Display, remedy: &'static str) -> ClientError {
+        let (server, reason) = (self.server.clone(), reason.to_string());
+        ClientError::Unreachable { server, reason, remedy }
     }
 
     /// Tries until it is answered, with growing pauses; the server's own wish counts if it has one.
@@ -272,49 +277,27 @@ impl Client {
     ) -> Result<Answer, ClientError> {
         let url = format!("{}{path}", self.server);
         let bearer = zeroize::Zeroizing::new(format!("Bearer {}", self.token.secret()));
-        let builder = ureq::http::Request::builder()
-            .method(method)
-            .uri(&url)
-            .header("authorization", bearer.as_str());
-        let strange = |reason: String| ClientError::Strange { server: self.server.clone(), reason };
-        let answered = match sent {
-            Sent::Nothing => {
-                let request = builder.body(()).map_err(|error| strange(error.to_string()))?;
-                self.agent.run(request)
-            }
-            Sent::Bytes(bytes) => {
-                let request = builder
-                    .header("content-type", "application/octet-stream")
-                    .body(*bytes)
-                    .map_err(|error| strange(error.to_string()))?;
-                self.agent.run(request)
-            }
+        let builder =
+            Request::builder().method(method).uri(&url).header("authorization", bearer.as_str());
+        let binary = |builder: Builder| builder.header("content-type", "application/octet-stream");
+        let (builder, body) = match sent {
+            Sent::Nothing => (builder, None),
+            Sent::Bytes(bytes) => (binary(builder), Some(*bytes)),
             Sent::Part(bytes, part) => {
-                let request = builder
-                    .header("content-type", "application/octet-stream")
-                    .header("upload-part", part.as_str())
-                    .body(*bytes)
-                    .map_err(|error| strange(error.to_string()))?;
-                self.agent.run(request)
+                (binary(builder).header("upload-part", part.as_str()), Some(*bytes))
             }
-            Sent::Json(document) => {
-                let request = builder
-                    .header("content-type", "application/json")
-                    .body(document.to_string())
-                    .map_err(|error| strange(error.to_string()))?;
-                self.agent.run(request)
-            }
+            Sent::Json(text) => (builder.header("content-type", "application/json"), Some(*text)),
+        };
+        let invalid = |error: ureq::http::Error| self.strange(error);
+        let answered = match body {
+            Some(body) => self.agent.run(builder.body(body).map_err(invalid)?),
+            None => self.agent.run(builder.body(()).map_err(invalid)?),
         };
         match answered {
             Ok(response) => self.judge(response, limit),
             Err(error) => {
-                let remedy = remedy(&error);
                 let again = !is_final(&error);
-                let error = ClientError::Unreachable {
-                    server: self.server.clone(),
-                    reason: error.to_string(),
-                    remedy,
-                };
+                let error = self.unreachable(&error, remedy(&error));
                 if again { Ok(Answer::Later(error, None)) } else { Err(error) }
             }
         }
@@ -333,16 +316,11 @@ impl Client {
         let read =
             response.body_mut().as_reader().take(limit.saturating_add(1)).read_to_end(&mut bytes);
         if let Err(error) = read {
-            let error = ClientError::Unreachable {
-                server: self.server.clone(),
-                reason: format!("the answer broke off: {error}"),
-                remedy: "try again",
-            };
-            return Ok(Answer::Later(error, None));
+            let reason = format!("the answer broke off: {error}");
+            return Ok(Answer::Later(self.unreachable(reason, "try again"), None));
         }
         if bytes.len() as u64 > limit {
-            let reason = format!("an answer of more than {limit} bytes");
-            return Err(ClientError::Strange { server: self.server.clone(), reason });
+            return Err(self.strange(format!("an answer of more than {limit} bytes")));
         }
         if status.is_success() {
             return Ok(Answer::Fine(bytes));
@@ -350,6 +328,12 @@ impl Client {
         let problem: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let text = |key: &str| problem.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
         let detail = match text("detail") {
+            // Not an answer of ours: something in between refuses what the server would take.
+            detail if detail.is_empty() && status == StatusCode::PAYLOAD_TOO_LARGE => format!(
+                "a proxy in front of the server takes no request of this size; the operator must \
+                 let it take {} MiB (in nginx: client_max_body_size 64m)",
+                PART >> 20
+            ),
             detail if detail.is_empty() => "the server gives no reason".to_owned(),
             detail => detail,
         };
@@ -387,10 +371,43 @@ fn remedy(error: &ureq::Error) -> &'static str {
     } else if text.contains("NotValidForName") || text.contains("not valid for name") {
         "its certificate is for another name: use the name that the certificate has"
     } else if text.contains("UnknownIssuer") || text.contains("certificate") {
-        "its certificate is not the one in your invitation: ask the operator for a new invitation"
+        "nobody whom your invitation or this machine trusts has signed its certificate: ask the \
+         operator for an invitation that carries the authority, or name its PEM file in \
+         SSL_CERT_FILE"
     } else if matches!(error, ureq::Error::HostNotFound) {
         "the name is not known: check the address in the invitation"
     } else {
         "check that the server runs, and that no firewall is in between"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    use shield_protocol::credentials::Role;
+
+    use super::*;
+
+    /// A stock nginx takes 1 MiB, and teachers once read "the server gives no reason".
+    #[test]
+    fn a_proxy_that_takes_no_ballot_is_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let token = format!("shield_{}", "0".repeat(64)).parse().unwrap();
+        let invitation = Invitation::new(&server, &Role::Operator, None, None, token);
+        let proxy = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            assert!(lines.take_while(|line| !line.is_empty()).count() > 1);
+            let page = "<html>413 Request Entity Too Large</html>";
+            let length = page.len();
+            let head = format!("HTTP/1.1 413 Too Large\r\ncontent-length: {length}\r\n\r\n{page}");
+            stream.write_all(head.as_bytes()).unwrap();
+        });
+        let refused = Client::new(&invitation).unwrap().put("/v1/x", b"ballot").unwrap_err();
+        assert!(refused.to_string().contains("client_max_body_size"), "{refused}");
+        proxy.join().unwrap();
     }
 }

@@ -26,8 +26,8 @@ pub struct Invitation {
     pub election: Option<Name>,
     /// The teacher's name, for teachers.
     pub teacher: Option<Name>,
-    /// The certificate that the server's chain must end in, as PEM; without one, the public
-    /// authorities'.
+    /// The certificate that the server's chain must end in, as PEM; without one, that of an
+    /// authority that the machine trusts.
     pub certificate: Option<String>,
     /// The token.
     pub token: Token,
@@ -161,28 +161,31 @@ impl Invitation {
                 "samples (see docs/data.md), and run".to_owned(),
                 format!("    shield vote --invitation {file} --votes my-votes.csv"),
                 "Whether your ballot is in:".to_owned(),
-                format!("    shield status --invitation {file}"),
+                format!("    shield election status --invitation {file}"),
             ],
             ("student", Some(election)) => vec![
                 format!("What it is: you get the labels of the election {election}."),
                 "What to do first, so that teachers can vote:".to_owned(),
-                format!("    shield fetch election --invitation {file} --out election.toml"),
+                format!(
+                    "    shield election fetch election --invitation {file} --out election.toml"
+                ),
                 "    shield keygen --election election.toml --out keys".to_owned(),
                 format!(
-                    "    shield submit --invitation {file} keys/public.key keys/evaluation.key"
+                    "    shield election submit --invitation {file} keys/public.key \
+                     keys/evaluation.key"
                 ),
                 "When enough have voted:".to_owned(),
-                format!("    shield close --invitation {file}"),
-                format!("    shield status --invitation {file} --watch"),
-                format!("    shield fetch results --invitation {file} --out results.bin"),
+                format!("    shield election close --invitation {file}"),
+                format!("    shield election status --invitation {file} --watch"),
+                format!("    shield election fetch results --invitation {file} --out results.bin"),
                 "    shield reveal --election election.toml --secret-key keys/secret.key \\"
                     .to_owned(),
                 "        --results results.bin --out labels.csv".to_owned(),
             ],
             ("operator", _) => vec![
                 "What to do: create elections, and see how they go:".to_owned(),
-                format!("    shield submit --invitation {file} election.toml"),
-                format!("    shield status --invitation {file}"),
+                format!("    shield election submit --invitation {file} election.toml"),
+                format!("    shield election status --invitation {file}"),
                 "or sign in at the server's address in a browser with the token below.".to_owned(),
             ],
             ("monitor", _) => {
@@ -190,7 +193,7 @@ impl Invitation {
             }
             _ => vec![],
         };
-        let check = format!("    shield preflight --invitation {file}");
+        let check = format!("    shield election preflight --invitation {file}");
         lines.into_iter().chain(["Whether all is in order:".to_owned(), check]).collect()
     }
 }

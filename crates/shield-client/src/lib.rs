@@ -16,18 +16,20 @@
 //! use std::path::Path;
 //!
 //! use shield_client::{Client, Invitation, election_file, election_of, submit_ballot};
+//! use shield_core::Watch;
 //!
 //! let invitation = Invitation::read(Path::new("anna.invitation"))?;
 //! let election = election_of(&invitation, None)?;
 //! let client = Client::new(&invitation)?;
 //! let file = election_file(&client, &election)?;
 //! println!("{} asks for {} votes", file.name(), file.election().samples());
-//! submit_ballot(&client, &invitation, Path::new("anna.ballot"), |_, _| ())?;
+//! submit_ballot(&client, &invitation, &file, Path::new("anna.ballot"), &Watch::default())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Everything here blocks: a teacher's program needs no runtime.
 
+mod authorities;
 mod http;
 mod invitation;
 pub mod preflight;
@@ -39,9 +41,9 @@ mod upkeep;
 pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};
 pub use requests::{
-    Account, close, create_election, election_file, election_of, fetch_election, fetch_public_key,
-    fetch_results, fetch_transcript, ledger, receipt_path, replace_token, status, statuses,
-    submit_ballot, submit_key, transcript, withdraw,
+    Account, close, create_election, election_file, election_of, fetch_public_key, fetch_results,
+    ledger, receipt_path, replace_token, status, statuses, submit_ballot, submit_key, transcript,
+    withdraw, write,
 };
 pub use submission::{KeyKind, Submission};
 pub use trust::{Audited, audit, change_budget, fetch_evidence, rehearse};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use shield::framing::{Header, Kind};
+use shield_core::framing::{Header, Kind};
 
 use shield_protocol::hex::hex;
 use shield_protocol::messages::Status;
@@ -88,7 +88,11 @@ pub fn preflight(path: &Path, invitation: &Invitation, own: Own) -> Vec<Check> {
             if invitation.server.starts_with("https://") {
                 report.fine(
                     "certificate",
-                    "it is the one in the invitation, and valid for this address",
+                    if invitation.certificate.is_some() {
+                        "the authority in the invitation has signed it, for this address"
+                    } else {
+                        "an authority that this machine trusts has signed it, for this address"
+                    },
                 );
             } else {
                 let finding = "plain HTTP, which stays on this machine; others need https://";
@@ -168,7 +172,7 @@ fn check_answer(report: &mut Report, invitation: &Invitation, answer: &Value) {
     }
     let (own, theirs) = (env!("CARGO_PKG_VERSION"), text("version"));
     let format = answer.get("format").and_then(Value::as_u64);
-    if format != Some(u64::from(shield::framing::VERSION)) {
+    if format != Some(u64::from(shield_core::framing::VERSION)) {
         let what = format!(
             "the server is {theirs}, this is {own}, and their files differ; use the same release"
         );
@@ -201,7 +205,7 @@ fn check_election(report: &mut Report, status: &Status, own: Own) {
         "open" if overdue => report.wrong(subject, "its deadline has passed"),
         "open" => report.fine(subject, format!("{} is open", status.name)),
         "awaiting-keys" => {
-            let finding = "it waits for the student's keys: `shield submit` them";
+            let finding = "it waits for the student's keys: `shield election submit` them";
             report.add(subject, Verdict::Warning, finding);
         }
         stage => report.add(subject, Verdict::Warning, format!("{} is {stage}", status.name)),
@@ -211,8 +215,10 @@ fn check_election(report: &mut Report, status: &Status, own: Own) {
             Ok(file) if hex(&file.digest()) == status.digest => {
                 report.fine("election file", "the same as the server's");
             }
-            Ok(_) => report
-                .wrong("election file", "not the server's; get that with `shield fetch election`"),
+            Ok(_) => report.wrong(
+                "election file",
+                "not the server's; get that with `shield election fetch election`",
+            ),
             Err(error) => report.wrong("election file", error.to_string()),
         }
     }
@@ -233,7 +239,8 @@ fn check_election(report: &mut Report, status: &Status, own: Own) {
             (Ok(header), Some(_)) => report.wrong(
                 "key",
                 format!(
-                    "it belongs to other keys ({}); `shield fetch public-key` gets the right one",
+                    "it belongs to other keys ({}); `shield election fetch public-key` gets the \
+                     right one",
                     header.key
                 ),
             ),

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use rand::{CryptoRng, RngCore};
 use serde::Deserialize;
 use serde_json::json;
-use shield::Epsilon;
-use shield::framing::Kind;
+use shield_core::Epsilon;
+use shield_core::Watch;
+use shield_core::framing::Kind;
 use shield_protocol::bundle::{BundleReader, BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::election_file::MAX_BYTES;
@@ -18,7 +19,7 @@ use shield_protocol::messages::{NewElection, NewToken, Status};
 use shield_protocol::new_file::{Readers, Unnamed};
 use shield_protocol::results::{Place, places};
 use shield_protocol::transcript::{Transcript, ballot_digest};
-use shield_protocol::{ElectionFile, Name, Receipt};
+use shield_protocol::{ElectionFile, Name, PlannedElection, Receipt};
 use zeroize::Zeroizing;
 
 use crate::http::{Client, ClientError};
@@ -75,8 +76,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
         teachers.insert(teacher.to_string(), invite(&name, &role, Some(teacher))?);
     }
     let new = NewElection { file: file.canonical(), student, teachers };
-    let document = serde_json::to_value(&new).map_err(|e| ClientError::Local(e.to_string()))?;
-    let created: Result<serde_json::Value, _> = client.post("/v1/elections", &document);
+    let created: Result<serde_json::Value, _> = client.post("/v1/elections", &new);
     match created {
         Ok(_) => Ok(written),
         Err(error) => {
@@ -101,13 +101,11 @@ pub fn election_of(invitation: &Invitation, named: Option<&Name>) -> Result<Name
 }
 
 /// The election file, from the server.
-pub fn election_file(client: &Client, election: &Name) -> Result<ElectionFile, ClientError> {
+pub fn election_file(client: &Client, election: &Name) -> Result<PlannedElection, ClientError> {
     let limit = MAX_BYTES as u64;
     let bytes = client.get_bytes(&format!("/v1/elections/{election}/file"), limit)?;
-    let strange =
-        |reason: String| ClientError::Strange { server: client.server().to_owned(), reason };
-    let text = String::from_utf8(bytes).map_err(|error| strange(error.to_string()))?;
-    ElectionFile::parse(&text).map_err(|error| strange(error.to_string()))
+    let text = String::from_utf8(bytes).map_err(|error| client.strange(error))?;
+    Ok(ElectionFile::parse(&text).map_err(|error| client.strange(error))?.plan())
 }
 
 /// Where an election stands.
@@ -132,7 +130,6 @@ pub struct Account {
     /// The most that it may be.
     pub budget: f64,
     /// How many more labels like those of its newest election the budget pays for.
-    #[serde(default)]
     pub labels_left: Option<u64>,
 }
 
@@ -166,14 +163,14 @@ pub fn receipt_path(ballot: &Path) -> PathBuf {
 pub fn submit_ballot(
     client: &Client,
     invitation: &Invitation,
+    file: &PlannedElection,
     path: &Path,
-    mut progress: impl FnMut(u32, u32),
+    watch: &Watch,
 ) -> Result<Receipt, ClientError> {
-    let election = election_of(invitation, None)?;
+    let election = file.name();
     let teacher = invitation.teacher.as_ref().ok_or_else(|| {
         ClientError::Local("only a teacher's invitation can submit a ballot".to_owned())
     })?;
-    let file = election_file(client, &election)?;
     let batches = u32::try_from(file.batches()).unwrap_or(u32::MAX);
     let opened = File::open(path).map_err(|error| local(path, error))?;
     let mut bundle = BundleReader::ballot(BufReader::new(opened), &file.digest(), batches)
@@ -182,9 +179,10 @@ pub fn submit_ballot(
     if Some(bundle.content()) != number.map(|teacher| Content::Ballot { teacher }) {
         return Err(local(path, format!("this is another teacher's ballot, not {teacher}'s")));
     }
-    let arrived = status(client, &election)?.submitted.unwrap_or_default();
+    let arrived = status(client, election)?.submitted.unwrap_or_default();
     let limit = file.engine().max_bytes(Kind::Ballot);
     let (mut batch, mut hashes) = (0, Vec::new());
+    watch.begin("submitting", batches.into());
     while let Some(part) = bundle.part(limit).map_err(|error| local(path, error))? {
         let hash = *blake3::hash(&part).as_bytes();
         hashes.push(hash);
@@ -194,20 +192,17 @@ pub fn submit_ballot(
             client.put(&format!("/v1/elections/{election}/ballots/{teacher}/{batch}"), &part)?;
         }
         batch += 1;
-        progress(batch, batches);
+        watch.tell(batch.into(), batches.into());
     }
-    let acknowledged = status(client, &election)?;
+    let acknowledged = status(client, election)?;
     let ballot = hex(&ballot_digest(hashes.iter()));
     // A server that does not know of receipts has none to give.
     if acknowledged.receipt.as_ref().is_some_and(|known| *known != ballot) {
-        return Err(ClientError::Strange {
-            server: client.server().to_owned(),
-            reason: "it acknowledges another ballot than the one that was sent".to_owned(),
-        });
+        return Err(client.strange("it acknowledges another ballot than the one that was sent"));
     }
     let commitment = acknowledged.commitment;
-    let election = hex(&file.digest());
-    let receipt = Receipt { election, teacher: teacher.clone(), ballot, commitment };
+    let digest = hex(&file.digest());
+    let receipt = Receipt { election: digest, teacher: teacher.clone(), ballot, commitment };
     receipt.write(&receipt_path(path))?;
     Ok(receipt)
 }
@@ -231,56 +226,40 @@ pub fn replace_token(
     token: &Token,
 ) -> Result<(), ClientError> {
     let new = NewToken { teacher: teacher.map(Name::to_string), token: token.hash() };
-    let document = serde_json::to_value(&new).map_err(|e| ClientError::Local(e.to_string()))?;
     let answer: Result<serde_json::Value, _> =
-        client.post(&format!("/v1/elections/{election}/tokens"), &document);
+        client.post(&format!("/v1/elections/{election}/tokens"), &new);
     answer.map(drop)
 }
 
 /// Fetches the public key into a file.
-pub fn fetch_public_key(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
-    let file = election_file(client, election)?;
+pub fn fetch_public_key(
+    client: &Client,
+    file: &PlannedElection,
+    out: &Path,
+) -> Result<(), ClientError> {
     let engine = file.engine();
     let limit = engine.max_bytes(Kind::PublicKey) as u64;
-    let bytes = client.get_bytes(&format!("/v1/elections/{election}/keys/public"), limit)?;
-    engine.check_public_key(&bytes).map_err(|error| ClientError::Strange {
-        server: client.server().to_owned(),
-        reason: error.to_string(),
-    })?;
+    let bytes = client.get_bytes(&format!("/v1/elections/{}/keys/public", file.name()), limit)?;
+    engine.check_public_key(&bytes).map_err(|error| client.strange(error))?;
     write(out, &bytes)
 }
 
-/// Fetches the election file.
-pub fn fetch_election(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
-    write(out, election_file(client, election)?.canonical().as_bytes())
-}
-
 /// What the server published with an election's results.
-pub fn transcript(client: &Client, file: &ElectionFile) -> Result<Transcript, ClientError> {
+pub fn transcript(client: &Client, file: &PlannedElection) -> Result<Transcript, ClientError> {
     let most = Transcript::max_bytes(file.teachers().len(), file.election().samples());
     let address = format!("/v1/elections/{}/transcript", file.name());
     let bytes = client.get_bytes(&address, most as u64)?;
-    Transcript::decode(&bytes, &*file.engine()).ok_or_else(|| ClientError::Strange {
-        server: client.server().to_owned(),
-        reason: "the transcript is damaged".to_owned(),
-    })
-}
-
-/// Fetches what the server published with the results into a file.
-pub fn fetch_transcript(client: &Client, election: &Name, out: &Path) -> Result<(), ClientError> {
-    let file = election_file(client, election)?;
-    write(out, &transcript(client, &file)?.encode())
+    Transcript::decode(&bytes, file).ok_or_else(|| client.strange("the transcript is damaged"))
 }
 
 /// Fetches the results into a file. Batches that were fetched before it was interrupted are kept
 /// beside it.
 pub fn fetch_results(
     client: &Client,
-    election: &Name,
+    file: &PlannedElection,
     out: &Path,
-    mut progress: impl FnMut(u32, u32),
+    watch: &Watch,
 ) -> Result<(), ClientError> {
-    let file = election_file(client, election)?;
     let limit = file.engine().max_bytes(Kind::Release);
     // Before hours of fetching: what stands there can only be these results.
     if out.symlink_metadata().is_ok() {
@@ -292,30 +271,31 @@ pub fn fetch_results(
     parts.push(".parts");
     let parts = PathBuf::from(parts);
     fs::create_dir_all(&parts).map_err(|error| unwritten(&parts, error))?;
-    let transcript = transcript(client, &file)?;
+    let transcript = transcript(client, file)?;
     let all = places(&transcript, file.batches());
-    let count = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let part = |Place { round, batch }: Place| {
         parts.join(format!("{}-{round}-{batch}", &hex(&file.digest())[..16]))
     };
+    let sealed = u32::try_from(all.len()).unwrap_or(u32::MAX).saturating_add(1);
+    watch.begin("fetching", all.len() as u64);
     for (done, &place) in (1..).zip(&all) {
         let path = part(place);
         if !path.exists() {
-            let (base, batch) = (format!("/v1/elections/{election}"), place.batch);
+            let (base, batch) = (format!("/v1/elections/{}", file.name()), place.batch);
             let address = match place.round {
                 0 => format!("{base}/results/{batch}"),
                 round => format!("{base}/audits/{round}/results/{batch}"),
             };
             write(&path, &client.get_bytes(&address, limit as u64)?)?;
         }
-        progress(done, count);
+        watch.tell(done, all.len() as u64);
     }
     let whole = Unnamed::fill(out, Readers::Everyone, |results| {
         let other = io::Error::other;
         let mut to = BufWriter::new(results);
         let digest = file.digest();
         let mut bundle =
-            BundleWriter::new(&mut to, Content::Results, &digest, count + 1).map_err(other)?;
+            BundleWriter::new(&mut to, Content::Results, &digest, sealed).map_err(other)?;
         bundle.part(&transcript.encode()).map_err(other)?;
         all.iter().try_for_each(|&place| bundle.part(&fs::read(part(place))?).map_err(other))?;
         to.flush()
@@ -332,7 +312,7 @@ pub fn fetch_results(
 
 /// Writes a file whole or not at all, and never over another: what stands there may be somebody's
 /// only secret key.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ClientError> {
     name(Unnamed::write(path, Readers::Everyone, bytes), path)
 }
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use shield::framing::{DecodeError, Header, Kind};
+use shield_core::framing::{DecodeError, Header, Kind};
 use thiserror::Error;
 
 /// Bytes that tell what a file is.
@@ -98,7 +98,7 @@ mod tests {
 
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use shield::framing::{KeyId, MadeFor, seal};
+    use shield_core::framing::{KeyId, MadeFor, seal};
     use shield_protocol::credentials::{Role, Token};
 
     use super::*;

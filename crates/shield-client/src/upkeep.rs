@@ -22,11 +22,10 @@ pub struct TokenEntry {
     /// The teacher whose it is.
     pub teacher: Option<Name>,
     /// When it was made.
-    pub created: Option<jiff::Timestamp>,
+    pub created: jiff::Timestamp,
     /// What whoever made it wrote down.
     pub note: Option<String>,
     /// Whether it is the calling one.
-    #[serde(default)]
     pub yours: bool,
 }
 
@@ -60,10 +59,7 @@ pub fn rotate_token(
     let address = format!("/v1/tokens/{}/rotate", entry.name);
     let _: Value = client.post(&address, &json!({ "token": token.hash() }))?;
     let certificate = operator.certificate.as_deref();
-    let strange = || ClientError::Strange {
-        server: client.server().to_owned(),
-        reason: "a token without its election".to_owned(),
-    };
+    let strange = || client.strange("a token without its election");
     let election = || entry.election.clone().ok_or_else(strange);
     let role = match entry.role.as_str() {
         "operator" => Role::Operator,
@@ -88,10 +84,8 @@ pub fn audit_log(client: &Client, after: u32) -> Result<Vec<LogLine>, ClientErro
         let Some(newest) = more.last() else { return Ok(lines) };
         // Else a server that repeats itself would keep us here for ever.
         if newest.number <= last {
-            return Err(ClientError::Strange {
-                server: client.server().to_owned(),
-                reason: format!("asked for the log after line {last}, it gave earlier lines"),
-            });
+            let reason = format!("asked for the log after line {last}, it gave earlier lines");
+            return Err(client.strange(reason));
         }
         lines.extend(more);
     }

@@ -15,11 +15,12 @@ use rand::Rng;
 use rayon::prelude::*;
 
 use crate::data::Images;
+use crate::error::LearnError;
 use crate::transform::jitter;
 
 /// The 150 characters, each a class: those that look different enough to be told apart in a small
 /// image (a Greek or Cyrillic capital that looks like a Latin one is not among them).
-pub const ALPHABET: &str = concat!(
+pub(crate) const ALPHABET: &str = concat!(
     "ABDEFGHIJKLMNPQRSTUVWXYZ",
     "abdefghijkmnpqrtuy",
     "0123456789",
@@ -42,42 +43,9 @@ const LARGEST_FILE: u64 = 16 << 20;
 /// The share of the alphabet that a typeface must have to be of use.
 const LEAST_SHARE: f64 = 0.8;
 
-/// A folder that has too few typefaces.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GlyphError {
-    /// The folder cannot be read.
-    #[error("{}: {why}; give a folder with TrueType or OpenType files", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// What the system says.
-        why: String,
-    },
-    /// There are too few typefaces in it.
-    #[error(
-        "{files} font files have {found} different typefaces with at least 80% of the {} \
-         characters; {needed} are needed: one for each of the teachers, and {public} with all \
-         characters for the public images (found: {complete}). Add fonts (docs/experiments.md says \
-         where from), or let --teachers be less", ALPHABET.chars().count()
-    )]
-    TooFew {
-        /// How many files were read.
-        files: usize,
-        /// How many typefaces can be used.
-        found: usize,
-        /// How many of them are complete.
-        complete: usize,
-        /// How many are needed.
-        needed: usize,
-        /// How many complete ones the public images need.
-        public: usize,
-    },
-}
-
 /// One font file's drawings of the alphabet.
 #[derive(Clone)]
-pub struct Typeface {
+pub(crate) struct Typeface {
     family: String,
     /// For each class, its pixels from 0 to 255; `None` where the typeface lacks it.
     drawings: Vec<Option<Vec<u8>>>,
@@ -91,7 +59,7 @@ impl std::fmt::Debug for Typeface {
 
 impl Typeface {
     /// Draws what the bytes of a font file have of the alphabet; `None` if they are no font.
-    pub fn parse(file_name: &str, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(file_name: &str, bytes: &[u8]) -> Option<Self> {
         let font = FontRef::try_from_slice(bytes).ok()?;
         let scale = EM * font.height_unscaled() / font.units_per_em()?;
         if !(scale.is_finite() && scale > 0.0) {
@@ -106,22 +74,22 @@ impl Typeface {
     }
 
     /// How many characters it has.
-    pub fn characters(&self) -> usize {
+    pub(crate) fn characters(&self) -> usize {
         self.drawings.iter().flatten().count()
     }
 
     /// Whether it has all.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.drawings.iter().all(Option::is_some)
     }
 
     /// What all its styles have in common in their names.
-    pub fn family(&self) -> &str {
+    pub(crate) fn family(&self) -> &str {
         &self.family
     }
 
     /// One distorted image of a class; `None` where the typeface lacks it.
-    pub fn image(&self, class: usize, rng: &mut impl Rng) -> Option<Vec<f32>> {
+    pub(crate) fn image(&self, class: usize, rng: &mut impl Rng) -> Option<Vec<f32>> {
         let drawing = self.drawings.get(class)?.as_ref()?;
         let plain: Vec<f32> = drawing.iter().map(|&pixel| f32::from(pixel) / 255.0).collect();
         let strength = rng.random_range(0.7..1.0f32);
@@ -134,7 +102,7 @@ impl Typeface {
     }
 
     /// Distorted images of all classes that it has, so many of each, and their classes.
-    pub fn images(&self, copies: usize, rng: &mut impl Rng) -> (Images, Vec<usize>) {
+    pub(crate) fn images(&self, copies: usize, rng: &mut impl Rng) -> (Images, Vec<usize>) {
         let (mut pixels, mut classes) = (Vec::new(), Vec::new());
         for class in 0..self.drawings.len() {
             for _ in 0..copies {
@@ -150,10 +118,10 @@ impl Typeface {
 
 /// All typefaces of a folder that have enough of the alphabet, in the order of their paths, and how
 /// many font files there are. Files with the same drawings count once.
-pub fn typefaces(folder: &Path) -> Result<(Vec<Typeface>, usize), GlyphError> {
+pub(crate) fn typefaces(folder: &Path) -> Result<(Vec<Typeface>, usize), LearnError> {
     let mut files = Vec::new();
     collect(folder, &mut files)
-        .map_err(|error| GlyphError::Folder { path: folder.to_owned(), why: error.to_string() })?;
+        .map_err(|error| LearnError::Fonts { path: folder.to_owned(), why: error.to_string() })?;
     files.sort();
     let parse = |path: &PathBuf| {
         let name = path.file_stem()?.to_string_lossy().into_owned();

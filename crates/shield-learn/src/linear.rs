@@ -5,16 +5,15 @@
 //! others. The normal equations are solved by Cholesky's decomposition, so that the same images
 //! always give the same classifier.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use ndarray::{Array2, ArrayView1, Axis, concatenate};
 
 use crate::neighbours::Points;
 
 /// A fitted classifier.
 #[derive(Clone, Debug)]
-pub struct Linear {
-    classes: usize,
-    /// Feature by feature, class by class; the last row is the constant.
-    weights: Vec<f32>,
+pub(crate) struct Linear {
+    /// A row per feature, a column per class; the last row is the constant.
+    weights: Array2<f32>,
     /// Classes that it has seen: it never finds another.
     seen: Vec<bool>,
 }
@@ -24,14 +23,14 @@ impl Linear {
     ///
     /// # Panics
     /// If there is not one class below `classes` for each point, or the ridge is not positive.
-    pub fn fit(points: &Points, labels: &[usize], classes: usize, ridge: f64) -> Self {
+    pub(crate) fn fit(points: &Points, labels: &[usize], classes: usize, ridge: f64) -> Self {
         assert!(points.len() == labels.len() && ridge > 0.0, "one class per point, and a ridge");
         let width = points.width() + 1;
         let rows = with_constant(points);
-        let gram = products(&rows, &rows, width, width);
+        let gram = rows.t().dot(&rows);
         let mut wanted = vec![0.0f64; width * classes];
         let mut seen = vec![false; classes];
-        for (row, &class) in rows.chunks_exact(width).zip(labels) {
+        for (row, &class) in rows.outer_iter().zip(labels) {
             seen[class] = true;
             for (feature, value) in row.iter().enumerate() {
                 wanted[feature * classes + class] += f64::from(*value);
@@ -44,51 +43,27 @@ impl Linear {
         decompose(&mut factor, width);
         solve(&factor, &mut wanted, width, classes);
         #[expect(clippy::cast_possible_truncation, reason = "scores need no more digits")]
-        let weights = wanted.iter().map(|&weight| weight as f32).collect();
-        Self { classes, weights, seen }
+        let weight = |(feature, class)| wanted[feature * classes + class] as f32;
+        Self { weights: Array2::from_shape_fn((width, classes), weight), seen }
     }
 
     /// The class with the highest score for each point, the first where several have it.
-    pub fn predict(&self, points: &Points) -> Vec<usize> {
-        let width = points.width() + 1;
-        let device = Device::flex();
-        let rows = TensorData::new(with_constant(points), [points.len(), width]);
-        let weights = TensorData::new(self.weights.clone(), [width, self.classes]);
-        let scores = Tensor::<2>::from_data(rows, &device)
-            .matmul(Tensor::<2>::from_data(weights, &device))
-            .into_data()
-            .try_to_vec::<f32>()
-            .expect("scores are 32-bit floats");
-        let best = |scores: &[f32]| {
-            let seen = (0..self.classes).filter(|&class| self.seen[class]);
+    pub(crate) fn predict(&self, points: &Points) -> Vec<usize> {
+        let scores = with_constant(points).dot(&self.weights);
+        let best = |scores: ArrayView1<f32>| {
+            let seen = (0..scores.len()).filter(|&class| self.seen[class]);
             let better = |best: usize, class: usize| {
                 if scores[class] > scores[best] { class } else { best }
             };
             seen.reduce(better).unwrap_or(0)
         };
-        scores.chunks_exact(self.classes).map(best).collect()
+        scores.outer_iter().map(best).collect()
     }
 }
 
 /// The points as rows, each with a 1 at its end.
-fn with_constant(points: &Points) -> Vec<f32> {
-    let row = |point: usize| points.point(point).iter().copied().chain([1.0]);
-    (0..points.len()).flat_map(row).collect()
-}
-
-/// The products of all columns of two matrices with the same rows.
-fn products(a: &[f32], b: &[f32], a_width: usize, b_width: usize) -> Vec<f32> {
-    let device = Device::flex();
-    let matrix = |values: &[f32], width: usize| {
-        let data = TensorData::new(values.to_vec(), [values.len() / width, width]);
-        Tensor::<2>::from_data(data, &device)
-    };
-    matrix(a, a_width)
-        .transpose()
-        .matmul(matrix(b, b_width))
-        .into_data()
-        .try_to_vec()
-        .expect("products are 32-bit floats")
+fn with_constant(points: &Points) -> Array2<f32> {
+    concatenate![Axis(1), points.matrix(), Array2::ones((points.len(), 1))]
 }
 
 /// Replaces the lower half of a positive definite matrix by its Cholesky factor.

@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use shield::files::write_atomically;
-use thiserror::Error;
+use shield_core::{Classes, Label};
+use shield_data::write_atomically;
 
 use crate::data::Images;
-use crate::network::Shape;
+use crate::error::LearnError;
+use crate::network::{Model, Shape};
 use crate::student::Variant;
-use crate::training::Model;
+use crate::student::propagation::Propagation;
 
 const MAGIC: &[u8; 16] = b"SHIELD model v1\n";
 /// A header has about 100 bytes.
@@ -20,9 +21,8 @@ const MAX_HEADER: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct Student {
     /// How it was made, which tells how images are prepared for it.
-    pub variant: Variant,
-    /// The network.
-    pub model: Model,
+    variant: Variant,
+    model: Model,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -31,36 +31,57 @@ struct Header {
     shape: Shape,
 }
 
-/// Why a model file cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// The system would not read or write it.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    /// It is something else, cut off or damaged.
-    #[error(
-        "this is not a model of ours, or it is damaged ({0}); make it again with `shield learn`"
-    )]
-    Damaged(&'static str),
-}
-
 impl Student {
+    /// Learns from images of which some are labelled.
+    pub fn learn(
+        variant: Variant,
+        images: &Images,
+        labels: &[Label],
+        classes: Classes,
+        seed: u64,
+    ) -> Result<Self, LearnError> {
+        if labels.len() != images.len() {
+            return Err(LearnError::LabelCount { labels: labels.len(), images: images.len() });
+        }
+        if labels.iter().all(Option::is_none) {
+            return Err(LearnError::NoLabels);
+        }
+        let prepared = variant.prepare(images);
+        let graph = variant.neighbours(&prepared);
+        let targets = graph.map(|graph| Propagation::default().spread(&graph, labels, classes));
+        let model = variant.train(&prepared, targets.as_ref(), labels, classes, seed)?;
+        Ok(Self { variant, model })
+    }
+
+    /// Width and height of the images that it can classify.
+    pub fn side(&self) -> usize {
+        self.model.shape().side
+    }
+
     /// The class of each image.
     pub fn predict(&self, images: &Images) -> Vec<u8> {
         self.model.predict(&self.variant.prepare(images))
     }
 
     /// Writes it, whole or not at all.
-    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
+    pub fn save(&self, path: &Path) -> Result<(), LearnError> {
         let bytes = self.to_bytes();
-        write_atomically(path, |file| file.write_all(&bytes))?;
-        Ok(())
+        let written = write_atomically(path, |file| file.write_all(&bytes));
+        written.map_err(|error| LearnError::failed(format!("{}: {error}", path.display())))
     }
 
     /// Reads it back.
-    pub fn load(path: &Path) -> Result<Self, ModelError> {
-        Self::from_bytes(&std::fs::read(path)?)
+    pub fn load(path: &Path) -> Result<Self, LearnError> {
+        let bytes = std::fs::read(path).map_err(|error| error.to_string());
+        let read = bytes.and_then(|bytes| {
+            Self::from_bytes(&bytes).map_err(|what| {
+                format!(
+                    "this is not a model of ours, or it is damaged ({what}); make it again with \
+                     `shield learn student`"
+                )
+            })
+        });
+        read.map_err(|why| LearnError::Unusable { path: path.to_owned(), why })
     }
 
     fn to_bytes(&self) -> Vec<u8> {
@@ -77,33 +98,32 @@ impl Student {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
-        let damaged = ModelError::Damaged;
-        let content = bytes.len().checked_sub(blake3::OUT_LEN).ok_or(damaged("too short"))?;
+    /// What is wrong, if it is not a model.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, &'static str> {
+        let content = bytes.len().checked_sub(blake3::OUT_LEN).ok_or("too short")?;
         let (bytes, checksum) = bytes.split_at(content);
-        let rest = bytes.strip_prefix(MAGIC).ok_or(damaged("it begins otherwise"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or("it begins otherwise")?;
         if blake3::hash(bytes).as_bytes() != checksum {
-            return Err(damaged("its checksum is wrong"));
+            return Err("its checksum is wrong");
         }
-        let (length, rest) = rest.split_first_chunk::<4>().ok_or(damaged("too short"))?;
+        let (length, rest) = rest.split_first_chunk::<4>().ok_or("too short")?;
         let length = u32::from_le_bytes(*length) as usize;
         if length > MAX_HEADER.min(rest.len()) {
-            return Err(damaged("its header is too long"));
+            return Err("its header is too long");
         }
         let (header, mut numbers) = rest.split_at(length);
         let Header { variant, shape } =
-            serde_json::from_slice(header).map_err(|_| damaged("its header is not readable"))?;
+            serde_json::from_slice(header).map_err(|_| "its header is not readable")?;
         if !shape.is_valid() || shape.parameters().iter().sum::<usize>() * 4 != numbers.len() {
-            return Err(damaged("its weights do not fit its shape"));
+            return Err("its weights do not fit its shape");
         }
-        let mut weights = Vec::new();
-        for count in shape.parameters() {
+        let read = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+        let weights = shape.parameters().map(|count| {
             let (own, later) = numbers.split_at(4 * count);
-            let read = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
-            weights.push(own.chunks_exact(4).map(read).collect());
             numbers = later;
-        }
-        let model = Model::from_parts(shape, weights).ok_or(damaged("its parts do not fit"))?;
+            own.chunks_exact(4).map(read).collect()
+        });
+        let model = Model::from_parts(shape, weights).ok_or("its parts do not fit")?;
         Ok(Self { variant, model })
     }
 }
@@ -114,7 +134,7 @@ mod tests {
 
     fn student() -> Student {
         let shape = Shape { side: 14, channels: 2, classes: 3 };
-        let weights = shape.parameters().iter().map(|&count| vec![0.25; count]).collect();
+        let weights = shape.parameters().map(|count| vec![0.25; count]);
         Student { variant: Variant::Plain, model: Model::from_parts(shape, weights).unwrap() }
     }
 

@@ -4,7 +4,7 @@
 //! neighbour (Zelnik-Manor and Perona, "Self-tuning spectral clustering", 2004), so that no width
 //! has to be chosen.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use ndarray::{ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use crate::data::Images;
@@ -14,7 +14,7 @@ const NEIGHBOURS: usize = 6;
 
 /// What is compared: points of one width, one after another.
 #[derive(Clone, Debug)]
-pub struct Points {
+pub(crate) struct Points {
     width: usize,
     values: Vec<f32>,
 }
@@ -24,29 +24,29 @@ impl Points {
     ///
     /// # Panics
     /// If the numbers are not a whole number of points.
-    pub fn new(width: usize, values: Vec<f32>) -> Self {
+    pub(crate) fn new(width: usize, values: Vec<f32>) -> Self {
         assert!(width > 0 && values.len().is_multiple_of(width), "whole points");
         Self { width, values }
     }
 
     /// How many numbers each has.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len() / self.width
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+    /// One of them.
+    pub(crate) fn point(&self, index: usize) -> &[f32] {
+        &self.values[index * self.width..(index + 1) * self.width]
     }
 
-    /// One of them.
-    pub fn point(&self, index: usize) -> &[f32] {
-        &self.values[index * self.width..(index + 1) * self.width]
+    /// All of them, a row each.
+    pub(crate) fn matrix(&self) -> ArrayView2<'_, f32> {
+        ArrayView2::from_shape((self.len(), self.width), &self.values).expect("whole points")
     }
 }
 
@@ -59,14 +59,14 @@ impl From<&Images> for Points {
 
 /// A symmetric, normalised graph: for each image, the others it is joined to and the weights.
 #[derive(Clone, Debug)]
-pub struct Neighbours {
+pub(crate) struct Neighbours {
     /// Row i: (j, w_ij / sqrt(d_i d_j)).
     rows: Vec<Vec<(usize, f32)>>,
 }
 
 impl Neighbours {
     /// The graph of some images, each given as a point.
-    pub fn of(points: &Points) -> Self {
+    pub(crate) fn of(points: &Points) -> Self {
         let nearest = nearest(points);
         let scale: Vec<f32> = nearest
             .iter()
@@ -97,17 +97,12 @@ impl Neighbours {
     }
 
     /// How many images.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// What one image is joined to.
-    pub fn row(&self, image: usize) -> &[(usize, f32)] {
+    pub(crate) fn row(&self, image: usize) -> &[(usize, f32)] {
         &self.rows[image]
     }
 }
@@ -115,29 +110,23 @@ impl Neighbours {
 /// For each image, its nearest others and the squared distances, nearest first.
 fn nearest(points: &Points) -> Vec<Vec<(usize, f32)>> {
     const AT_ONCE: usize = 128;
-    let (count, size) = (points.len(), points.width);
-    let device = Device::flex();
-    let all =
-        Tensor::<2>::from_data(TensorData::new(points.values.clone(), [count, size]), &device);
-    let turned = all.clone().transpose();
+    let (count, all) = (points.len(), points.matrix());
     let norms: Vec<f32> =
         (0..count).map(|i| points.point(i).iter().map(|value| value * value).sum()).collect();
-    let starts: Vec<usize> = (0..count).step_by(AT_ONCE).collect();
-    let blocks: Vec<Vec<Vec<(usize, f32)>>> = starts
+    let blocks: Vec<ArrayView2<f32>> = all.axis_chunks_iter(Axis(0), AT_ONCE).collect();
+    let found: Vec<Vec<Vec<(usize, f32)>>> = blocks
         .into_par_iter()
-        .map(|start| {
-            let end = (start + AT_ONCE).min(count);
-            let products = all.clone().slice([start..end, 0..size]).matmul(turned.clone());
-            let products: Vec<f32> =
-                products.into_data().try_to_vec().expect("products are 32-bit floats");
-            let rows = products.chunks_exact(count).enumerate();
-            rows.map(|(row, products)| closest(start + row, products, &norms)).collect()
+        .zip((0..count).into_par_iter().step_by(AT_ONCE))
+        .map(|(block, start)| {
+            let products = block.dot(&all.t());
+            let rows = products.outer_iter().zip(start..);
+            rows.map(|(products, from)| closest(from, &products, &norms)).collect()
         })
         .collect();
-    blocks.concat()
+    found.concat()
 }
 
-fn closest(from: usize, products: &[f32], norms: &[f32]) -> Vec<(usize, f32)> {
+fn closest(from: usize, products: &ArrayView1<f32>, norms: &[f32]) -> Vec<(usize, f32)> {
     let squared = |to: usize| (norms[from] + norms[to] - 2.0 * products[to]).max(0.0);
     let mut others: Vec<(usize, f32)> =
         (0..products.len()).filter(|&to| to != from).map(|to| (to, squared(to))).collect();

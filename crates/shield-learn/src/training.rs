@@ -1,38 +1,34 @@
-//! How a network is trained, and asked.
+//! How a network is trained.
 
 use std::f64::consts::PI;
 
-use burn::optim::{AdamConfig, GradientsParams};
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{Device, Tensor, TensorData};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha20Rng;
 
 use crate::data::Images;
-use crate::neighbours::Points;
-use crate::network::{Network, Shape};
+use crate::network::{Model, Shape, Weights};
 use crate::transform::jitter;
 
 /// The settings of one training.
 #[derive(Clone, Copy, Debug)]
-pub struct Training {
+pub(crate) struct Training {
     /// Channels of the first convolution.
-    pub channels: usize,
+    pub(crate) channels: usize,
     /// How often each image is seen.
-    pub epochs: usize,
+    pub(crate) epochs: usize,
     /// How many images a step sees.
-    pub batch: usize,
+    pub(crate) batch: usize,
     /// The learning rate at the start; it falls to 0 along a half cosine.
-    pub rate: f64,
+    pub(crate) rate: f64,
     /// Whether each image is bent and moved a little each time.
-    pub augmentation: Augmentation,
+    pub(crate) augmentation: Augmentation,
     /// Whether the weights of the last steps are averaged.
-    pub averaging: Averaging,
+    pub(crate) averaging: Averaging,
 }
 
 /// Whether images are varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Augmentation {
+pub(crate) enum Augmentation {
     /// Images as they are.
     None,
     /// A small random affine map each time.
@@ -41,89 +37,16 @@ pub enum Augmentation {
 
 /// Whether the network that comes out is the last one or an average.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Averaging {
+pub(crate) enum Averaging {
     /// The last.
     None,
     /// Exponential moving average with this decay a step.
     Exponential(f32),
 }
 
-/// A trained network with its shape.
-#[derive(Clone, Debug)]
-pub struct Model {
-    shape: Shape,
-    weights: Vec<Vec<f32>>,
-}
-
-impl Model {
-    /// A model from its parts; `None` unless they fit together.
-    pub fn from_parts(shape: Shape, weights: Vec<Vec<f32>>) -> Option<Self> {
-        let lengths: Vec<usize> = weights.iter().map(Vec::len).collect();
-        (shape.is_valid() && lengths == shape.parameters()).then_some(Self { shape, weights })
-    }
-
-    /// Its shape.
-    pub fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    /// Its weights.
-    pub fn weights(&self) -> &[Vec<f32>] {
-        &self.weights
-    }
-
-    /// The class it finds most likely for each image.
-    pub fn predict(&self, images: &Images) -> Vec<u8> {
-        let scores = self.ask(images, Network::forward);
-        scores.chunks_exact(self.shape.classes).map(largest).collect()
-    }
-
-    /// What it makes of each image before it decides, to unit length: images that it finds alike
-    /// are near each other.
-    pub fn features(&self, images: &Images) -> Points {
-        let mut features = self.ask(images, Network::features);
-        let width = features.len() / images.len().max(1);
-        for point in features.chunks_exact_mut(width.max(1)) {
-            let length = point.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-9);
-            for value in point {
-                *value /= length;
-            }
-        }
-        Points::new(width.max(1), features)
-    }
-
-    /// Some layer's numbers for every image, one image after another.
-    fn ask(&self, images: &Images, layer: fn(&Network, Tensor<4>) -> Tensor<2>) -> Vec<f32> {
-        const AT_ONCE: usize = 500;
-        let device = Device::flex();
-        let network = Network::from_weights(self.shape, &self.weights, &device);
-        let size = images.side() * images.side();
-        let mut numbers = Vec::new();
-        for pixels in images.pixels().chunks(AT_ONCE * size) {
-            let shape = [pixels.len() / size, 1, images.side(), images.side()];
-            let input = Tensor::from_data(TensorData::new(pixels.to_vec(), shape), &device);
-            let found: Vec<f32> =
-                layer(&network, input).into_data().try_to_vec().expect("numbers are 32-bit floats");
-            numbers.extend(found);
-        }
-        numbers
-    }
-}
-
-/// The place of the largest score; the first where several are.
-fn largest(scores: &[f32]) -> u8 {
-    let mut best = 0;
-    for (class, score) in scores.iter().enumerate() {
-        if *score > scores[best] {
-            best = class;
-        }
-    }
-    u8::try_from(best).unwrap_or(u8::MAX)
-}
-
 /// One row per sample: how likely each class is taken to be.
 #[derive(Clone, Debug)]
-pub struct Targets {
+pub(crate) struct Targets {
     classes: usize,
     rows: Vec<f32>,
 }
@@ -133,13 +56,13 @@ impl Targets {
     ///
     /// # Panics
     /// If they are not whole rows.
-    pub fn new(classes: usize, rows: Vec<f32>) -> Self {
+    pub(crate) fn new(classes: usize, rows: Vec<f32>) -> Self {
         assert!(rows.len().is_multiple_of(classes), "whole rows");
         Self { classes, rows }
     }
 
     /// Certain ones.
-    pub fn certain(classes: usize, labels: impl IntoIterator<Item = usize>) -> Self {
+    pub(crate) fn certain(classes: usize, labels: impl IntoIterator<Item = usize>) -> Self {
         let rows = labels.into_iter().flat_map(|label| {
             (0..classes).map(move |class| if class == label { 1.0 } else { 0.0 })
         });
@@ -147,7 +70,7 @@ impl Targets {
     }
 
     /// The probabilities of one sample.
-    pub fn row(&self, sample: usize) -> &[f32] {
+    pub(crate) fn row(&self, sample: usize) -> &[f32] {
         &self.rows[sample * self.classes..(sample + 1) * self.classes]
     }
 }
@@ -157,70 +80,97 @@ impl Training {
     ///
     /// All randomness comes from the generator: the same one gives the same model, whatever the
     /// number of threads.
-    pub fn run(&self, images: &Images, targets: &Targets, rng: &mut ChaCha20Rng) -> Model {
-        let device = Device::flex().autodiff();
+    pub(crate) fn run(&self, images: &Images, targets: &Targets, rng: &mut ChaCha20Rng) -> Model {
         let shape =
             Shape { side: images.side(), channels: self.channels, classes: targets.classes };
-        let mut network = Network::new(shape, rng, &device);
-        let mut adam = AdamConfig::new().init();
+        let mut model = Model::new(shape, rng);
+        let mut adam = Adam::new(shape);
         let mut order: Vec<usize> = (0..images.len()).collect();
         let steps = self.epochs * images.len().div_ceil(self.batch);
-        let mut average: Option<Vec<Vec<f32>>> = None;
+        let mut average: Option<Weights> = None;
         let mut step = 0usize;
         for _ in 0..self.epochs {
             order.shuffle(rng);
             for chosen in order.chunks(self.batch) {
                 let rate = self.rate * 0.5 * (1.0 + (PI * step as f64 / steps as f64).cos());
-                let (input, wanted) = self.batch(images, targets, chosen, rng, &device);
-                let loss = cross_entropy(network.forward(input), wanted);
-                let gradients = GradientsParams::from_grads(loss.backward(), &network);
-                network = adam.step(rate, network, gradients);
+                let (pixels, wanted) = self.batch(images, targets, chosen, rng);
+                let gradient = model.gradient(&pixels, &wanted);
+                adam.step(&mut model.weights, &gradient, rate);
                 if let Averaging::Exponential(decay) = self.averaging {
                     // A young average must not remember the start: the decay grows into its value.
                     let young = (step as f32 + 1.0) / (step as f32 + 10.0);
-                    average = Some(blend(average, network.weights(), decay.min(young)));
+                    blend(&mut average, &model.weights, decay.min(young));
                 }
                 step += 1;
             }
         }
-        let weights = average.unwrap_or_else(|| network.weights());
-        Model { shape, weights }
+        if let Some(average) = average {
+            model.weights = average;
+        }
+        model
     }
 
+    /// The pixels of some images, and what is wanted of them.
     fn batch(
         &self,
         images: &Images,
         targets: &Targets,
         chosen: &[usize],
         rng: &mut ChaCha20Rng,
-        device: &Device,
-    ) -> (Tensor<4>, Tensor<2>) {
-        let side = images.side();
-        let mut pixels = Vec::with_capacity(chosen.len() * side * side);
-        let mut rows = Vec::with_capacity(chosen.len() * targets.classes);
+    ) -> (Vec<f32>, Vec<f32>) {
+        let (mut pixels, mut wanted) = (Vec::new(), Vec::new());
         for &index in chosen {
             match self.augmentation {
                 Augmentation::None => pixels.extend_from_slice(images.image(index)),
-                Augmentation::Affine => pixels.extend(jitter(images.image(index), side, rng)),
+                Augmentation::Affine => {
+                    pixels.extend(jitter(images.image(index), images.side(), rng));
+                }
             }
-            rows.extend_from_slice(targets.row(index));
+            wanted.extend_from_slice(targets.row(index));
         }
-        let input = TensorData::new(pixels, [chosen.len(), 1, side, side]);
-        let wanted = TensorData::new(rows, [chosen.len(), targets.classes]);
-        (Tensor::from_data(input, device), Tensor::from_data(wanted, device))
+        (pixels, wanted)
     }
 }
 
-fn cross_entropy(scores: Tensor<2>, wanted: Tensor<2>) -> Tensor<1> {
-    (log_softmax(scores, 1) * wanted).sum_dim(1).mean().neg()
-}
-
-fn blend(average: Option<Vec<Vec<f32>>>, weights: Vec<Vec<f32>>, decay: f32) -> Vec<Vec<f32>> {
-    let Some(mut average) = average else {
-        return weights;
-    };
+fn blend(average: &mut Option<Weights>, weights: &Weights, decay: f32) {
+    let average = average.get_or_insert_with(|| weights.clone());
     for (mean, fresh) in average.iter_mut().flatten().zip(weights.iter().flatten()) {
         *mean = decay * *mean + (1.0 - decay) * fresh;
     }
-    average
+}
+
+/// Adam (Kingma and Ba, 2015): steps as long as the gradient's mean over its spread says.
+struct Adam {
+    steps: i32,
+    means: Weights,
+    squares: Weights,
+}
+
+impl Adam {
+    const MEAN_DECAY: f32 = 0.9;
+    const SQUARE_DECAY: f32 = 0.999;
+    const EPSILON: f32 = 1e-5;
+
+    fn new(shape: Shape) -> Self {
+        let zeros = shape.parameters().map(|count| vec![0.0; count]);
+        Self { steps: 0, means: zeros.clone(), squares: zeros }
+    }
+
+    fn step(&mut self, weights: &mut Weights, gradient: &Weights, rate: f64) {
+        self.steps += 1;
+        // Both averages start at 0 and are too small at first.
+        let mean_part = 1.0 - Self::MEAN_DECAY.powi(self.steps);
+        let square_part = 1.0 - Self::SQUARE_DECAY.powi(self.steps);
+        #[expect(clippy::cast_possible_truncation, reason = "a rate needs no more digits")]
+        let rate = rate as f32;
+        let averages = self.means.iter_mut().flatten().zip(self.squares.iter_mut().flatten());
+        let steps = weights.iter_mut().flatten().zip(gradient.iter().flatten()).zip(averages);
+        for ((weight, gradient), (mean, square)) in steps {
+            *mean = Self::MEAN_DECAY * *mean + (1.0 - Self::MEAN_DECAY) * gradient;
+            *square =
+                Self::SQUARE_DECAY * *square + (1.0 - Self::SQUARE_DECAY) * gradient * gradient;
+            let spread = (*square / square_part).sqrt() + Self::EPSILON;
+            *weight -= rate * *mean / mean_part / spread;
+        }
+    }
 }

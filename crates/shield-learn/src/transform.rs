@@ -14,7 +14,7 @@ fn each(images: &Images, side: usize, change: impl Fn(&[f32]) -> Vec<f32> + Sync
 
 /// Uprights and centres each image, by its moments: sheared so that the pixels' x no longer depends
 /// on their y, and moved so that their mean lies in the middle.
-pub fn deskew(images: &Images) -> Images {
+pub(crate) fn deskew(images: &Images) -> Images {
     let side = images.side();
     each(images, side, |image| {
         let (mut mass, mut mean_x, mut mean_y) = (1e-6, 0.0, 0.0);
@@ -38,7 +38,7 @@ pub fn deskew(images: &Images) -> Images {
 }
 
 /// Softens each image with a Gaussian of the given width in pixels.
-pub fn blur(images: &Images, width: f32) -> Images {
+pub(crate) fn blur(images: &Images, width: f32) -> Images {
     let side = images.side();
     let reach = (3.0 * width).ceil().max(1.0);
     let taps: Vec<f32> = {
@@ -74,7 +74,7 @@ pub fn blur(images: &Images, width: f32) -> Images {
 }
 
 /// A square part of each image.
-pub fn crop(images: &Images, left: usize, top: usize, size: usize) -> Images {
+pub(crate) fn crop(images: &Images, left: usize, top: usize, size: usize) -> Images {
     let side = images.side();
     each(images, size, |image| {
         (top..top + size)
@@ -84,7 +84,7 @@ pub fn crop(images: &Images, left: usize, top: usize, size: usize) -> Images {
 }
 
 /// A random small rotation, scaling, shear and shift of one image: one more example of its class.
-pub fn jitter(image: &[f32], side: usize, rng: &mut impl Rng) -> Vec<f32> {
+pub(crate) fn jitter(image: &[f32], side: usize, rng: &mut impl Rng) -> Vec<f32> {
     let turn = rng.random_range(-0.18..0.18f32);
     let (sin, cos) = turn.sin_cos();
     let shear = rng.random_range(-0.12..0.12f32);

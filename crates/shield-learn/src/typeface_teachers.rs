@@ -10,10 +10,11 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
-use shield::{Class, Classes, Votes};
+use shield_core::{Class, Classes, Votes, Watch};
 
 use crate::data::{Images, Labelled};
-use crate::glyphs::{ALPHABET, GlyphError, Typeface};
+use crate::error::LearnError;
+use crate::glyphs::{ALPHABET, Typeface};
 use crate::linear::Linear;
 use crate::student::gradients::gradients;
 
@@ -24,7 +25,7 @@ const RIDGE: f64 = 0.3;
 
 /// Typefaces shared out: some draw what is public, all others belong to teachers.
 #[derive(Debug)]
-pub struct Shares {
+pub(crate) struct Shares {
     /// Complete typefaces that no teacher has.
     public: Vec<Typeface>,
     /// Each teacher's own.
@@ -34,13 +35,13 @@ pub struct Shares {
 impl Shares {
     /// Shares typefaces out among so many teachers, and at least so many complete ones to the
     /// public. `files` is how many files they came from, for the error.
-    pub fn new(
+    pub(crate) fn new(
         typefaces: Vec<Typeface>,
         files: usize,
         teachers: usize,
         public: usize,
         seed: u64,
-    ) -> Result<Self, GlyphError> {
+    ) -> Result<Self, LearnError> {
         let found = typefaces.len();
         let complete = typefaces.iter().filter(|face| face.is_complete()).count();
         let mut families: BTreeMap<String, Vec<Typeface>> = BTreeMap::new();
@@ -59,7 +60,15 @@ impl Shares {
         }
         if shown.len() < public || rest.len() < teachers || teachers == 0 {
             let needed = teachers.max(1) + public;
-            return Err(GlyphError::TooFew { files, found, complete, needed, public });
+            let characters = ALPHABET.chars().count();
+            return Err(LearnError::TooFewTypefaces {
+                characters,
+                files,
+                found,
+                complete,
+                needed,
+                public,
+            });
         }
         let mut owned = vec![Vec::new(); teachers];
         for (place, face) in rest.into_iter().enumerate() {
@@ -69,12 +78,12 @@ impl Shares {
     }
 
     /// How many teachers there are.
-    pub fn teachers(&self) -> usize {
+    pub(crate) fn teachers(&self) -> usize {
         self.owned.len()
     }
 
     /// Public images: so many of each class, the classes in turn.
-    pub fn public_images(&self, copies: usize, seed: u64) -> Labelled {
+    pub(crate) fn public_images(&self, copies: usize, seed: u64) -> Labelled {
         let classes = ALPHABET.chars().count();
         let drawn: Vec<(Vec<f32>, u8)> = (0..copies * classes)
             .into_par_iter()
@@ -94,9 +103,9 @@ impl Shares {
 
     /// Fits a classifier for each teacher and lets it vote on some images.
     ///
-    /// `done` is called after each teacher, from any thread. The seed decides everything, the
+    /// The watch counts teachers. The seed decides everything, the
     /// number of threads nothing.
-    pub fn teach(&self, public: &Images, seed: u64, done: impl Fn() + Sync) -> Votes {
+    pub(crate) fn teach(&self, public: &Images, seed: u64, watch: &Watch) -> Votes {
         let classes = ALPHABET.chars().count();
         let features = gradients(public);
         let ballots: Vec<Vec<usize>> = self
@@ -117,7 +126,7 @@ impl Shares {
                 }
                 let own = gradients(&Images::new(side, pixels));
                 let votes = Linear::fit(&own, &labels, classes, RIDGE).predict(&features);
-                done();
+                watch.add(1);
                 votes
             })
             .collect();
@@ -160,7 +169,7 @@ mod tests {
         assert_eq!((public.images.len(), public.classes[149]), (150, 149));
         let votes = |threads: usize| {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| shares.teach(&public.images, 3, || ()))
+            pool.install(|| shares.teach(&public.images, 3, &Watch::default()))
         };
         let found = votes(1);
         assert_eq!(found, votes(3));

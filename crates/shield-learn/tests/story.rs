@@ -1,17 +1,17 @@
 //! Teachers and student on digits that are drawn by ourselves: small, but the whole way.
 
 use rayon::ThreadPoolBuilder;
-use shield::{Class, Classes, Label, Votes};
+use shield_core::{Class, Classes, Label, Votes, Watch};
 use shield_learn::data::drawn_digits;
-use shield_learn::model_file::Student;
-use shield_learn::student::{LearnError, Variant};
-use shield_learn::teachers::{Profile, TeachError, teach};
+use shield_learn::student::Variant;
+use shield_learn::teachers::{Profile, teach};
+use shield_learn::{LearnError, Student};
 
 fn votes(threads: usize) -> Votes {
     let (training, public) = (drawn_digits(480, 1), drawn_digits(50, 2));
     let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let profile = Profile::pate();
-    pool.install(|| teach(&profile, &training, &public.images, 4, 7, || ())).unwrap()
+    let teach = || teach(Profile::Pate, &training, &public.images, 4, 7, &Watch::default());
+    pool.install(teach).unwrap()
 }
 
 #[test]
@@ -29,8 +29,11 @@ fn votes_are_better_than_chance_and_the_same_on_any_number_of_threads() {
 fn teachers_without_images_are_refused() {
     let digits = drawn_digits(100, 1);
     for teachers in [0, 11, 1000] {
-        let refused = teach(&Profile::pate(), &digits, &digits.images, teachers, 1, || ());
-        assert!(matches!(refused, Err(TeachError::TooManyTeachers { .. })), "{teachers}");
+        let refused = teach(Profile::Pate, &digits, &digits.images, teachers, 1, &Watch::default());
+        assert!(
+            matches!(refused, Err(LearnError::TooManyTeachers { images: 100, .. })),
+            "{refused:?}"
+        );
     }
 }
 
@@ -43,10 +46,7 @@ fn a_student_learns_from_few_labels_and_its_model_can_be_kept() {
         .collect();
     let (own, other) = (digits.images.select(0..500), digits.images.select(500..600));
     for variant in [Variant::Strong, Variant::Plain] {
-        let prepared = variant.prepare(&own);
-        let neighbours = variant.neighbours(&prepared);
-        let model = variant.learn(&prepared, neighbours.as_ref(), &labels, classes, 1).unwrap();
-        let student = Student { variant, model };
+        let student = Student::learn(variant, &own, &labels, classes, 1).unwrap();
         let found = student.predict(&other);
         let right = found.iter().zip(&digits.classes[500..]).filter(|(a, b)| a == b).count();
         assert!(right > 70, "{variant:?}: {right} of 100");
@@ -62,8 +62,10 @@ fn a_student_learns_from_few_labels_and_its_model_can_be_kept() {
 fn a_student_without_labels_is_refused() {
     let digits = drawn_digits(20, 1);
     let classes = Classes::new(10).unwrap();
-    let learn =
-        |labels: &[Label]| Variant::Supervised.learn(&digits.images, None, labels, classes, 1);
-    assert_eq!(learn(&[None; 20]).unwrap_err(), LearnError::NoLabels);
-    assert_eq!(learn(&[None; 3]).unwrap_err(), LearnError::LabelCount { labels: 3, images: 20 });
+    for (labels, words) in [(20, "none of the images"), (3, "3 labels for 20 images")] {
+        let labels = vec![None; labels];
+        let refused = Student::learn(Variant::Supervised, &digits.images, &labels, classes, 1);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
 }

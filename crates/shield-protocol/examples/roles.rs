@@ -6,11 +6,13 @@
 
 use std::error::Error;
 use std::fs;
+use std::ops::ControlFlow;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::Class;
-use shield_protocol::{ElectionFile, Progress, aggregate, cast, make_keys, reveal};
+use shield_core::Class;
+use shield_core::Watch;
+use shield_protocol::{ElectionFile, Inputs, aggregate, cast, make_keys, reveal};
 
 const ELECTION: &str = r#"
 name = "birds"
@@ -33,7 +35,7 @@ const VOTES: [(&str, [Option<u16>; 3]); 5] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut rng = StdRng::from_os_rng();
-    let election = ElectionFile::parse(ELECTION)?;
+    let election = ElectionFile::parse(ELECTION)?.plan();
     let folder = tempfile::tempdir()?;
     let (student, server) = (folder.path().join("student"), folder.path().join("server"));
     fs::create_dir_all(server.join("ballots"))?;
@@ -45,8 +47,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         cast(&election, &keys.public, teacher, &votes, &ballot, &mut rng)?;
     }
     let (ballots, results) = (server.join("ballots"), server.join("results.bin"));
-    let progress = |step: Progress| eprintln!("server: {step:?}");
-    aggregate(&election, &keys.evaluation, &ballots, &results, &mut rng, &progress)?;
+    let watch = Watch::new(|now| {
+        eprintln!("server: {}, {} of {}", now.stage, now.done, now.of);
+        ControlFlow::Continue(())
+    });
+    let inputs = Inputs::new(&election, &keys.evaluation, &ballots);
+    aggregate(&inputs, &results, None, &mut rng, &watch)?;
 
     let labels = reveal(&election, &keys.secret, &results)?;
     for (sample, label) in labels.as_slice().iter().enumerate() {

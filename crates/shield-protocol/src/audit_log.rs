@@ -8,6 +8,7 @@ use crate::hex::hex;
 
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LogLine {
     /// Its number, from 1.
     pub number: u32,

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rand::CryptoRng;
-use shield::files::{IgnoredColumns, ReadOptions, TeacherVotes, Understood, Warning};
-use shield::framing::{KeyId, Kind};
-use shield::votes::Vote;
+use shield_core::framing::{KeyId, Kind};
+use shield_core::votes::Vote;
+use shield_data::{Ballot, FileError, IgnoredColumns, ReadOptions, Understood, Warning};
 
 pub use counts::{cast_counts, understand_counts};
 
 use crate::bundle::Content;
-use crate::election_file::ElectionFile;
+use crate::election_file::{ElectionFile, PlannedElection};
 use crate::engine::Voting;
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::{Existing, check_folder_of, read_bounded, write_bundle};
@@ -53,11 +53,11 @@ pub fn understand_votes(
 ) -> Result<Understood<Vec<Vote>>, ProtocolError> {
     let election = file.election();
     let refuse = |problem| Refused { path: path.to_owned(), problem };
-    if let Some(counts) = file.choice().counts() {
+    if let Some(counts) = file.spec().counts() {
         return Err(refuse(Problem::NeedsCounts { voters: counts.voters() }).into());
     }
-    let read = read_with_ids(file, path, column)?;
-    let TeacherVotes { votes, ids, class_names } = read.value;
+    let read = read_with_ids(file, |o| shield_data::understand_ballot(path, o, column))?;
+    let Ballot { entries: votes, ids, class_names } = read.value;
     if let (Some(names), None) = (&class_names, file.class_names()) {
         let (first, last) = (names.as_slice()[0].clone(), election.classes().count() - 1);
         return Err(refuse(Problem::Named { first, last }).into());
@@ -79,25 +79,24 @@ pub fn understand_votes(
     Ok(Understood { value: votes, warnings: read.warnings.into_iter().filter(news).collect() })
 }
 
-fn read_with_ids(
+/// Reads votes or counts, with the sample ids beside them where the election binds a list.
+fn read_with_ids<Entry>(
     file: &ElectionFile,
-    path: &Path,
-    column: Option<usize>,
-) -> Result<Understood<TeacherVotes>, ProtocolError> {
+    read: impl Fn(&ReadOptions) -> Result<Understood<Ballot<Entry>>, FileError>,
+) -> Result<Understood<Ballot<Entry>>, ProtocolError> {
     let options = |ignored| ReadOptions {
         classes: Some(file.election().classes()),
         names: file.class_names().cloned(),
         ignored,
     };
-    let guessed = shield::files::understand_ballot(path, &options(IgnoredColumns::Guess), column);
+    let guessed = read(&options(IgnoredColumns::Guess));
     if let Some(bound) = file.samples_digest()
         && !matches!(&guessed, Ok(read) if read.value.ids.is_some())
     {
         // Short ids look like votes; if they are the election's samples, they are none.
-        let first = options(IgnoredColumns::These(vec!["1".to_owned()]));
-        let read = shield::files::understand_ballot(path, &first, column);
+        let first = read(&options(IgnoredColumns::These(vec!["1".to_owned()])));
         let is_list = |ids: &Vec<String>| SamplesDigest::of(ids) == bound;
-        if let Ok(read) = read
+        if let Ok(read) = first
             && read.value.ids.as_ref().is_some_and(is_list)
         {
             return Ok(read);
@@ -145,7 +144,7 @@ fn check_samples(
 
 /// Writes the ballot of the teacher of that name, batch by batch; never over another file.
 pub fn cast<R: CryptoRng>(
-    file: &ElectionFile,
+    file: &PlannedElection,
     public_key: &Path,
     teacher: &str,
     votes: &[Vote],
@@ -161,7 +160,7 @@ pub fn cast<R: CryptoRng>(
 
 /// Writes a ballot whose batches are made one by one.
 fn write(
-    file: &ElectionFile,
+    file: &PlannedElection,
     public_key: &Path,
     teacher: &str,
     out: &Path,
@@ -178,7 +177,7 @@ fn write(
     let engine = file.engine();
     let refuse = |problem| Refused { path: public_key.to_owned(), problem };
     let bytes = read_bounded(public_key, engine.max_bytes(Kind::PublicKey)).map_err(refuse)?;
-    let voting = Arc::clone(&engine).voting(&bytes).map_err(|error| refuse(error.into()))?;
+    let voting = Arc::clone(engine).voting(&bytes).map_err(|error| refuse(error.into()))?;
     let content = Content::Ballot { teacher: number };
     write_bundle(out, content, Existing::Refused, file, file.batches(), |batch| {
         encrypt(&*voting, batch, engine.batch(batch))
@@ -188,7 +187,7 @@ fn write(
 
 #[cfg(test)]
 mod tests {
-    use shield::Class;
+    use shield_core::Class;
 
     use super::*;
 

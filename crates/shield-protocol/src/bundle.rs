@@ -146,7 +146,7 @@ impl<R: Read> BundleReader<R> {
 
     /// As [`Self::ballot`], for results. How many parts they have, their transcript says.
     pub fn results(from: R, election: &[u8; 32]) -> Result<Self, BundleError> {
-        let command = "`shield aggregate` or `shield fetch`";
+        let command = "`shield aggregate` or `shield election fetch`";
         let not_ours = BundleError::NotOurs { expected: "a file of results", command };
         Self::open(from, 2, not_ours, election)
     }

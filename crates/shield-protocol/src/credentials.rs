@@ -100,6 +100,8 @@ impl FromStr for Token {
 
 /// The hash of a token: tells tokens apart, opens nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[0-9a-f]{64}$"))]
 #[serde(try_from = "String", into = "String")]
 pub struct TokenHash(String);
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use shield::files::FileError;
-use shield::framing::DecodeError;
+use shield_core::framing::DecodeError;
+use shield_data::FileError;
 use thiserror::Error;
 
 use crate::bundle::BundleError;
@@ -21,6 +21,13 @@ pub struct Refused {
     pub path: PathBuf,
     /// What is wrong with it.
     pub problem: Problem,
+}
+
+impl Refused {
+    /// The file at this path, and what is wrong with it.
+    pub fn new(path: &Path, problem: impl Into<Problem>) -> Self {
+        Self { path: path.to_owned(), problem: problem.into() }
+    }
 }
 
 /// What is wrong with a file.
@@ -352,6 +359,9 @@ pub enum ProtocolError {
     /// The keys do not work.
     #[error("{0}")]
     Rehearsal(String),
+    /// Keys that cannot be rehearsed: of two sets, or of another election.
+    #[error("{0}")]
+    Unrehearsed(String),
     /// The system would not write.
     #[error("{}: cannot be written: {source}", path.display())]
     Write {
@@ -370,6 +380,11 @@ const NEVER_TWICE: &str = "A sample must never be answered from two draws: the t
     together would cost more privacy than was promised";
 
 impl ProtocolError {
+    /// The system would not write this file.
+    pub(crate) fn cannot_write(path: &Path, source: io::Error) -> Self {
+        Self::Write { path: path.to_owned(), source }
+    }
+
     /// Whether what was given is at fault, not the system.
     pub fn is_bad_input(&self) -> bool {
         !matches!(

@@ -4,17 +4,20 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use crate::bundle::{BundleError, BundleWriter, Content};
-use crate::election_file::{self, ElectionFile};
+use crate::election_file::{self, ElectionFile, PlannedElection};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::new_file::{Readers, Unnamed, folder_of};
 
 /// Reads an election file, and the list of samples beside it if it names one.
-pub fn read_election(path: &Path) -> Result<ElectionFile, ProtocolError> {
+pub fn read_election(path: &Path) -> Result<PlannedElection, ProtocolError> {
     let refuse = |problem| Refused { path: path.to_owned(), problem };
     let bytes = read_bounded(path, election_file::MAX_BYTES).map_err(refuse)?;
     let text = String::from_utf8(bytes).map_err(|_| refuse(Problem::NotText))?;
-    Ok(ElectionFile::parse_in(&text, folder_of(path)).map_err(|error| refuse(error.into()))?)
+    let read = ElectionFile::parse_in(&text, folder_of(path));
+    Ok(read.map_err(|error| refuse(error.into()))?.plan())
 }
 
 /// A file's bytes, and at most one more than `limit`: enough for a decoder to see that there are
@@ -31,6 +34,30 @@ pub(crate) fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Problem
     let mut bytes = Vec::with_capacity(room);
     file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// A small TOML document.
+pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path, limit: usize) -> Result<T, Refused> {
+    let bytes = read_bounded(path, limit).map_err(|problem| Refused::new(path, problem))?;
+    let text = String::from_utf8(bytes).ok();
+    let read = text.and_then(|text| toml::from_str(&text).ok());
+    read.ok_or_else(|| Refused::new(path, Problem::Damaged))
+}
+
+/// Writes a file, unless it is there with the very same bytes. Other bytes stay, and are a problem.
+pub(crate) fn write_or_find(
+    path: &Path,
+    readers: Readers,
+    bytes: &[u8],
+    other: Problem,
+) -> Result<(), ProtocolError> {
+    let written = Unnamed::write(path, readers, bytes);
+    match written.and_then(|file| file.name_or_find(path)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Refused::new(path, other).into())
+        }
+        named => named.map_err(|error| ProtocolError::cannot_write(path, error)),
+    }
 }
 
 /// Refuses a file to be written into a folder that is not there, before any work is done.
@@ -97,7 +124,7 @@ pub(crate) fn write_bundle(
     let written = match existing {
         Existing::Compared => unnamed().and_then(|file| file.name_or_find(path)),
         Existing::Refused => unnamed().and_then(|file| file.name(path)),
-        Existing::Replaced => shield::files::write_atomically(path, |to| fill(to)),
+        Existing::Replaced => shield_data::write_atomically(path, |to| fill(to)),
     };
     match (failure, written) {
         (Some(error), _) => Err(error),

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rand::CryptoRng;
-use shield::framing::KeyId;
+use shield_core::framing::KeyId;
 
-use crate::election_file::ElectionFile;
+use crate::election_file::PlannedElection;
 use crate::error::ProtocolError;
 use crate::new_file::{Readers, Unnamed};
 
@@ -23,6 +23,12 @@ pub struct KeyFiles {
 }
 
 impl KeyFiles {
+    /// A secret key, and the names that the other two have beside it.
+    pub fn beside(secret: &Path) -> Self {
+        let folder = Self::in_folder(secret.parent().unwrap_or(Path::new("")));
+        Self { secret: secret.to_owned(), ..folder }
+    }
+
     /// The names that keys have in a folder.
     pub fn in_folder(folder: &Path) -> Self {
         let file = |name| folder.join(name);
@@ -45,7 +51,7 @@ pub struct MadeKeys {
 
 /// Makes the student's keys in a folder: all three, or none if one of them is there already.
 pub fn make_keys<R: CryptoRng>(
-    file: &ElectionFile,
+    file: &PlannedElection,
     folder: &Path,
     rng: &mut R,
 ) -> Result<MadeKeys, ProtocolError> {

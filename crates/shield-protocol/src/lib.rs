@@ -14,8 +14,8 @@
 //!
 //! ```
 //! use rand::{SeedableRng, rngs::StdRng};
-//! use shield::Class;
-//! use shield_protocol::{ElectionFile, aggregate, cast, make_keys, reveal};
+//! use shield_core::{Class, Watch};
+//! use shield_protocol::{ElectionFile, Inputs, aggregate, cast, make_keys, reveal};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
@@ -28,7 +28,8 @@
 //!     polynomial = "X^2+X"
 //!     quorum = 3
 //!     teachers = ["anna", "bela", "cora"]"#,
-//! )?;
+//! )?
+//! .plan();
 //! let keys = make_keys(&election, &folder.join("keys"), &mut rng)?.files; // the student
 //! let ballots = folder.join("ballots");
 //! std::fs::create_dir(&ballots)?;
@@ -37,8 +38,9 @@
 //!     let out = ballots.join(teacher).with_extension("ballot");
 //!     cast(&election, &keys.public, teacher, &votes, &out, &mut rng)?;
 //! }
-//! let results = folder.join("results.bin");
-//! aggregate(&election, &keys.evaluation, &ballots, &results, &mut rng, &|_| ())?; // the server
+//! let (results, watch) = (folder.join("results.bin"), Watch::default());
+//! let inputs = Inputs::new(&election, &keys.evaluation, &ballots); // the server
+//! aggregate(&inputs, &results, None, &mut rng, &watch)?;
 //! let labels = reveal(&election, &keys.secret, &results)?; // the student
 //! # assert_eq!(labels.as_slice().len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -59,6 +61,7 @@
 //! | [`results`] | what the student gets, as a file |
 //! | [`bundle`] | the format of ballot and result files |
 //! | [`files`], [`new_file`], [`private`] | files that are bounded, written once, or private |
+//! | [`ledger`] | what elections cost a group of teachers, and what it can still afford |
 //! | [`turnout`] | how many voters each sample has, and whether that is a quorum |
 //! | [`messages`], [`credentials`] | what clients and servers say to each other, and who may |
 //! | [`hex`], [`this_machine`] | small helpers that both sides need |
@@ -76,6 +79,7 @@ pub mod files;
 pub mod hex;
 pub mod job;
 pub mod keys;
+pub mod ledger;
 pub mod messages;
 pub mod name;
 pub mod new_file;
@@ -91,11 +95,11 @@ pub mod transcript;
 pub mod turnout;
 
 pub use ballot::{Cast, cast, cast_counts, read_votes, understand_counts, understand_votes};
-pub use election_file::ElectionFile;
+pub use election_file::{ElectionFile, PlannedElection};
 pub use error::{Problem, ProtocolError, Refused};
 pub use files::read_election;
 pub use job::verify::verify;
-pub use job::{Aggregated, Job, Progress, aggregate, aggregate_committed, audit};
+pub use job::{Aggregated, Inputs, Job, aggregate, audit};
 pub use keys::{KeyFiles, MadeKeys, make_keys};
 pub use name::Name;
 pub use receipt::Receipt;

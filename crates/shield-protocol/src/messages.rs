@@ -12,6 +12,16 @@ use crate::transcript::ballot_digest;
 
 /// What the operator sends: the file, and the hashes of the tokens in the invitations.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(example = json!({
+    "file": "name = \"ward-7\"\ngroup = \"hospitals\"\nclasses = 10\nsamples = 100\noffset = \
+             5\nquorum = 2\nteachers = [\"amber\", \"birch\"]\n",
+    "student": "0000000000000000000000000000000000000000000000000000000000000000",
+    "teachers": {
+        "amber": "1111111111111111111111111111111111111111111111111111111111111111",
+        "birch": "2222222222222222222222222222222222222222222222222222222222222222"
+    }
+})))]
 #[serde(deny_unknown_fields)]
 pub struct NewElection {
     /// The election file, as TOML.
@@ -24,6 +34,7 @@ pub struct NewElection {
 
 /// A new token in the place of an old one.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// The teacher whose token it is; the student's without one.
@@ -34,12 +45,17 @@ pub struct NewToken {
 
 /// What a party learns about an election.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Status {
     /// Its name.
     pub name: String,
     /// The group whose budget pays.
     pub group: String,
-    /// Where it stands.
+    /// Where it stands. `failed` can be closed again: it goes on with the same seed and ballots.
+    #[cfg_attr(
+        feature = "schema",
+        schema(pattern = "^(awaiting-keys|open|closing|released|failed|withdrawn)$")
+    )]
     pub stage: String,
     /// The digest of the election file: the same for all parties.
     pub digest: String,
@@ -58,7 +74,6 @@ pub struct Status {
     /// Who has; not for teachers.
     pub voters: Option<Vec<String>>,
     /// Who has not; not for teachers.
-    #[serde(default)]
     pub missing: Option<Vec<String>>,
     /// How many voters every sample must have.
     pub quorum: u32,
@@ -77,25 +92,26 @@ pub struct Status {
     /// The batches of the calling teacher that have arrived.
     pub submitted: Option<Vec<Submitted>>,
     /// What the server committed to before anyone voted: a digest of its part of the seed.
-    #[serde(default)]
     pub commitment: Option<String>,
     /// The digest of the calling teacher's ballot, once all of it has arrived.
-    #[serde(default)]
     pub receipt: Option<String>,
     /// Whether the student has confirmed that the keys work.
-    #[serde(default)]
     pub rehearsed: bool,
     /// Audits after a spoiled release, in order.
-    #[serde(default)]
     pub audits: Vec<AuditStatus>,
 }
 
 /// How far an audit is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AuditStatus {
     /// Its number, from 1.
     pub round: u32,
-    /// `auditing`, `audited`, `aggregating`, `released` or `failed`.
+    /// Where it stands.
+    #[cfg_attr(
+        feature = "schema",
+        schema(pattern = "^(auditing|audited|aggregating|released|failed)$")
+    )]
     pub stage: String,
     /// How many samples it is about.
     pub samples: usize,
@@ -125,6 +141,7 @@ impl Status {
 
 /// A batch of the calling teacher's ballot that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Submitted {
     /// The batch.
     pub batch: u32,

@@ -8,6 +8,8 @@ use thiserror::Error;
 
 /// 1 to 64 lower-case letters, digits, `-` and `_`, the first a letter or a digit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(value_type = String, pattern = "^[a-z0-9][a-z0-9_-]{0,63}$"))]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 

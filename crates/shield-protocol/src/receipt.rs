@@ -6,12 +6,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::BundleReader;
-use crate::election_file::ElectionFile;
+use crate::election_file::PlannedElection;
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::files::{parts, read_bounded};
+use crate::files::{parts, read_toml, write_or_find};
 use crate::hex::hex;
 use crate::name::Name;
-use crate::new_file::{Readers, Unnamed};
+use crate::new_file::Readers;
 use crate::transcript::{Transcript, ballot_digest};
 
 /// What the server acknowledged.
@@ -31,7 +31,7 @@ pub struct Receipt {
 
 impl Receipt {
     /// What a receipt for a ballot file must say. There is no commitment in it.
-    pub fn of_ballot(file: &ElectionFile, path: &Path) -> Result<Self, ProtocolError> {
+    pub fn of_ballot(file: &PlannedElection, path: &Path) -> Result<Self, ProtocolError> {
         let refuse = |problem| Refused { path: path.to_owned(), problem };
         let from = std::fs::File::open(path).map_err(|error| refuse(error.into()))?;
         let engine = file.engine();
@@ -46,7 +46,7 @@ impl Receipt {
             refuse(Problem::NoSuchTeacher { number: teacher, teachers: teachers.len() })
         })?;
         let mut hashes = Vec::new();
-        let limit = engine.max_bytes(shield::framing::Kind::Ballot);
+        let limit = engine.max_bytes(shield_core::framing::Kind::Ballot);
         while let Some(part) = bundle.part(limit).map_err(|error| refuse(error.into()))? {
             hashes.push(*blake3::hash(&part).as_bytes());
         }
@@ -56,23 +56,13 @@ impl Receipt {
 
     /// Reads a receipt.
     pub fn read(path: &Path) -> Result<Self, ProtocolError> {
-        let refuse = |problem| Refused { path: path.to_owned(), problem };
-        let bytes = read_bounded(path, 1 << 12).map_err(refuse)?;
-        let text = String::from_utf8(bytes).ok();
-        let receipt = text.and_then(|text| toml::from_str(&text).ok());
-        Ok(receipt.ok_or_else(|| refuse(Problem::Damaged))?)
+        Ok(read_toml(path, 1 << 12)?)
     }
 
     /// Writes it, unless it is there already. Never over something else.
     pub fn write(&self, path: &Path) -> Result<(), ProtocolError> {
         let text = toml::to_string(self).expect("strings");
-        let written = Unnamed::write(path, Readers::Everyone, text.as_bytes());
-        match written.and_then(|file| file.name_or_find(path)) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(Refused { path: path.to_owned(), problem: Problem::OtherResults }.into())
-            }
-            named => named.map_err(|source| ProtocolError::Write { path: path.to_owned(), source }),
-        }
+        write_or_find(path, Readers::Everyone, text.as_bytes(), Problem::OtherResults)
     }
 
     /// Whether the ballot was counted, by what the server published.

@@ -1,25 +1,40 @@
-//! A rehearsal: do the keys work, before anyone votes?
+//! A rehearsal: whether the keys work, before anyone votes.
 //!
-//! The server makes ballots of its own under the public key, aggregates them under the evaluation
-//! key, and hands the release to the student. The student's labels must be those of the operator in
-//! the clear, which the server computes from its own votes and the same draws. A key that is
-//! damaged or forged, and would cost every label and the budget with them, is found here. Nobody
-//! learns anything: all votes are the server's, and made up.
+//! Student and server each compute one and the same release of made-up votes: ballots, draws and
+//! flooding follow from a seed that anyone can compute, the hash of the election and of the keys.
+//! The student decrypts the release that it computed itself, sees that its labels are those of the
+//! operator in the clear, and tells the server a digest of what it computed. The server compares
+//! that with its own. So a key that is damaged or forged, and would cost every label and the budget
+//! with them, is found before anyone votes, and so is a server that holds other keys than the
+//! student's.
+//!
+//! Nobody learns anything, because nothing in it is secret but the student's key, and that touches
+//! nothing that came from somebody else: no release, and no label of one, is ever exchanged. (A
+//! student who decrypts what a server sends, and says what it read, reads ballots to it.)
 
+use std::path::Path;
 use std::sync::Arc;
 
-use rand::CryptoRng;
-use shield::backend::{BallotBoxError, Presence};
-use shield::framing::{DecodeError, KeyId};
-use shield::votes::Vote;
-use shield::{Class, Draws, Label, Seed, Urn};
+use serde::{Deserialize, Serialize};
+use shield_core::engine::{BallotBoxError, Presence};
+use shield_core::framing::{DecodeError, KeyId, Kind};
+use shield_core::votes::Vote;
+use shield_core::{Class, Draws, Label, Seed, Urn};
 use thiserror::Error;
 
-use crate::election_file::ElectionFile;
-use crate::engine::{BallotBytes, EngineError, Mechanism};
+use crate::election_file::PlannedElection;
+use crate::engine::{BallotBytes, EngineError, EngineName};
+use crate::error::{ProtocolError, Refused};
+use crate::files::read_bounded;
+use crate::hex::hex;
+use crate::keys::KeyFiles;
 
 /// Teachers whose ballots are made up, where the mechanism does not need more.
 const TEACHERS: u32 = 3;
+
+const SEED: &str = "shield 2026 seed of a rehearsal v1";
+const BALLOTS: &str = "shield 2026 ballots of a rehearsal v1";
+const DIGEST: &str = "shield 2026 digest of a rehearsal v1";
 
 /// Why there was no rehearsal.
 #[derive(Debug, Error)]
@@ -38,13 +53,22 @@ pub enum RehearsalError {
     Engine(#[from] EngineError),
 }
 
-/// What the student is to read out of a release of made-up ballots.
+/// What the student tells the server: it has rehearsed, and computed this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Rehearsed {
+    /// The rehearsal's digest.
+    pub digest: String,
+}
+
+/// A release of made-up ballots, and what it decrypts to.
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
-    /// What the student gets: the release of the first batch.
-    pub release: Vec<u8>,
+    release: Vec<u8>,
     expected: Expected,
     key: KeyId,
+    digest: String,
 }
 
 /// What labels there should be.
@@ -52,30 +76,34 @@ pub struct Rehearsal {
 enum Expected {
     /// Exactly these.
     Exactly(Vec<Label>),
-    /// Some label for each of so many samples: nobody knows the noise.
+    /// Some label for each of so many samples: the noise is not computed in the clear.
     Some(usize),
 }
 
 impl Rehearsal {
-    /// Makes ballots and aggregates them.
+    /// Makes ballots and aggregates them: the same for all who have these keys.
     pub fn new(
-        file: &ElectionFile,
+        file: &PlannedElection,
         public_key: &[u8],
         evaluation_key: &[u8],
-        rng: &mut dyn CryptoRng,
     ) -> Result<Self, RehearsalError> {
         let (election, engine) = (file.election(), file.engine());
-        let voting = Arc::clone(&engine).voting(public_key)?;
-        let aggregating = Arc::clone(&engine).aggregating(evaluation_key)?;
+        let voting = Arc::clone(engine).voting(public_key)?;
+        let aggregating = Arc::clone(engine).aggregating(evaluation_key)?;
         let key = voting.key();
         if key != aggregating.key() {
             return Err(RehearsalError::Keys);
         }
+        let mut hasher = blake3::Hasher::new_derive_key(SEED);
+        for part in [file.digest(), hash(public_key), hash(evaluation_key)] {
+            hasher.update(&part);
+        }
+        let seed = Seed::from_bytes(*hasher.finalize().as_bytes());
         let (samples, classes) = (engine.batch(0).len(), election.classes().count());
-        let teachers = match file.choice().mechanism() {
-            Mechanism::Shield => election.teachers().min(TEACHERS),
+        let teachers = match file.spec().argmax() {
+            None => election.teachers().min(TEACHERS),
             // As many as the noise needs.
-            Mechanism::NoisyArgmax(_) => election.teachers(),
+            Some(_) => election.teachers(),
         };
         let class = |teacher: u32, sample: usize| {
             let class =
@@ -86,26 +114,31 @@ impl Rehearsal {
             (0..samples).map(|sample| Some(class(teacher, sample))).collect()
         };
         let ballots: Vec<Vec<u8>> = (0..teachers)
-            .map(|teacher| voting.encrypt(0, &votes(teacher), rng))
+            .map(|teacher| {
+                let mut rng = seed.stream(BALLOTS, teacher.into());
+                voting.encrypt(0, &votes(teacher), &mut rng)
+            })
             .collect::<Result<_, _>>()?;
-        let ballots = MadeUp { ballots, samples };
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
-        let seed = Seed::from_bytes(seed);
-        let release = aggregating.aggregate(0, &ballots, &seed)?;
-        let expected = match file.choice().mechanism() {
-            Mechanism::NoisyArgmax(_) => Expected::Some(samples),
-            Mechanism::Shield => {
-                let setting = election.setting();
-                let urn = Urn::of((0..teachers).collect(), election.classes(), setting.offset);
-                let label = |sample: usize| {
-                    let draws = Draws::seeded(setting, &urn, &seed, sample as u64);
-                    shield::operator::elect(&draws, |teacher| class(teacher, sample))
-                };
-                Expected::Exactly((0..samples).map(label).collect())
-            }
+        let release = aggregating.aggregate(0, &MadeUp { ballots, samples }, &seed)?;
+        let expected = if file.spec().argmax().is_some() {
+            Expected::Some(samples)
+        } else {
+            let setting = election.setting();
+            let urn = Urn::of((0..teachers).collect(), election.classes(), setting.offset);
+            let label = |sample: usize| {
+                let draws = Draws::seeded(setting, &urn, &seed, sample as u64);
+                shield_core::operator::elect(&draws, |teacher| class(teacher, sample))
+            };
+            Expected::Exactly((0..samples).map(label).collect())
         };
-        Ok(Self { release, expected, key })
+        let mut hasher = blake3::Hasher::new_derive_key(DIGEST);
+        hasher.update(seed.as_bytes());
+        // What goes through floating point may have other bytes on another processor.
+        if file.spec().engine_name() != EngineName::Tfhe {
+            hasher.update(&release);
+        }
+        let digest = hex(hasher.finalize().as_bytes());
+        Ok(Self { release, expected, key, digest })
     }
 
     /// The keys it was made with.
@@ -113,8 +146,21 @@ impl Rehearsal {
         self.key
     }
 
-    /// Whether the student's labels are right; says what is wrong otherwise.
-    pub fn check(&self, labels: &[Label]) -> Result<usize, String> {
+    /// What was computed, as both sides know it.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Student: decrypts it, and gives how many labels there are if all are right.
+    pub fn hold(&self, file: &PlannedElection, secret_key: &Path) -> Result<usize, ProtocolError> {
+        let revealing = crate::reveal::open_secret_key(file, secret_key)?;
+        let failed = |reason: String| ProtocolError::Rehearsal(reason);
+        let labels = revealing.reveal(0, &self.release).map_err(|e| failed(e.to_string()))?;
+        self.check(&labels).map_err(failed)
+    }
+
+    /// Whether the labels are right; says what is wrong otherwise.
+    fn check(&self, labels: &[Label]) -> Result<usize, String> {
         let (wrong, of) = match &self.expected {
             Expected::Exactly(expected) => {
                 let pairs = expected.iter().zip(labels);
@@ -131,19 +177,33 @@ impl Rehearsal {
         }
         Err(format!(
             "{wrong} of {of} labels of the rehearsal are wrong: the keys do not work (a damaged \
-             evaluation key does that); make new ones with `shield keygen`"
+             evaluation key does that); make new ones with `shield keygen`. If a server has these \
+             already, its operator calls the election off and creates it anew"
         ))
     }
 }
 
-/// Student: the labels of a rehearsal.
-pub fn labels(
-    file: &ElectionFile,
-    secret_key: &std::path::Path,
-    release: &[u8],
-) -> Result<Vec<Label>, crate::ProtocolError> {
-    let revealing = crate::reveal::open_secret_key(&file.engine(), secret_key)?;
-    revealing.reveal(0, release).map_err(|error| crate::ProtocolError::Rehearsal(error.to_string()))
+/// Student: holds a rehearsal with keys in files.
+pub fn rehearse(
+    file: &PlannedElection,
+    keys: &KeyFiles,
+) -> Result<(usize, Rehearsed), ProtocolError> {
+    let read = |path: &Path, kind| {
+        let read = read_bounded(path, file.engine().max_bytes(kind));
+        read.map_err(|problem| Refused { path: path.to_owned(), problem })
+    };
+    let public = read(&keys.public, Kind::PublicKey)?;
+    let evaluation = read(&keys.evaluation, Kind::EvaluationKey)?;
+    let rehearsal = Rehearsal::new(file, &public, &evaluation).map_err(|error| match error {
+        RehearsalError::Engine(error) => ProtocolError::Engine(error),
+        keys => ProtocolError::Unrehearsed(keys.to_string()),
+    })?;
+    let labels = rehearsal.hold(file, &keys.secret)?;
+    Ok((labels, Rehearsed { digest: rehearsal.digest }))
+}
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    *blake3::hash(bytes).as_bytes()
 }
 
 /// Ballots in memory.

@@ -4,13 +4,11 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use shield::framing::Kind;
+use shield_core::framing::Kind;
 
 use crate::bundle::{BundleError, BundleReader, Content};
-use crate::election_file::ElectionFile;
-use crate::engine::Engine;
+use crate::election_file::PlannedElection;
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::{Existing, write_bundle};
 use crate::transcript::Transcript;
@@ -44,13 +42,14 @@ pub struct ResultsReader<R> {
 
 impl<R: Read> ResultsReader<R> {
     /// Reads the start and the transcript, and checks that they are this election's.
-    pub fn new(from: R, file: &ElectionFile, engine: &dyn Engine) -> Result<Self, BundleError> {
+    pub fn new(from: R, file: &PlannedElection) -> Result<Self, BundleError> {
+        let engine = &**file.engine();
         let mut bundle = BundleReader::results(from, &file.digest())?;
         let found = bundle.left();
         let (election, batches) = (file.election(), engine.batches());
         let most = Transcript::max_bytes(file.teachers().len(), election.samples());
         let bytes = bundle.part(most)?.ok_or(BundleError::Length)?;
-        let transcript = Transcript::decode(&bytes, engine).ok_or(BundleError::Damaged)?;
+        let transcript = Transcript::decode(&bytes, file).ok_or(BundleError::Damaged)?;
         let expected = 1 + u32::try_from(transcript.releases(batches)).unwrap_or(u32::MAX - 1);
         if found != expected {
             return Err(BundleError::Parts { found, expected });
@@ -74,29 +73,31 @@ impl<R: Read> ResultsReader<R> {
 /// Opens a file of results.
 pub fn open(
     path: &Path,
-    file: &ElectionFile,
-    engine: &Arc<dyn Engine>,
+    file: &PlannedElection,
 ) -> Result<ResultsReader<BufReader<File>>, Refused> {
     let refuse = |problem| Refused { path: path.to_owned(), problem };
     let from = File::open(path).map_err(|error| refuse(error.into()))?;
     if from.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         return Err(refuse(Problem::Folder));
     }
-    ResultsReader::new(BufReader::new(from), file, &**engine).map_err(|error| refuse(error.into()))
+    ResultsReader::new(BufReader::new(from), file).map_err(|error| refuse(error.into()))
 }
 
-/// Writes results release by release, whole or not at all.
+/// Writes results, whole or not at all, and their transcript beside them: the releases in the order
+/// of [`places`].
 pub(crate) fn write(
     path: &Path,
     existing: Existing,
-    file: &ElectionFile,
+    file: &PlannedElection,
     transcript: &Transcript,
-    mut release: impl FnMut(Place) -> Result<Vec<u8>, ProtocolError>,
+    releases: impl IntoIterator<Item = Result<Vec<u8>, ProtocolError>>,
 ) -> Result<(), ProtocolError> {
-    let places = places(transcript, file.batches());
-    let parts = 1 + places.len();
+    let parts = 1 + transcript.releases(file.batches());
+    let mut releases = releases.into_iter();
+    let cut_off = || Err(Refused::new(path, BundleError::Length).into());
     write_bundle(path, Content::Results, existing, file, parts, |part| match part {
         0 => Ok(transcript.encode()),
-        part => release(places[part - 1]),
-    })
+        _ => releases.next().unwrap_or_else(cut_off),
+    })?;
+    transcript.publish(path)
 }

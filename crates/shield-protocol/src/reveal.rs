@@ -6,12 +6,12 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use shield::framing::Kind;
-use shield::{Label, Labels};
+use shield_core::framing::Kind;
+use shield_core::{Label, Labels};
 use zeroize::Zeroizing;
 
-use crate::election_file::ElectionFile;
-use crate::engine::{Alarm, Engine, RevealError, Revealing};
+use crate::election_file::PlannedElection;
+use crate::engine::{Alarm, RevealError, Revealing};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::read_bounded;
 use crate::results::{self, ResultsReader};
@@ -38,12 +38,12 @@ impl Inspected {
 
     /// The samples that an audit may ask about: those that showed nothing at all. A sample that
     /// showed something wrong may have told something, and is not drawn a second time.
-    pub fn to_ask(&self, engine: &dyn Engine) -> Vec<AskedBatch> {
-        let harmless = |alarm| matches!(alarm, Alarm::NoLabel | Alarm::Junk);
+    pub fn to_ask(&self, file: &PlannedElection) -> Vec<AskedBatch> {
+        let engine = file.engine();
         let spoiled = self.spoiled();
         let ask = |sample: &usize| {
             let mut own = self.alarms.iter().filter(|(at, _)| at == sample);
-            own.all(|&(_, alarm)| harmless(alarm))
+            own.all(|&(_, alarm)| alarm == Alarm::NoLabel)
         };
         let asked: Vec<usize> = spoiled.into_iter().filter(ask).collect();
         (0..engine.batches())
@@ -77,7 +77,7 @@ impl Inspected {
             first + 1,
         );
         let _ = match alarm {
-            Alarm::NoLabel | Alarm::Junk => write!(
+            Alarm::NoLabel => write!(
                 text,
                 " Ask the server for an audit (`shield audit`): it names the teachers, and those \
                  samples are aggregated again without them"
@@ -94,7 +94,7 @@ impl Inspected {
 
 /// Reads the labels of an election: one per sample, or none where every round failed.
 pub fn reveal(
-    file: &ElectionFile,
+    file: &PlannedElection,
     secret_key: &Path,
     results: &Path,
 ) -> Result<Labels, ProtocolError> {
@@ -103,19 +103,18 @@ pub fn reveal(
 
 /// Reads the labels of an election, what is wrong with them, and what was published with them.
 pub fn inspect(
-    file: &ElectionFile,
+    file: &PlannedElection,
     secret_key: &Path,
     results: &Path,
 ) -> Result<Inspected, ProtocolError> {
-    let engine = file.engine();
-    let revealing = open_secret_key(&engine, secret_key)?;
-    let reader = results::open(results, file, &engine)?;
+    let revealing = open_secret_key(file, secret_key)?;
+    let reader = results::open(results, file)?;
     inspect_from(file, &*revealing, reader, results)
 }
 
 /// The same, from wherever the results are read; `path` is what errors call them.
 pub fn inspect_from<R: Read>(
-    file: &ElectionFile,
+    file: &PlannedElection,
     revealing: &dyn Revealing,
     mut reader: ResultsReader<R>,
     path: &Path,
@@ -160,9 +159,10 @@ pub fn inspect_from<R: Read>(
 
 /// The engine with the student's key.
 pub(crate) fn open_secret_key(
-    engine: &Arc<dyn Engine>,
+    file: &PlannedElection,
     path: &Path,
 ) -> Result<Box<dyn Revealing>, ProtocolError> {
+    let engine = file.engine();
     let refuse = |problem| Refused { path: path.to_owned(), problem };
     let bytes = read_bounded(path, engine.max_bytes(Kind::SecretKey)).map_err(refuse)?;
     let bytes = Zeroizing::new(bytes);

@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use shield::files::FileError;
+use shield_data::FileError;
 
 use crate::hex::{hex, unhex};
 
@@ -19,7 +19,7 @@ pub struct SampleList(Vec<String>);
 impl SampleList {
     /// Reads the first column of a text file: one id per row, all different.
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        shield::files::read_ids(path).map(Self)
+        shield_data::read_ids(path).map(Self)
     }
 
     /// The ids.

@@ -19,7 +19,7 @@
 use std::fmt;
 
 use rand::CryptoRng;
-use shield::Seed;
+use shield_core::Seed;
 use zeroize::Zeroizing;
 
 const COMMITMENT: &str = "shield 2026 commitment to the server's part of the seed v1";

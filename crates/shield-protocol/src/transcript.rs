@@ -6,19 +6,18 @@
 //! names in it, and nothing secret.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::bundle::BundleError;
-use crate::election_file::ElectionFile;
-use crate::engine::Engine;
+use crate::election_file::PlannedElection;
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::files::read_bounded;
+use crate::files::{read_bounded, write_or_find};
 use crate::hex::{hex, unhex};
 use crate::name::Name;
-use crate::new_file::{Readers, Unnamed};
+use crate::new_file::Readers;
+use crate::turnout::VoterCounts;
 
 /// Where the transcript of some results is published.
 pub fn transcript_path(results: &Path) -> PathBuf {
@@ -68,8 +67,35 @@ impl Frozen {
     }
 }
 
+impl Frozen {
+    /// What is not as it was written down: the key's hash, and the ballots' digests.
+    pub(crate) fn differences(
+        &self,
+        evaluation_key: &str,
+        ballots: &BTreeMap<String, String>,
+    ) -> Vec<String> {
+        let mut found = Vec::new();
+        if evaluation_key != hex(&self.evaluation_key) {
+            found.push("the evaluation key is another one".to_owned());
+        }
+        for (teacher, digest) in &self.ballots {
+            match ballots.get(teacher) {
+                None => found.push(format!("the ballot of `{teacher}` was not there")),
+                Some(known) if *known != hex(digest) => {
+                    found.push(format!("the ballot of `{teacher}` was another one"));
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = ballots.keys().filter(|&teacher| !self.ballots.contains_key(teacher));
+        found.extend(gone.map(|teacher| format!("the ballot of `{teacher}` is missing")));
+        found
+    }
+}
+
 /// Samples of one batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AskedBatch {
     /// The batch.
@@ -126,32 +152,26 @@ impl Transcript {
         toml::to_string(self).expect("strings, numbers and lists of them").into_bytes()
     }
 
-    /// From the bytes of a results file; none if they cannot be a transcript for this engine.
-    pub fn decode(bytes: &[u8], engine: &dyn Engine) -> Option<Self> {
+    /// From the bytes of a results file; none if no transcript of this election has such bytes.
+    pub fn decode(bytes: &[u8], file: &PlannedElection) -> Option<Self> {
         let transcript: Self = toml::from_str(std::str::from_utf8(bytes).ok()?).ok()?;
         let sound = transcript.rounds.len() <= MOST_ROUNDS
-            && transcript.rounds.iter().all(|round| is_sound(&round.asked, engine));
+            && transcript.rounds.iter().all(|round| is_sound(&round.asked, file));
         sound.then_some(transcript)
     }
 
     /// Writes it beside the results, for everybody: `<results>.transcript.toml`.
     pub(crate) fn publish(&self, results: &Path) -> Result<(), ProtocolError> {
-        let path = transcript_path(results);
-        let written = Unnamed::write(&path, Readers::Everyone, &self.encode());
-        match written.and_then(|file| file.name_or_find(&path)) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Refused { path, problem: Problem::OtherResults }.into())
-            }
-            named => named.map_err(|source| ProtocolError::Write { path, source }),
-        }
+        let (path, other) = (transcript_path(results), Problem::OtherResults);
+        write_or_find(&path, Readers::Everyone, &self.encode(), other)
     }
 
     /// Reads a transcript that was published for an election.
-    pub fn read(path: &Path, file: &ElectionFile) -> Result<Self, ProtocolError> {
+    pub fn read(path: &Path, file: &PlannedElection) -> Result<Self, ProtocolError> {
         let refuse = |problem| Refused { path: path.to_owned(), problem };
         let most = Self::max_bytes(file.teachers().len(), file.election().samples());
         let bytes = read_bounded(path, most).map_err(refuse)?;
-        let read = Self::decode(&bytes, &*file.engine()).ok_or_else(|| refuse(Problem::Damaged))?;
+        let read = Self::decode(&bytes, file).ok_or_else(|| refuse(Problem::Damaged))?;
         if read.election == hex(&file.digest()) {
             return Ok(read);
         }
@@ -178,6 +198,15 @@ impl Transcript {
     /// How many voted on each sample.
     pub fn voters(&self) -> impl Iterator<Item = u32> + '_ {
         self.turnout.iter().flat_map(|&(samples, voters)| std::iter::repeat_n(voters, samples))
+    }
+
+    /// How many samples had how many voters.
+    pub fn voter_counts(&self) -> VoterCounts {
+        let mut counts = BTreeMap::new();
+        for &(samples, voters) in &self.turnout {
+            *counts.entry(voters).or_default() += samples as u64;
+        }
+        counts.into_iter().collect()
     }
 
     /// Whom the rounds up to this one left out, each once. Rounds are counted from 1.
@@ -211,7 +240,8 @@ impl Transcript {
 }
 
 /// Whether these are samples of the election, in order, and some.
-pub fn is_sound(asked: &[AskedBatch], engine: &dyn Engine) -> bool {
+pub fn is_sound(asked: &[AskedBatch], file: &PlannedElection) -> bool {
+    let engine = file.engine();
     !asked.is_empty()
         && asked.windows(2).all(|pair| pair[0].batch < pair[1].batch)
         && asked.iter().all(|asked| {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use shield::backend::Presence;
+use shield_core::engine::Presence;
 
 /// How many samples had how many voters.
 pub type VoterCounts = Vec<(u32, u64)>;

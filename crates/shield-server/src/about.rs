@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::Serialize;
 use shield_protocol::Name;
 use shield_protocol::credentials::Role;
+use utoipa::ToSchema;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Operator};
 use crate::metrics::{InStage, OfGroup};
 use crate::problem::Problem;
-use crate::service::{Incident, Service, Setup};
+use crate::schema;
+use crate::service::{Incident, Service};
 use crate::store::Stage;
-
-/// The API's description, for programs and the people who write them.
-pub const OPENAPI: &str = include_str!("openapi.json");
 
 pub(crate) async fn metrics_text(
     State(service): State<Arc<Service>>,
@@ -30,38 +32,41 @@ pub(crate) async fn metrics_text(
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-pub(crate) async fn openapi(_caller: Caller) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
-}
-
 pub(crate) async fn incidents(
     State(service): State<Arc<Service>>,
-    caller: Caller,
-) -> Result<axum::Json<Vec<Incident>>, Problem> {
-    caller.operator()?;
-    Ok(axum::Json(service.incidents()))
+    _: Operator,
+) -> Result<Json<Vec<Incident>>, Problem> {
+    Ok(Json(service.incidents()))
 }
 
-/// Who is calling, what the server is, and what time it has: for `shield preflight`.
+/// The caller and the server.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct WhoAmI {
+    #[schema(value_type = schema::Role)]
+    role: &'static str,
+    election: Option<Name>,
+    teacher: Option<Name>,
+    /// The server's version.
+    version: &'static str,
+    /// The version of keys, ballots and releases.
+    format: u32,
+    /// The server's clock.
+    time: Timestamp,
+}
+
+/// Who is calling, what the server is, and what time it has: for `shield election preflight`.
 pub(crate) async fn whoami(
     State(service): State<Arc<Service>>,
     caller: Caller,
-) -> Result<axum::Json<serde_json::Value>, Problem> {
-    let teacher = match &caller.role {
-        Role::Teacher { election, teacher } => {
-            let setup: Arc<Setup> = service.setup(election).await?;
-            setup.file.teachers().get(*teacher as usize).map(Name::to_string)
-        }
-        _ => None,
-    };
-    Ok(axum::Json(serde_json::json!({
-        "role": caller.role.name(),
-        "election": caller.role.election(),
-        "teacher": teacher,
-        "version": env!("CARGO_PKG_VERSION"),
-        "format": shield::framing::VERSION,
-        "time": service.clock.system(),
-    })))
+) -> Result<Json<WhoAmI>, Problem> {
+    Ok(Json(WhoAmI {
+        role: caller.role.name(),
+        election: caller.role.election().cloned(),
+        teacher: service.teacher(&caller.role).await?,
+        version: env!("CARGO_PKG_VERSION"),
+        format: shield_core::framing::VERSION.into(),
+        time: service.clock.system(),
+    }))
 }
 
 fn count(number: usize) -> i64 {

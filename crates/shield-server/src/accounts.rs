@@ -6,21 +6,25 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use shield::privacy::filter::Price;
-use shield::{Delta, Epsilon};
-use shield_protocol::ElectionFile;
-use shield_protocol::Name;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shield_core::Delta;
+use shield_privacy::Proven;
+use shield_privacy::filter::Price;
+use shield_privacy::price::LogMoment;
+use shield_protocol::{ElectionFile, Name};
+use utoipa::ToSchema;
 
+use crate::account::{Account, BudgetChange, Entry, Moment};
 use crate::caller::{Caller, Operator};
 use crate::elections;
-use crate::ledger::{Account, BudgetChange, Entry, GroupBudget, Moment, distance_of};
 use crate::objects::see_through;
 use crate::pricing::{as_price, known, labels};
 use crate::problem::Problem;
+use crate::schema;
 use crate::service::Service;
 use crate::store::{BookedPrice, Booking, Stage, StoreError};
+use shield_protocol::ledger::{Cost, GroupBudget, distance_of};
 
 pub(crate) async fn ledger(
     State(service): State<Arc<Service>>,
@@ -31,11 +35,35 @@ pub(crate) async fn ledger(
 }
 
 /// An election that somebody thinks of.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Planned {
     /// The election file, as TOML.
     file: String,
+}
+
+/// The cost of an election to its group.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Price)]
+pub(crate) struct Quote {
+    group: Name,
+    /// As the only election of a group, at the order that suits it best.
+    #[schema(value_type = schema::Epsilon)]
+    only: Proven,
+    /// At the order of its group, without the group's other elections.
+    #[schema(value_type = schema::Epsilon)]
+    alone: Proven,
+    /// Of what the group has spent or set aside.
+    #[schema(value_type = schema::Epsilon)]
+    before: Proven,
+    #[schema(value_type = schema::Epsilon)]
+    after: Proven,
+    budget: f64,
+    #[schema(value_type = f64)]
+    delta: Delta,
+    fits: bool,
+    /// How many more labels like these the budget pays for after it.
+    labels_left: u64,
 }
 
 /// What an election would cost its group; nothing is set aside.
@@ -43,11 +71,15 @@ pub(crate) async fn price(
     State(service): State<Arc<Service>>,
     _: Operator,
     Json(planned): Json<Planned>,
-) -> Result<Json<Value>, Problem> {
-    let file = Arc::new(elections::read(&planned.file)?);
+) -> Result<Json<Quote>, Problem> {
+    let file = elections::read(planned.file).await?;
     let budget = service.group_budget(&file).await?;
     service.price_group(file.group()).await?;
     let price = service.reservation(&file, budget).await?;
+    let planned = Arc::clone(&file);
+    let only = service
+        .prove(move |accountant| accountant.total(&[Cost::reserved(&planned)], budget.delta));
+    let only = only.await?;
     let mut prices = service
         .booked(file.group(), file.name())
         .await?
@@ -57,17 +89,17 @@ pub(crate) async fn price(
     let alone = budget.add_up(&[own]).epsilon;
     prices.push(own);
     let after = budget.add_up(&prices);
-    let left = labels_left(&file, &prices, budget, price);
-    Ok(Json(json!({
-        "group": file.group(),
-        "alone": number(alone),
-        "before": number(before),
-        "after": number(after.epsilon),
-        "budget": budget.epsilon,
-        "delta": budget.delta,
-        "fits": after.covered,
-        "labels_left": left,
-    })))
+    Ok(Json(Quote {
+        group: file.group().clone(),
+        only,
+        alone,
+        before,
+        after: after.epsilon,
+        budget: budget.epsilon,
+        delta: budget.delta,
+        fits: after.covered,
+        labels_left: labels_left(&file, &prices, budget, price),
+    }))
 }
 
 /// How many more labels like those of an election the budget pays for, beside some prices.
@@ -77,10 +109,10 @@ fn labels_left(
     budget: GroupBudget,
     like: BookedPrice,
 ) -> u64 {
-    let each = like.each_label.unwrap_or(f64::INFINITY);
+    let each = like.each_label.unwrap_or(LogMoment::UNKNOWN);
     let fits = |labels: u64| {
         let distance = distance_of(file, labels, 0);
-        let more = Price { log_moment: labels as f64 * each, distance };
+        let more = Price { log_moment: each.times(labels), distance };
         budget.add_up(&[prices, &[more]].concat()).covered
     };
     most_that_fit(fits)
@@ -104,22 +136,21 @@ impl Service {
         let detail = if after.get() <= budget.epsilon {
             format!(
                 "what the releases of the group {} leave to be told apart from their labels would \
-                 take {:e} of its delta of {}, and half of it is for that: take an engine that \
-                 hides more (`upload = \"plain\"`), or fewer samples",
+                 take {:e} of its delta of {}, and half of it is for that: take fewer samples",
                 file.group(),
                 sum.simulated,
                 budget.delta,
             )
         } else {
             format!(
-                "the group {} has epsilon {} spent or set aside of {}; this election costs {} on \
-                 its own and would bring it to {} (delta {}): ask fewer samples, raise the offset \
-                 or the quorum, or raise the budget",
+                "the group {} has epsilon {:.3} spent or set aside of {}; this election costs \
+                 {:.3} on its own and would bring it to {:.3} (delta {}): ask fewer samples, raise \
+                 the offset or the quorum, or raise the budget",
                 file.group(),
-                short(before),
+                before,
                 budget.epsilon,
-                short(alone),
-                short(after),
+                alone,
+                after,
                 budget.delta,
             )
         };
@@ -149,7 +180,7 @@ impl Service {
             elections.iter().map(|election| election.file.group()).collect();
         let mut accounts = Vec::new();
         for group in groups {
-            // A group without a budget is of an earlier version; the background gives it one.
+            // The background gives one to a group that has none.
             let Some(budget) = self.store.budget(group).await? else { continue };
             let mut account = Tally::default();
             for booking in self.store.bookings(group).await? {
@@ -180,6 +211,9 @@ impl Service {
     }
 }
 
+/// What is not proven yet.
+const UNPRICED: Price = Price { log_moment: LogMoment::UNKNOWN, distance: 0.0 };
+
 /// A group's account while it is added up.
 #[derive(Default)]
 struct Tally {
@@ -207,7 +241,7 @@ impl Tally {
             spent: booking.spent,
             queries: labels(&booking.voters),
             voters: booking.voters.iter().map(|&(voters, _)| voters).min().unwrap_or(0),
-            epsilon: price.map_or(Epsilon::INFINITE, |price| budget.add_up(&[price]).epsilon),
+            epsilon: budget.add_up(&[price.unwrap_or(UNPRICED)]).epsilon,
             tight: booking.price.tight,
         });
     }
@@ -223,14 +257,14 @@ impl Tally {
         let mut history = Vec::new();
         let mut sum = Price::default();
         for (moment, price) in self.dated {
-            sum.log_moment += price.log_moment;
+            sum.log_moment = sum.log_moment + price.log_moment;
             sum.distance += price.distance;
             history.push(Moment { moment, epsilon: budget.add_up(&[sum]).epsilon });
         }
         // What is not proven yet may be anything.
         let of = |prices: &[Price]| match self.unpriced {
             0 => budget.add_up(prices).epsilon,
-            _ => Epsilon::INFINITE,
+            _ => budget.add_up(&[UNPRICED]).epsilon,
         };
         Account {
             group: group.to_string(),
@@ -262,12 +296,29 @@ fn most_that_fit(fits: impl Fn(u64) -> bool) -> u64 {
 }
 
 /// What the operator wants a group's budget to be.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewBudget {
+    #[schema(exclusive_minimum = 0)]
     epsilon: f64,
+    /// Unchanged without one.
     delta: Option<f64>,
+    #[schema(min_length = 1, max_length = 1000)]
     reason: String,
+}
+
+/// A group's budget from now on.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Budget)]
+pub(crate) struct ChangedBudget {
+    group: Name,
+    epsilon: f64,
+    #[schema(value_type = f64)]
+    delta: Delta,
+    /// The order at which moments add up, fixed with the group's first election.
+    order: f64,
+    /// The epsilon until now.
+    before: f64,
 }
 
 /// Changes a group's budget, and writes down when and why. What is spent stays spent.
@@ -276,7 +327,7 @@ pub(crate) async fn change_budget(
     operator: Operator,
     Path(group): Path<Name>,
     Json(new): Json<NewBudget>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<ChangedBudget>, Problem> {
     see_through(async move {
         if !(new.epsilon > 0.0 && new.epsilon.is_finite()) {
             return Err(Problem::unusable("epsilon must be a number above 0"));
@@ -293,27 +344,14 @@ pub(crate) async fn change_budget(
         tracing::warn!(%group, before, after, reason = new.reason, "budget changed");
         let detail = format!("{group}: epsilon {before} to {after}: {}", new.reason);
         service.log(&operator.0, "budget changed", None, &detail).await?;
-        Ok(Json(json!({
-            "group": group,
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "order": budget.order,
-            "before": before,
-        })))
+        let GroupBudget { epsilon, delta, order } = budget;
+        Ok(Json(ChangedBudget { group, epsilon, delta, order, before }))
     })
     .await
 }
 
-/// An epsilon with three decimals, rounded up: a bound stays one.
-fn short(epsilon: Epsilon) -> String {
-    match epsilon.get() {
-        infinite if infinite.is_infinite() => "inf".to_owned(),
-        finite => format!("{:.3}", (finite * 1000.0).ceil() / 1000.0),
-    }
-}
-
 /// An epsilon for JSON, which knows no infinity.
-fn number(epsilon: Epsilon) -> Value {
+fn number(epsilon: Proven) -> Value {
     serde_json::to_value(epsilon).unwrap_or(Value::Null)
 }
 

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::Uri;
+use axum::http::uri::PathAndQuery;
 use shield_protocol::this_machine::is_this_machine;
 use thiserror::Error;
 
@@ -25,6 +26,12 @@ pub enum AddressError {
     /// Plain HTTP over a network.
     #[error("--public-url {0} would send every token in the clear; it must start with https://")]
     InTheClear(String),
+    /// Not the root of a host.
+    #[error(
+        "--public-url {0} has a path, and the server's pages and API are at the root of a host; \
+         give it a host name of its own"
+    )]
+    NotTheRoot(String),
 }
 
 /// The address that others reach the server at: the one that was given, or the one it listens on.
@@ -46,6 +53,9 @@ pub fn public_url(
     let ip: Option<IpAddr> = host.parse().ok();
     if host.is_empty() || ip.is_some_and(|ip| ip.is_unspecified()) {
         return Err(no_address());
+    }
+    if !matches!(parsed.path_and_query().map_or("/", PathAndQuery::as_str), "/") {
+        return Err(AddressError::NotTheRoot(given.to_owned()));
     }
     match parsed.scheme_str() {
         Some("https") => Ok(given.to_owned()),
@@ -97,6 +107,10 @@ mod tests {
             ["http://a.example.org", "http://10.0.0.1:8443", "http://localhost.example.org"]
         {
             assert_eq!(given(clear), Err(AddressError::InTheClear(clear.to_owned())));
+        }
+        // The page once posted its token to the root of the host, whatever was there.
+        for inner in ["https://a.example.org/shield", "https://a.example.org/?shield"] {
+            assert_eq!(given(inner), Err(AddressError::NotTheRoot(inner.to_owned())));
         }
         for wrong in [
             "",

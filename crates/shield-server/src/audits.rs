@@ -8,26 +8,26 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use shield::privacy::filter::Price;
-use shield_protocol::engine::Again;
+use shield_privacy::filter::Price;
 use shield_protocol::job::audit::{Answer, Question};
+use shield_protocol::job::turnout_again;
 use shield_protocol::messages::AuditStatus;
-use shield_protocol::seed::Purpose;
-use shield_protocol::transcript::{AskedBatch, Round};
+use shield_protocol::results::Place;
+use shield_protocol::transcript::Round;
 use shield_protocol::turnout::VoterCounts;
-use shield_protocol::{ElectionFile, Name};
+use shield_protocol::{ElectionFile, Name, PlannedElection};
 
-use crate::ballot_box::{Failure, StoredBox, open_key};
 use crate::caller::Caller;
-use crate::ledger::distance_of;
+use crate::jobs::Failure;
 use crate::objects::see_through;
 use crate::pricing::{known, labels};
 use crate::problem::Problem;
-use crate::service::{Service, Setup};
+use crate::service::Service;
 use crate::store::{
     BookedPrice, Object, RoundFile, RoundStage, Stage, StoreError, Stored, StoredRound,
 };
-use crate::turnout::{turnout_without, with_quorum};
+use crate::turnout::with_quorum;
+use shield_protocol::ledger::distance_of;
 
 /// Largest question of an audit: a few digits for each of some millions of samples.
 const LARGEST_QUESTION: usize = 64 << 20;
@@ -49,13 +49,13 @@ pub(crate) async fn ask(
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
     })?;
     let question: Question = Problem::parse(&body)?;
-    let setup = service.setup(&name).await?;
+    let file = service.planned(&name).await?;
     let stage = service.store.election(&name).await?.stage;
     if stage != Stage::Released {
         let needed = "an audit is about results";
         return Err(StoreError::Stage { stage, needed }.into());
     }
-    if setup.engine.audit_bytes().is_none() {
+    if file.engine().audit_bytes().is_none() {
         return Err(Problem::unusable(shield_protocol::engine::NoAudit));
     }
     let text = serde_json::to_string(&question).map_err(Problem::internal)?;
@@ -65,8 +65,8 @@ pub(crate) async fn ask(
     let stored = if known.is_some() {
         Stored::Again
     } else {
-        let (_, transcript) = service.transcript(&setup).await?;
-        question.check(&setup.file, &transcript).map_err(Problem::unusable)?;
+        let (_, transcript) = service.transcript(&file).await?;
+        question.check(&file, &transcript).map_err(Problem::unusable)?;
         let round = u32::try_from(transcript.rounds.len() + 1).map_err(Problem::internal)?;
         service.store.ask(&name, round, &text).await?
     };
@@ -99,10 +99,10 @@ pub(crate) async fn answer(
     see_through(async move {
         caller.student(&name)?;
         let answer: Answer = Problem::parse(&body)?;
-        let setup = service.setup(&name).await?;
+        let file = service.planned(&name).await?;
         let text = serde_json::to_string(&answer).map_err(Problem::internal)?;
-        check_the_accused(&setup.file, &answer.accused)?;
-        service.price_group(setup.file.group()).await?;
+        check_the_accused(&file, &answer.accused)?;
+        service.price_group(file.group()).await?;
         let _one_at_a_time = service.booking.lock().await;
         service.be_alone().await?;
         let known = service.round(&name, round).await?;
@@ -111,7 +111,7 @@ pub(crate) async fn answer(
                 let detail = "the audit is not computed yet; try again in a moment";
                 return Err(Problem::conflict("stage", detail));
             }
-            let (voters, price) = service.price_again(&setup, &known, &answer).await?;
+            let (voters, price) = service.price_again(&file, &known, &answer).await?;
             service.store.answer(&name, round, &text, &voters, price).await?;
             service.prices.notify_one();
             let accused: Vec<&str> = answer.accused.iter().map(Name::as_str).collect();
@@ -206,30 +206,21 @@ impl Service {
     /// the rest.
     async fn price_again(
         &self,
-        setup: &Setup,
+        file: &PlannedElection,
         round: &StoredRound,
         answer: &Answer,
     ) -> Result<(VoterCounts, BookedPrice), Problem> {
-        let (file, name) = (&setup.file, setup.file.name());
+        let (file, name) = (&file, file.name());
         let damaged = |_| Problem::internal("a stored audit is damaged");
         let question: Question = serde_json::from_str(&round.question).map_err(damaged)?;
         if answer.question != question.digest() || answer.election != question.election {
             return Err(Problem::unusable("this is the answer to another audit"));
         }
-        let (frozen, mut transcript) = self.transcript(setup).await?;
+        let (job, mut transcript) = self.transcript(file).await?;
         let (asked, accused) = (question.asked.clone(), answer.accused.clone());
         transcript.rounds.push(Round { asked, accused });
-        let excluded: Vec<u32> = transcript
-            .excluded(transcript.rounds.len())
-            .iter()
-            .filter_map(|name| file.teacher(name.as_str()))
-            .collect();
-        let turnout = turnout_without(self, setup, &frozen.roll, &excluded).await?;
-        let turnout = turnout.only(question.asked.iter().flat_map(|asked| {
-            let first = setup.engine.batch(asked.batch).start;
-            asked.samples.iter().map(move |sample| first + sample)
-        }));
-        let more = with_quorum(setup, &turnout, &frozen.roll)?;
+        let turnout = turnout_again(job.ballots(), &transcript, transcript.rounds.len());
+        let more = with_quorum(file, &turnout, job.ballots().voted())?;
         let unpriced = || Problem::busy("the group's elections are being priced");
         let before = self.store.booking(name).await?;
         let before = before.ok_or_else(|| Problem::internal("the election is not booked"))?;
@@ -238,7 +229,7 @@ impl Service {
         let again = question.asked.len() as u64;
         let labels = labels(&more);
         let own = Price {
-            log_moment: known.log_moment + labels as f64 * each,
+            log_moment: known.log_moment + each.times(labels),
             distance: known.distance + distance_of(file, labels, again) - distance_of(file, 0, 0),
         };
         let others = self.booked(file.group(), name).await?.map_err(|_| unpriced())?;
@@ -294,51 +285,33 @@ async fn compute(
     kind: RoundFile,
     mut batches: usize,
 ) -> Result<bool, Failure> {
-    let setup = service.setup(name).await.map_err(|problem| problem.detail().to_owned())?;
-    let problem = |problem: Problem| Failure::from(problem.detail().to_owned());
-    let (frozen, transcript) = service.transcript(&setup).await.map_err(problem)?;
-    let part = service.store.seed_part(name).await?.ok_or("there is no seed")?;
+    let (job, releases) = service.opened(name).await?;
+    let transcript = service.transcript(job.file()).await;
+    let (_, transcript) = transcript.map_err(|problem| problem.detail().to_owned())?;
     let question: Question = serde_json::from_str(&round.question)?;
-    let number = round.round as usize;
-    let (seed, excluded) = match kind {
-        RoundFile::Audit => {
-            let bound = transcript.asked(&frozen.frozen.digest(), &question.asked);
-            (part.seed(Purpose::Audit, &bound), Vec::new())
-        }
-        RoundFile::Again => {
-            let bound = transcript.answered(&frozen.frozen.digest(), number);
-            let names = transcript.excluded(number);
-            let excluded = names.iter().filter_map(|name| setup.file.teacher(name.as_str()));
-            (part.seed(Purpose::Again, &bound), excluded.collect())
-        }
-    };
-    let evaluation = open_key(service, &setup).await?;
-    let shared = Arc::new((frozen.roll.teachers(), seed, excluded));
-    for AskedBatch { batch, samples } in question.asked {
-        let small = u32::try_from(batch)?;
-        if service.store.round_file(name, round.round, kind, small).await?.is_some() {
+    let shared = Arc::new((releases, transcript, question.asked));
+    for place in 0..shared.2.len() {
+        let batch = u32::try_from(shared.2[place].batch)?;
+        if service.store.round_file(name, round.round, kind, batch).await?.is_some() {
             continue;
         }
         if batches == 0 || service.is_stopping() {
             return Ok(false);
         }
         batches -= 1;
-        let (store, setup) = (service.store.clone(), Arc::clone(&setup));
-        let (evaluation, shared) = (Arc::clone(&evaluation), Arc::clone(&shared));
-        let ballots = service.store.ballots_for(name, small).await?;
-        let work = move || -> Result<Vec<u8>, Failure> {
-            let (voters, seed, excluded) = &*shared;
-            let ballots = StoredBox::new(&store, &setup, small, &ballots, voters);
-            Ok(match kind {
-                RoundFile::Audit => evaluation.audit(batch, &ballots, seed, &samples)?,
+        let (shared, round) = (Arc::clone(&shared), round.round);
+        let work = move || {
+            let (releases, transcript, asked) = &*shared;
+            match kind {
+                RoundFile::Audit => releases.checks(transcript, asked, &asked[place]),
                 RoundFile::Again => {
-                    let again = Again { excluded, samples: &samples };
-                    evaluation.aggregate_again(batch, &ballots, seed, again)?
+                    let batch = asked[place].batch;
+                    releases.release(transcript, Place { round: round as usize, batch })
                 }
-            })
+            }
         };
         let bytes = tokio::task::spawn_blocking(work).await??;
-        service.store.add_round_file(name, round.round, kind, small, &bytes).await?;
+        service.store.add_round_file(name, round, kind, batch, &bytes).await?;
     }
     Ok(true)
 }

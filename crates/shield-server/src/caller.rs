@@ -101,10 +101,18 @@ impl FromRequestParts<Arc<Service>> for Caller {
             .ok()
             .and_then(|value| value.strip_prefix("Bearer "))
             .and_then(|token| token.trim().parse::<Token>().ok())
-            .ok_or_else(Problem::unauthorised)?;
-        let token = token.hash();
-        let role = service.role(&token).await?.ok_or_else(Problem::unauthorised)?;
-        let caller = Self { role, token, address: address(parts) };
+            .map(|token| token.hash());
+        let role = match &token {
+            Some(token) => service.role(token).await?,
+            None => None,
+        };
+        let address = address(parts);
+        let Some((token, role)) = token.zip(role) else {
+            // Whoever tries many leaves a trace.
+            tracing::warn!(address, "a wrong token");
+            return Err(Problem::unauthorised());
+        };
+        let caller = Self { role, token, address };
         caller.record();
         Ok(caller)
     }

@@ -6,6 +6,7 @@
 //! if either does. A jump is an incident; if the system's clock keeps to it for [`BELIEVED`], it is
 //! believed.
 
+#[cfg(test)]
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,8 +23,12 @@ const BELIEVED: Duration = Duration::from_mins(10);
 #[derive(Debug)]
 pub(crate) struct Clock {
     steady: Mutex<Steady>,
-    /// How many milliseconds the system's clock is wrong: for tests.
+    /// How many milliseconds the system's clock is wrong.
+    #[cfg(test)]
     wrong: AtomicI64,
+    /// How many milliseconds a test has let pass, by both clocks.
+    #[cfg(test)]
+    passed: AtomicI64,
 }
 
 #[derive(Debug)]
@@ -51,21 +56,33 @@ pub(crate) enum Reading {
 impl Default for Clock {
     fn default() -> Self {
         let steady = Steady { base: Timestamp::now(), started: Instant::now(), apart: None };
-        Self { steady: Mutex::new(steady), wrong: AtomicI64::new(0) }
+        Self {
+            steady: Mutex::new(steady),
+            #[cfg(test)]
+            wrong: AtomicI64::default(),
+            #[cfg(test)]
+            passed: AtomicI64::default(),
+        }
     }
 }
 
 impl Clock {
     /// What the system's clock says.
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "tests set their clock"))]
     pub(crate) fn system(&self) -> Timestamp {
-        let wrong = SignedDuration::from_millis(self.wrong.load(Ordering::Relaxed));
-        Timestamp::now().saturating_add(wrong).unwrap_or(Timestamp::MAX)
+        let now = Timestamp::now();
+        #[cfg(test)]
+        let now = later(now, &[&self.wrong, &self.passed]);
+        now
     }
 
     /// What the steady clock says.
-    fn steady(&self) -> Timestamp {
+    pub(crate) fn steady(&self) -> Timestamp {
         let steady = self.steady.lock().unwrap_or_else(PoisonError::into_inner);
-        steady.base.saturating_add(steady.started.elapsed()).unwrap_or(Timestamp::MAX)
+        let now = steady.base.saturating_add(steady.started.elapsed()).unwrap_or(Timestamp::MAX);
+        #[cfg(test)]
+        let now = later(now, &[&self.passed]);
+        now
     }
 
     /// The earlier of what the clocks say.
@@ -106,7 +123,9 @@ impl Clock {
                 Reading::Jumped(apart.as_secs())
             }
             Some((since, _)) if now.saturating_duration_since(since) >= BELIEVED => {
-                (steady.base, steady.started, steady.apart) = (system, Instant::now(), None);
+                // On top of what was counted so far, so that nothing is counted twice.
+                steady.base = steady.base.saturating_add(apart).unwrap_or(Timestamp::MAX);
+                steady.apart = None;
                 Reading::Believed
             }
             Some(_) => Reading::Apart,
@@ -119,6 +138,19 @@ impl Clock {
         let by = i64::try_from(by.as_millis()).unwrap();
         self.wrong.store(by, Ordering::Relaxed);
     }
+
+    /// Lets time pass, by both clocks.
+    #[cfg(test)]
+    pub(crate) fn pass(&self, time: SignedDuration) {
+        let time = i64::try_from(time.as_millis()).unwrap();
+        self.passed.fetch_add(time, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+fn later(now: Timestamp, by: &[&AtomicI64]) -> Timestamp {
+    let by = by.iter().map(|by| by.load(Ordering::Relaxed)).sum();
+    now.saturating_add(SignedDuration::from_millis(by)).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

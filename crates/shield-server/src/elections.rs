@@ -1,12 +1,13 @@
 //! Creating, watching, closing and calling off elections.
 
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use jiff::SignedDuration;
+use serde::Serialize;
+use shield_privacy::price::LogMoment;
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
 use shield_protocol::credentials::{Role, TokenHash};
@@ -14,26 +15,41 @@ use shield_protocol::hex::hex;
 use shield_protocol::messages::{NewElection, NewToken, Status, Submitted};
 use shield_protocol::seed::Purpose;
 use shield_protocol::turnout::VoterCounts;
+use utoipa::ToSchema;
 
 use crate::caller::{Caller, Operator};
 use crate::evidence;
-use crate::ledger::distance_of;
 use crate::objects::see_through;
 use crate::pricing::{as_price, known, labels};
 use crate::problem::Problem;
+use crate::schema;
 use crate::service::Service;
 use crate::store::{
     BookedPrice, Freeze, Roll, Stage, StoreError, Stored, StoredBallot, StoredElection,
 };
+use crate::tokens::Fresh;
 use crate::turnout::{turnout, with_quorum};
+use shield_protocol::ledger::distance_of;
+
+/// An election that was created.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Created {
+    name: Name,
+    /// The digest of the election file: the same for all parties.
+    #[schema(value_type = schema::Digest)]
+    digest: String,
+    /// A digest of the server's part of the seed.
+    #[schema(value_type = Option<schema::Digest>)]
+    commitment: Option<String>,
+}
 
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     operator: Operator,
     Json(new): Json<NewElection>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Created>), Problem> {
     see_through(async move {
-        let file = Arc::new(read(&new.file)?);
+        let file = read(new.file).await?;
         let name = file.name().clone();
         let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
         for (number, teacher) in (0..).zip(file.teachers()) {
@@ -58,15 +74,16 @@ pub(crate) async fn create(
         let digest = file.digest();
         let part = service.store.seed_part(&name).await?;
         let commitment = part.map(|part| hex(&part.commitment(&digest)));
-        let created = json!({ "name": name, "digest": hex(&digest), "commitment": commitment });
-        Ok((status, Json(created)))
+        Ok((status, Json(Created { name, digest: hex(&digest), commitment })))
     })
     .await
 }
 
-/// Reads an election file, or says everything that is wrong with it.
-pub(crate) fn read(text: &str) -> Result<ElectionFile, Problem> {
-    ElectionFile::parse(text).map_err(|error| {
+/// Reads an election file, or says everything that is wrong with it: away from the threads that
+/// answer others.
+pub(crate) async fn read(text: String) -> Result<Arc<ElectionFile>, Problem> {
+    let read = tokio::task::spawn_blocking(move || ElectionFile::parse(&text));
+    read.await.map_err(Problem::internal)?.map(Arc::new).map_err(|error| {
         let mistakes: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
         Problem::unusable(&error).with("mistakes", mistakes)
     })
@@ -100,7 +117,7 @@ pub(crate) async fn file(
     Path(name): Path<Name>,
 ) -> Result<String, Problem> {
     caller.party(&name)?;
-    Ok(service.setup(&name).await?.file.canonical())
+    Ok(service.planned(&name).await?.canonical())
 }
 
 pub(crate) async fn close(
@@ -141,7 +158,7 @@ pub(crate) async fn reissue(
     operator: Operator,
     Path(name): Path<Name>,
     Json(new): Json<NewToken>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Fresh>, Problem> {
     see_through(async move {
         let election = service.store.election(&name).await?;
         let role = match &new.teacher {
@@ -157,7 +174,7 @@ pub(crate) async fn reissue(
         tracing::info!(election = %name, role = role.name(), "token replaced");
         let whose = new.teacher.as_deref().unwrap_or("student");
         service.log(&operator.0, "token replaced", Some(&name), whose).await?;
-        Ok(Json(json!({ "election": name, "role": role.name(), "teacher": new.teacher })))
+        Ok(Json(Fresh::of(&new.token, &role, service.teacher(&role).await?)))
     })
     .await
 }
@@ -200,7 +217,7 @@ impl Service {
     /// If the budget was lowered and pays for less than that, what the turnouts really cost is
     /// proven first, outside of the transaction.
     pub(crate) async fn close(&self, name: &Name) -> Result<Stored, Problem> {
-        let setup = self.setup(name).await?;
+        let file = self.planned(name).await?;
         // What is frozen goes on as it was: nothing is booked.
         if self.store.election(name).await?.stage != Stage::Open {
             let never = async |_: &Roll| -> Result<Freeze, Problem> {
@@ -210,51 +227,47 @@ impl Service {
             self.work.notify_one();
             return Ok(stored);
         }
-        // An election that is older than commitments has none; then its part is drawn now.
-        let fresh = self.store.fresh_seed_part();
-        let part = self.store.set_seed_part(name, &fresh).await?;
+        let part = self.store.seed_part(name).await?.ok_or(StoreError::Damaged("seed"))?;
         let key = self.store.key(name, "evaluation").await?;
-        let mut tight: Option<(VoterCounts, f64)> = None;
+        let mut tight: Option<(VoterCounts, LogMoment)> = None;
         for _ in 0..5 {
-            self.price_group(setup.file.group()).await?;
+            self.price_group(file.group()).await?;
             let alone = self.booking.lock().await;
             self.be_alone().await?;
             // Read before the transaction: inside it, a second connection might never come, with
             // all of them waiting in line behind the row that the transaction holds.
-            let Ok(others) = self.booked(setup.file.group(), name).await? else { continue };
-            let budget = self.group_budget(&setup.file).await?;
+            let Ok(others) = self.booked(file.group(), name).await? else { continue };
+            let budget = self.group_budget(&file).await?;
             let each = self.store.booking(name).await?.and_then(|own| own.price.each_label);
             let mut dear = None;
             let stored = self
                 .store
                 .freeze(name, async |roll: &Roll| -> Result<_, Problem> {
-                    let voters = turnout(&setup, roll)?;
-                    let voters = with_quorum(&setup, &voters, roll)?;
+                    let voters = turnout(&file, roll)?;
+                    let voters = with_quorum(&file, &voters, roll.voters.len())?;
                     let labels = labels(&voters);
                     let each = each.ok_or_else(|| Problem::internal("there is no price"))?;
                     let proven = tight.as_ref().filter(|(known, _)| *known == voters);
                     let price = BookedPrice {
-                        log_moment: Some(proven.map_or(labels as f64 * each, |known| known.1)),
-                        distance: Some(distance_of(&setup.file, labels, 0)),
+                        log_moment: Some(proven.map_or(each.times(labels), |known| known.1)),
+                        distance: Some(distance_of(&file, labels, 0)),
                         each_label: Some(each),
                         tight: proven.is_some(),
                     };
-                    if let Err(problem) =
-                        Self::afford(&setup.file, budget, &others, as_price(price))
-                    {
+                    if let Err(problem) = Self::afford(&file, budget, &others, as_price(price)) {
                         if proven.is_none() {
                             dear = Some((voters, each));
                         }
                         return Err(problem);
                     }
-                    let frozen = evidence::frozen(&setup, key.as_ref(), roll)?;
+                    let frozen = evidence::frozen(&file, key.as_ref(), roll)?;
                     let seed = part.seed(Purpose::Draws, &frozen.digest());
                     Ok(Freeze { voters, seed, price: Some(price) })
                 })
                 .await;
             drop(alone);
             if let Some((voters, each)) = dear {
-                let (file, counts) = (Arc::clone(&setup.file), voters.clone());
+                let (file, counts) = (file.clone(), voters.clone());
                 let proven = self.prove(move |accountant| {
                     accountant.by_turnout(&file, &counts, budget.order, each)
                 });
@@ -294,7 +307,9 @@ impl Service {
         let commitment = self.store.seed_part(name).await?;
         let commitment = commitment.map(|part| hex(&part.commitment(&election.digest)));
         let own = match role {
-            Role::Teacher { teacher, .. } => Some(self.store.ballots_of(name, *teacher).await?),
+            Role::Teacher { teacher, .. } => {
+                Some(self.store.ballots_of(name, *teacher..*teacher + 1).await?)
+            }
             _ => None,
         };
         let receipt = own.as_deref().and_then(|own| evidence::receipt(own, batches));
@@ -335,7 +350,8 @@ impl Service {
 
     /// Closes what is past its deadline and has its quorum: by both clocks, at two readings.
     pub(crate) async fn close_overdue(&self) -> Result<(), Problem> {
-        const APART: Duration = Duration::from_secs(1);
+        const APART: SignedDuration = SignedDuration::from_secs(1);
+        let now = self.clock.steady();
         for election in self.store.elections().await? {
             let name = election.file.name();
             let overdue = election.stage == Stage::Open
@@ -346,7 +362,7 @@ impl Service {
                     seen.remove(name);
                     continue;
                 }
-                seen.entry(name.clone()).or_insert_with(Instant::now).elapsed()
+                now.duration_since(*seen.entry(name.clone()).or_insert(now)).abs()
             };
             if seen < APART {
                 continue;

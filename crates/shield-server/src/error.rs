@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use shield_terminal::Failure;
 use thiserror::Error;
 
 use crate::store::StoreError;
@@ -72,5 +73,11 @@ impl ServeError {
             ) => true,
             Self::Store(_) | Self::Io(_) => false,
         }
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        Self::of(error.is_bad_input(), error)
     }
 }

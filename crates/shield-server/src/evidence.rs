@@ -1,23 +1,21 @@
 //! What makes an election checkable: the transcript for every party, and for an auditor all that
 //! its results follow from.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
 use shield_protocol::job::audit::{Answer, Question};
 use shield_protocol::job::freeze::encode_part;
 use shield_protocol::transcript::{Frozen, Round, Transcript, ballot_digest};
+use shield_protocol::{Job, Name, PlannedElection};
 
 use crate::caller::Caller;
-use crate::frozen::FrozenElection;
 use crate::problem::Problem;
-use crate::service::{Service, Setup};
-use crate::store::{Object, Roll, Stage, StoredBallot, StoredKey};
-use crate::turnout::turnout;
+use crate::service::Service;
+use crate::store::{Object, Roll, StoredBallot, StoredKey};
 
 /// What the server acknowledges: the digest of a teacher's whole ballot.
 pub(crate) fn receipt(own: &[StoredBallot], batches: usize) -> Option<String> {
@@ -31,7 +29,7 @@ pub(crate) fn receipt(own: &[StoredBallot], batches: usize) -> Option<String> {
 
 /// Everything that a release follows from, besides the server's part of the seed.
 pub(crate) fn frozen(
-    setup: &Setup,
+    file: &PlannedElection,
     key: Option<&StoredKey>,
     roll: &Roll,
 ) -> Result<Frozen, Problem> {
@@ -39,61 +37,25 @@ pub(crate) fn frozen(
     let key = key.ok_or_else(|| Problem::internal("there is no evaluation key"))?;
     let mut digests = std::collections::BTreeMap::new();
     for (&teacher, digest) in &roll.voters {
-        let name = setup.file.teachers().get(teacher as usize).ok_or_else(damaged)?;
+        let name = file.teachers().get(teacher as usize).ok_or_else(damaged)?;
         digests.insert(name.to_string(), *digest);
     }
     Ok(Frozen {
-        election: setup.file.digest(),
+        election: file.digest(),
         evaluation_key: unhex(&key.hash).ok_or_else(damaged)?,
         ballots: digests,
     })
 }
 
 impl Service {
-    /// What an election was frozen with, read and checked once.
-    pub(crate) async fn frozen_election(
-        &self,
-        setup: &Setup,
-    ) -> Result<Arc<FrozenElection>, Problem> {
-        let name = setup.file.name();
-        let stage = self.store.election(name).await?.stage;
-        if !matches!(stage, Stage::Closing | Stage::Released | Stage::Failed) {
-            return Err(Problem::not_found("there is no transcript before the election is closed"));
-        }
-        let known = || self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(frozen) = known().get(name) {
-            return Ok(Arc::clone(frozen));
-        }
-        if self.store.erased(name).await?.iter().any(|(what, _)| what == "everything") {
-            return Err(Problem::not_found("this election was erased"));
-        }
-        let part = self.store.seed_part(name).await?;
-        let part = part.ok_or_else(|| {
-            Problem::not_found("this election was closed before there were transcripts")
-        })?;
-        let (_, roll) = self.store.frozen(name).await?;
-        let key = self.store.key(name, "evaluation").await?;
-        let frozen = frozen(setup, key.as_ref(), &roll)?;
-        let commitment = part.commitment(&frozen.election);
-        let turnout = turnout(setup, &roll)?;
-        let transcript = Transcript::new(&frozen, &commitment, turnout.voters());
-        let made = Arc::new(FrozenElection { frozen, roll, transcript });
-        let mut known = known();
-        if known.len() >= 8 {
-            known.clear();
-        }
-        known.insert(name.clone(), Arc::clone(&made));
-        Ok(made)
-    }
-
     /// What is published with the results: from the moment that the ballots are frozen.
     pub(crate) async fn transcript(
         &self,
-        setup: &Setup,
-    ) -> Result<(Arc<FrozenElection>, Transcript), Problem> {
-        let name = setup.file.name();
-        let election = self.frozen_election(setup).await?;
-        let mut transcript = election.transcript.clone();
+        file: &PlannedElection,
+    ) -> Result<(Arc<Job>, Transcript), Problem> {
+        let name = file.name();
+        let job = self.job(file).await?;
+        let mut transcript = job.transcript().clone();
         for round in self.store.rounds(name).await? {
             let Some(answer) = &round.answer else { continue };
             let damaged = |_| Problem::internal("a stored audit is damaged");
@@ -101,7 +63,7 @@ impl Service {
             let answer: Answer = serde_json::from_str(answer).map_err(damaged)?;
             transcript.rounds.push(Round { asked: question.asked, accused: answer.accused });
         }
-        Ok((election, transcript))
+        Ok((job, transcript))
     }
 }
 
@@ -111,8 +73,8 @@ pub(crate) async fn transcript(
     Path(name): Path<Name>,
 ) -> Result<Bytes, Problem> {
     caller.party(&name)?;
-    let setup = service.setup(&name).await?;
-    Ok(Bytes::from(service.transcript(&setup).await?.1.encode()))
+    let file = service.planned(&name).await?;
+    Ok(Bytes::from(service.transcript(&file).await?.1.encode()))
 }
 
 /// Opens the server's part of the seed, for an auditor who does not see the labels.
@@ -122,13 +84,13 @@ pub(crate) async fn seed(
     Path(name): Path<Name>,
 ) -> Result<Bytes, Problem> {
     caller.operator()?;
-    let setup = service.setup(&name).await?;
-    let (frozen, _) = service.transcript(&setup).await?;
+    let file = service.planned(&name).await?;
+    let job = service.job(&file).await?;
     let part = service.store.seed_part(&name).await?;
     let part = part.ok_or_else(|| Problem::not_found("there is no seed yet"))?;
     tracing::warn!(election = %name, "the server's part of the seed was opened");
     service.log(&caller, "seed opened", Some(&name), "").await?;
-    Ok(Bytes::copy_from_slice(&encode_part(&frozen.frozen, &part)))
+    Ok(Bytes::copy_from_slice(&encode_part(job.frozen(), &part)))
 }
 
 /// A ballot, for an auditor.
@@ -138,9 +100,9 @@ pub(crate) async fn ballot(
     Path((name, teacher, batch)): Path<(Name, Name, u32)>,
 ) -> Result<Response, Problem> {
     caller.operator()?;
-    let setup = service.setup(&name).await?;
+    let file = service.planned(&name).await?;
     let missing = || Problem::not_found("there is no such ballot");
-    let number = setup.file.teacher(teacher.as_str()).ok_or_else(missing)?;
+    let number = file.teacher(teacher.as_str()).ok_or_else(missing)?;
     let hash = service.store.ballot_hash(&name, number, batch).await?.ok_or_else(missing)?;
     // One line for an auditor who fetches them all.
     if batch == 0 {

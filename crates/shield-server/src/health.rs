@@ -3,14 +3,13 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 use tokio::time::timeout;
 
 use crate::clock::Reading;
+use crate::problem::Problem;
 use crate::service::Service;
 use crate::store::LockState;
 
@@ -108,13 +107,6 @@ pub(crate) async fn ready(State(service): State<Arc<Service>>) -> Response {
             _ => "stopping",
         })
         .collect();
-    let document = json!({
-        "type": "urn:shield:problem:not-ready",
-        "title": "Service Unavailable",
-        "status": 503,
-        "detail": format!("not ready: {}; the server's log says why", kinds.join(", ")),
-    });
-    let kind = [(axum::http::header::CONTENT_TYPE, "application/problem+json")];
-    (StatusCode::SERVICE_UNAVAILABLE, kind, Json(document).into_response().into_body())
-        .into_response()
+    let detail = format!("not ready: {}; the server's log says why", kinds.join(", "));
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", detail).into_response()
 }

@@ -32,7 +32,7 @@ pub(crate) async fn bind(data: &Path, store: &Store) -> Result<(), ServeError> {
         (Some(id), Some(known)) if id == known => id,
         (_, Some(_)) => return Err(other_folder()),
         (None, None) => {
-            if !store.fits_its_folder().await? {
+            if !store.is_empty().await? {
                 return Err(other_database());
             }
             let mut bytes = [0; 16];

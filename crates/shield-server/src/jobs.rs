@@ -1,136 +1,154 @@
-//! Aggregation that is left to others: closed elections become jobs in a folder, and the batches
-//! that anybody computes there are checked and kept, so that the server goes on answering.
+//! A closed election as a job, in its own folder: what the server's worker computes from, or
+//! whoever else it is left to.
 //!
-//! The seed follows from the same part and the same ballots as in the server's own aggregation, so
-//! that the releases have the same bytes. Whoever can read the folder can read the seed: workers
-//! belong to the server, as its own threads do.
+//! The rows say which ballots count, and the job is made from them, once. Whoever can read the
+//! folder can read the seed: workers belong to the server, as its own threads do.
 
-use std::collections::HashMap;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use rand::TryRngCore;
-use rand::rngs::OsRng;
-use shield_protocol::bundle::{BundleWriter, Content};
-use shield_protocol::job::freeze::encode_part;
-use shield_protocol::new_file::{Readers, Unnamed};
-use shield_protocol::seed::SeedPart;
-use shield_protocol::{Job, Name, private};
+use shield_core::framing::KeyId;
+use shield_protocol::hex::unhex;
+use shield_protocol::job::{BallotFolder, KeptBatch, Releases};
+use shield_protocol::seed::Purpose;
+use shield_protocol::{Job, Name, PlannedElection};
 
-use crate::ballot_box::Failure;
-use crate::error::ServeError;
-use crate::frozen::FrozenElection;
-use crate::service::{Service, Setup};
-use crate::store::{Object, Store, StoredBallot, StoredKey};
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::store::{Stage, StoreError, StoredBallot, presence_from_text};
+
+/// Why an aggregation could not go on.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Who aggregates closed elections.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aggregation {
     /// The server itself, in this process.
     #[default]
     Here,
-    /// Whoever computes the jobs in a folder.
-    Jobs(Jobs),
+    /// Whoever works on the jobs in the data folder, under `elections`.
+    Elsewhere,
 }
 
-impl Aggregation {
-    /// Leaves it to those who compute the jobs in a folder, which is made if it is not there.
-    pub fn jobs_in(folder: &Path) -> Result<Self, ServeError> {
-        private::make_folder(folder)?;
-        // Every job has the seed of its draws in it.
-        if private::is_open_to_others(folder)? {
-            return Err(ServeError::Exposed(folder.to_owned()));
+/// How many elections are kept in memory with the list of their ballots.
+const KNOWN: usize = 4;
+
+impl Service {
+    /// A closed election as a job: read, checked and written once.
+    pub(crate) async fn job(&self, file: &PlannedElection) -> Result<Arc<Job>, Problem> {
+        let name = file.name();
+        let stage = self.store.election(name).await?.stage;
+        if !matches!(stage, Stage::Closing | Stage::Released | Stage::Failed) {
+            return Err(Problem::not_found("there is no transcript before the election is closed"));
         }
-        Ok(Self::Jobs(Jobs { folder: folder.to_owned(), open: HashMap::new() }))
+        let known = || self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || known().get(name).cloned();
+        if let Some(job) = find() {
+            return Ok(job);
+        }
+        // One at a time: two who write the same job could take each other's files away.
+        let _alone = self.freezing.lock().await;
+        if let Some(job) = find() {
+            return Ok(job);
+        }
+        if self.store.erased(name).await?.iter().any(|(what, _)| what == "everything") {
+            return Err(Problem::not_found("this election was erased"));
+        }
+        let part = self.store.seed_part(name).await?.ok_or(StoreError::Damaged("seed"))?;
+        let damaged = || StoreError::Damaged("key");
+        let key = self.store.key(name, "evaluation").await?.ok_or_else(damaged)?;
+        let hash = unhex(&key.hash).ok_or_else(damaged)?;
+        let id = unhex(&key.key_id).map(KeyId::from_bytes).ok_or_else(damaged)?;
+        let (folder, key) = self.store.place(name, &key.hash);
+        let (mut ballots, kept) = (BallotFolder::empty(file), folder.join("ballots"));
+        let mut add = |teacher, own| {
+            let own = batches(file, own).and_then(|own| ballots.add(&kept, teacher, own));
+            own.ok_or(StoreError::Damaged("ballot"))
+        };
+        let (seed, _) = self.store.frozen_ballots(name, &mut add).await?;
+        let kept = tokio::task::spawn_blocking(move || {
+            let job = Job::keep(&folder, ballots, (&key, hash, id), &part);
+            let job = job.map_err(Problem::internal)?;
+            let draws = part.seed(Purpose::Draws, &job.frozen().digest());
+            // What was frozen is what is drawn from.
+            if draws.as_bytes() == seed.as_bytes() {
+                return Ok::<_, Problem>(job);
+            }
+            Err(StoreError::Damaged("seed").into())
+        });
+        let job = Arc::new(kept.await.map_err(Problem::internal)??);
+        tracing::info!(election = %name, job = %job.path().display(), "frozen");
+        let mut known = known();
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        known.insert(name.clone(), Arc::clone(&job));
+        Ok(job)
     }
-}
 
-/// The jobs in a folder.
-#[derive(Debug)]
-pub struct Jobs {
-    folder: PathBuf,
-    /// Those that are being computed.
-    open: HashMap<Name, Arc<Job>>,
-}
+    /// A closed election, and everything that its releases follow from.
+    pub(crate) async fn opened(&self, name: &Name) -> Result<(Arc<Job>, Arc<Releases>), Failure> {
+        let say = |problem: Problem| problem.detail().to_owned();
+        let file = self.planned(name).await.map_err(say)?;
+        let job = self.job(&file).await.map_err(say)?;
+        let of = Arc::clone(&job);
+        let releases = tokio::task::spawn_blocking(move || of.releases()).await??;
+        Ok((job, Arc::new(releases)))
+    }
 
-impl Jobs {
-    /// Takes what has been computed of a closed election. Gives whether that is all of it.
+    /// Takes what others have computed of a closed election. Gives whether that is all of it.
     ///
     /// A folder that cannot be read or written now is tried again: it may be a network's.
-    pub(crate) async fn look_after(&mut self, service: &Arc<Service>, name: &Name) -> bool {
-        match self.take(service, name).await {
+    pub(crate) async fn take(&self, name: &Name) -> bool {
+        match self.take_batches(name).await {
             Ok(all) => all,
             Err(error) => {
                 tracing::error!(election = %name, %error, "the job cannot be looked after");
-                service.incident(Some(name), &format!("its job: {error}"));
+                self.incident(Some(name), &format!("its job: {error}"));
                 false
             }
         }
     }
 
-    async fn take(&mut self, service: &Arc<Service>, name: &Name) -> Result<bool, Failure> {
-        let job = if let Some(job) = self.open.get(name) {
-            Arc::clone(job)
-        } else {
-            let job = Arc::new(self.freeze(service, name).await?);
-            self.open.insert(name.clone(), Arc::clone(&job));
-            job
-        };
-        let kept = service.store.released_batches(name).await?;
+    async fn take_batches(&self, name: &Name) -> Result<bool, Failure> {
+        let say = |problem: Problem| problem.detail().to_owned();
+        let file = self.planned(name).await.map_err(say)?;
+        // From here on anybody may draw.
+        self.store.mark_frozen(name).await?;
+        let job = self.job(&file).await.map_err(say)?;
+        let kept = self.store.released_batches(name).await?;
         let mut left = 0;
-        for batch in (0..).take(job.file().batches()) {
-            if kept.contains(&batch) {
-                continue;
-            }
+        for batch in (0..).take(file.batches()).filter(|batch| !kept.contains(batch)) {
             let of = Arc::clone(&job);
-            let found = tokio::task::spawn_blocking(move || finished(&of, batch)).await?;
-            match found {
+            match tokio::task::spawn_blocking(move || finished(&of, batch)).await? {
                 Ok(Some(release)) => {
-                    service.store.add_release(name, batch, &release).await?;
-                    service.metrics.batches.inc();
+                    self.store.add_release(name, batch, &release).await?;
+                    self.metrics.batches.inc();
                     tracing::info!(election = %name, batch, "batch taken from its job");
                 }
                 Ok(None) => left += 1,
                 Err(error) => {
                     left += 1;
                     tracing::error!(election = %name, batch, %error, "a batch was put aside");
-                    service.incident(Some(name), &format!("a batch was put aside: {error}"));
+                    self.incident(Some(name), &format!("a batch was put aside: {error}"));
                 }
             }
         }
-        if left == 0 {
-            self.open.remove(name);
-        }
         Ok(left == 0)
     }
+}
 
-    /// The job of a closed election: the one that is there, or a new one.
-    async fn freeze(&self, service: &Arc<Service>, name: &Name) -> Result<Job, Failure> {
-        let say = |problem: crate::problem::Problem| problem.detail().to_owned();
-        let setup = service.setup(name).await.map_err(say)?;
-        let election = service.frozen_election(&setup).await.map_err(say)?;
-        let part = service.store.seed_part(name).await?.ok_or("it has no seed")?;
-        let mut ballots = Vec::new();
-        for batch in (0..).take(setup.engine.batches()) {
-            ballots.extend(service.store.ballots_for(name, batch).await?);
-        }
-        let key = service.store.key(name, "evaluation").await?;
-        let key = key.ok_or("there is no evaluation key")?;
-        let export = Export {
-            folder: self.folder.join(name.as_str()),
-            store: service.store.clone(),
-            setup,
-            election,
-            part,
-            ballots,
-            key,
-        };
-        let job = tokio::task::spawn_blocking(move || export.job()).await??;
-        let path = job.path().display();
-        tracing::info!(election = %name, job = %path, "left to whoever computes it");
-        Ok(job)
-    }
+/// A ballot by its rows.
+fn batches(file: &PlannedElection, own: Vec<StoredBallot>) -> Option<Vec<KeptBatch>> {
+    let batch = |row: StoredBallot| {
+        let samples = file.engine().batch(row.batch as usize).len();
+        Some(KeptBatch {
+            length: usize::try_from(row.bytes).ok()?,
+            hash: unhex(&row.hash)?,
+            votes: unhex(&row.votes)?,
+            presence: presence_from_text(samples, &row.presence)?,
+        })
+    };
+    own.into_iter().map(batch).collect()
 }
 
 /// A batch that somebody computed. One that cannot be it is put aside, to be computed again.
@@ -139,75 +157,4 @@ fn finished(job: &Job, batch: u32) -> Result<Option<Vec<u8>>, String> {
         Ok(()) => error.to_string(),
         Err(again) => format!("{error}; {again}"),
     })
-}
-
-/// Everything that a job is made of.
-struct Export {
-    folder: PathBuf,
-    store: Store,
-    setup: Arc<Setup>,
-    election: Arc<FrozenElection>,
-    part: SeedPart,
-    ballots: Vec<StoredBallot>,
-    key: StoredKey,
-}
-
-impl Export {
-    /// Freezes the job; goes on with one that was interrupted on the way.
-    fn job(&self) -> Result<Job, Failure> {
-        if self.folder.join("job.toml").exists() {
-            let job = Job::open(&self.folder)?;
-            if job.frozen().digest() == self.election.frozen.digest() {
-                return Ok(job);
-            }
-            return Err(format!(
-                "{} holds the job of other ballots; move it away",
-                self.folder.display()
-            )
-            .into());
-        }
-        let ballots = self.folder.join("ballots");
-        private::make_folder(&ballots)?;
-        for teacher in self.election.roll.teachers() {
-            self.write_ballot(teacher, &ballots)?;
-        }
-        let name = self.setup.file.name();
-        let key = self.store.read(name, Object::EvaluationKey, &self.key.hash)?;
-        let key_path = self.folder.join("evaluation.key");
-        Unnamed::write(&key_path, Readers::Everyone, &key)?.name_or_find(&key_path)?;
-        drop(key);
-        let seed_path = self.folder.join("seed");
-        let seed = encode_part(&self.election.frozen, &self.part);
-        Unnamed::write(&seed_path, Readers::Owner, &seed)?.name_or_find(&seed_path)?;
-        let rng = &mut OsRng.unwrap_err();
-        let (file, out) = (&self.setup.file, &self.folder);
-        let job = Job::freeze(file, &key_path, &ballots, out, rng, &|_| {})?;
-        if job.frozen().digest() == self.election.frozen.digest() {
-            return Ok(job);
-        }
-        Err("the ballots in the job are not those that were frozen".into())
-    }
-
-    /// Writes a teacher's ballot as the file that the teacher uploaded.
-    fn write_ballot(&self, teacher: u32, folder: &Path) -> Result<(), Failure> {
-        let path = folder.join(format!("{teacher}.ballot"));
-        if path.exists() {
-            return Ok(());
-        }
-        let (name, digest) = (self.setup.file.name(), self.setup.file.digest());
-        let own = || self.ballots.iter().filter(|ballot| ballot.teacher == teacher);
-        let parts = u32::try_from(own().count())?;
-        let written = Unnamed::fill(&path, Readers::Everyone, |file| {
-            let content = Content::Ballot { teacher };
-            let bundle = BundleWriter::new(file, content, &digest, parts);
-            let mut bundle = bundle.map_err(io::Error::other)?;
-            for ballot in own() {
-                let object = Object::Ballot { teacher, batch: ballot.batch };
-                let bytes = self.store.read(name, object, &ballot.hash);
-                bundle.part(&bytes.map_err(io::Error::other)?).map_err(io::Error::other)?;
-            }
-            Ok(())
-        })?;
-        Ok(written.name(&path)?)
-    }
 }

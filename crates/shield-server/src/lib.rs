@@ -3,8 +3,8 @@
 //! ```
 //! use std::net::TcpListener;
 //!
-//! use shield_server::ledger::Budget;
-//! use shield_server::{Service, Settings, serve};
+//! use shield_protocol::ledger::Budget;
+//! use shield_server::{Aggregation, Service, Settings, serve};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! let settings = Settings {
@@ -16,7 +16,8 @@
 //! let service = Service::open(&settings).await?;
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
 //! let stop = async {}; // as soon as it has started; a real server waits for a signal
-//! serve(service, listener, None, stop).await?;
+//! let renew = std::future::pending; // never; a real server reads its certificate again
+//! serve(service, listener, None, Aggregation::Here, stop, renew).await?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -25,7 +26,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`store`] | what the server remembers, and what no crash may change |
-//! | [`ledger`], `accounts`, `pricing` | what a group of teachers has spent, and what it can afford |
+//! | `account`, `accounts`, `pricing` | what a group of teachers has spent, and what it can afford |
 //! | `service`, `identity`, `clock` | what all handlers share |
 //! | `elections`, `objects`, `about`, `tokens`, `upkeep` | the handlers of the API |
 //! | `upload`, `parts`, `download`, `limits`, `patient` | bytes in and out, bounded for each token |
@@ -33,31 +34,28 @@
 //! | `caller`, `problem`, `metrics`, `health` | who asks, what is refused, what is counted |
 //! | `page`, `sessions` | the page for people who run the server |
 //! | `worker`, `jobs` | frozen ballots in, releases out, here or by others |
-//! | `routes`, `serve` | all of it behind a socket |
+//! | `routes`, `description`, `schema` | the table of routes, and the document that is made from it |
+//! | `serve` | all of it behind a socket |
 //! | [`tls`], `address` | certificates, and where others find the server |
 //! | `waiting` | how other crates wait for this one |
 //!
 //! Parties talk to it with `shield-client`; what they say is in `shield-protocol`.
 
 mod about;
+mod account;
 mod accounts;
 mod address;
 mod audits;
-mod ballot_box;
-mod budget;
-pub mod calculator;
 mod caller;
 mod clock;
+mod description;
 mod download;
 mod elections;
 mod error;
 mod evidence;
-mod explore;
-mod frozen;
 mod health;
 mod identity;
 mod jobs;
-pub mod ledger;
 mod limits;
 mod metrics;
 mod objects;
@@ -68,6 +66,7 @@ mod pricing;
 mod problem;
 mod rehearsals;
 mod routes;
+mod schema;
 mod serve;
 mod service;
 mod sessions;
@@ -82,11 +81,10 @@ mod upload;
 mod waiting;
 mod worker;
 
-pub use about::OPENAPI;
 pub use address::{AddressError, public_url};
 pub use error::ServeError;
-pub use explore::Explorer;
-pub use jobs::{Aggregation, Jobs};
-pub use serve::{serve, serve_with};
+pub use jobs::Aggregation;
+pub use routes::openapi;
+pub use serve::serve;
 pub use service::{Service, Settings};
 pub use waiting::Waiting;

@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 /// What tells requests apart: few values, none of the caller's choosing.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -81,65 +81,54 @@ fn times() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 4.0, 8))
 }
 
+fn registered<M: Metric + Clone>(to: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    to.register(name, help, metric.clone());
+    metric
+}
+
+fn new<M: Metric + Clone + Default>(to: &mut Registry, name: &str, help: &str) -> M {
+    registered(to, name, help, M::default())
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let mut metrics = Self {
-            registry: Registry::default(),
-            requests: Family::default(),
-            request_seconds: times(),
-            route_seconds: Family::new_with_constructor(times as fn() -> Histogram),
-            ballots: Counter::default(),
-            ballot_bytes: Counter::default(),
-            refused: Counter::default(),
-            batches: Counter::default(),
-            aggregation_seconds: Counter::default(),
-            elections: Family::default(),
-            budget_left: Family::default(),
-            disk_free: Gauge::default(),
-            ready: Gauge::default(),
-            database: Gauge::default(),
-            uploads: Gauge::default(),
-            downloads: Gauge::default(),
-            unpriced: Gauge::default(),
-            incidents: Gauge::default(),
-        };
-        let m = &metrics;
         let mut registry = Registry::with_prefix("shield");
-        registry.register("requests", "Requests answered", m.requests.clone());
-        registry.register(
-            "request_seconds",
-            "Time from request to answer",
-            m.request_seconds.clone(),
-        );
-        registry.register(
-            "route_seconds",
-            "Time from request to answer, by route",
-            m.route_seconds.clone(),
-        );
-        registry.register("ballots", "Ballots accepted, a batch each", m.ballots.clone());
-        registry.register("ballot_bytes", "Bytes of the ballots", m.ballot_bytes.clone());
-        registry.register("refused", "Uploads refused after a look at them", m.refused.clone());
-        registry.register("batches", "Batches aggregated", m.batches.clone());
-        registry.register(
-            "aggregation_seconds",
-            "Time spent on aggregation",
-            m.aggregation_seconds.clone(),
-        );
-        registry.register("elections", "Elections, by stage", m.elections.clone());
-        registry.register(
-            "budget_left",
-            "Epsilon that a group has neither spent nor set aside",
-            m.budget_left.clone(),
-        );
-        registry.register("disk_free_bytes", "Free on the disk", m.disk_free.clone());
-        registry.register("ready", "Whether the server is ready", m.ready.clone());
-        registry.register("database_up", "Whether the database answers", m.database.clone());
-        registry.register("uploads_in_flight", "Uploads under way", m.uploads.clone());
-        registry.register("downloads_in_flight", "Files on their way out", m.downloads.clone());
-        registry.register("unpriced", "Ledger lines that wait for a proof", m.unpriced.clone());
-        registry.register("incidents", "Recent errors that are remembered", m.incidents.clone());
-        metrics.registry = registry;
-        metrics
+        let to = &mut registry;
+        let by_route = Family::new_with_constructor(times as fn() -> Histogram);
+        Self {
+            requests: new(to, "requests", "Requests answered"),
+            request_seconds: registered(
+                to,
+                "request_seconds",
+                "Time from request to answer",
+                times(),
+            ),
+            route_seconds: registered(
+                to,
+                "route_seconds",
+                "Time from request to answer, by route",
+                by_route,
+            ),
+            ballots: new(to, "ballots", "Ballots accepted, a batch each"),
+            ballot_bytes: new(to, "ballot_bytes", "Bytes of the ballots"),
+            refused: new(to, "refused", "Uploads refused after a look at them"),
+            batches: new(to, "batches", "Batches aggregated"),
+            aggregation_seconds: new(to, "aggregation_seconds", "Time spent on aggregation"),
+            elections: new(to, "elections", "Elections, by stage"),
+            budget_left: new(
+                to,
+                "budget_left",
+                "Epsilon that a group has neither spent nor set aside",
+            ),
+            disk_free: new(to, "disk_free_bytes", "Free on the disk"),
+            ready: new(to, "ready", "Whether the server is ready"),
+            database: new(to, "database_up", "Whether the database answers"),
+            uploads: new(to, "uploads_in_flight", "Uploads under way"),
+            downloads: new(to, "downloads_in_flight", "Files on their way out"),
+            unpriced: new(to, "unpriced", "Ledger lines that wait for a proof"),
+            incidents: new(to, "incidents", "Recent errors that are remembered"),
+            registry,
+        }
     }
 
     pub(crate) fn text(&self) -> Result<String, std::fmt::Error> {

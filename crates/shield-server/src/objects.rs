@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use shield::framing::{KeyId, Kind};
+use shield_core::framing::{DecodeError, KeyId, Kind};
 use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
 use tracing::Instrument;
@@ -15,7 +15,7 @@ use tracing::Instrument;
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{Object, Stored};
+use crate::store::{Incoming, Object, Stored};
 use crate::upload::{Received, Upload, receive};
 
 fn answer(stored: Stored) -> StatusCode {
@@ -34,28 +34,21 @@ pub(crate) async fn put_key(
 ) -> Result<StatusCode, Problem> {
     caller.student(&name)?;
     let kind = key_kind(&kind)?;
-    let setup = service.setup(&name).await?;
+    let file = service.planned(&name).await?;
     let limit = match kind {
-        "public" => setup.engine.max_bytes(Kind::PublicKey),
-        _ => setup.engine.max_bytes(Kind::EvaluationKey),
+        "public" => file.engine().max_bytes(Kind::PublicKey),
+        _ => file.engine().max_bytes(Kind::EvaluationKey),
     };
     let upload = receive(&service, &caller, &headers, body, limit).await?;
     let Received::Whole(upload) = upload else { return Ok(StatusCode::ACCEPTED) };
     let Upload { incoming, room } = *upload;
     see_through(async move {
         let _room = room;
-        let checked = service
-            .check(move || {
-                let bytes = incoming.read().map_err(Problem::internal)?;
-                let id = match kind {
-                    "public" => setup.engine.check_public_key(&bytes),
-                    _ => setup.engine.check_evaluation_key(&bytes),
-                };
-                Ok((id.map_err(Problem::unusable)?, incoming))
-            })
-            .await;
-        let (id, incoming) =
-            checked.inspect_err(|problem| service.refused(&name, "key", problem))?;
+        let look = move |bytes: &[u8]| match kind {
+            "public" => file.engine().check_public_key(bytes),
+            _ => file.engine().check_evaluation_key(bytes),
+        };
+        let (id, incoming) = service.look_at(&name, "key", incoming, look).await?;
         let stored = service.store.add_key(&name, kind, &hex(id.as_bytes()), incoming).await?;
         tracing::info!(election = %name, kind, "key stored");
         if stored == Stored::New {
@@ -99,19 +92,18 @@ pub(crate) async fn put_ballot(
     body: Body,
 ) -> Result<StatusCode, Problem> {
     caller.party(&name)?;
-    let setup = service.setup(&name).await?;
-    let number = setup
-        .file
+    let file = service.planned(&name).await?;
+    let number = file
         .teacher(teacher.as_str())
         .ok_or_else(|| Problem::not_found("the election file does not name that teacher"))?;
     caller.teacher(&name, number)?;
-    if batch as usize >= setup.engine.batches() {
-        let batches = setup.engine.batches();
+    if batch as usize >= file.engine().batches() {
+        let batches = file.engine().batches();
         return Err(Problem::not_found(format!(
             "there is no such batch; there are {batches}, from 0"
         )));
     }
-    if setup.file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
+    if file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
         return Err(Problem::conflict(
             "deadline",
             "the deadline has passed; no ballot is taken any more",
@@ -125,26 +117,19 @@ pub(crate) async fn put_ballot(
     if !service.store.is_rehearsed(&name).await? {
         return Err(Problem::conflict(
             "rehearsal",
-            "the student has not confirmed yet that the keys work (`shield rehearse`); try again \
-             later",
+            "the student has not confirmed yet that the keys work (`shield election rehearse`); \
+             try again later",
         ));
     }
-    let limit = setup.engine.max_bytes(Kind::Ballot);
+    let limit = file.engine().max_bytes(Kind::Ballot);
     let upload = receive(&service, &caller, &headers, body, limit).await?;
     let Received::Whole(upload) = upload else { return Ok(StatusCode::ACCEPTED) };
     let Upload { incoming, room } = *upload;
     see_through(async move {
         let _room = room;
-        let checked = service
-            .check(move || {
-                let bytes = incoming.read().map_err(Problem::internal)?;
-                let presence = setup.engine.check_ballot(&bytes, batch as usize, key);
-                Ok((presence.map_err(Problem::unusable)?, incoming))
-            })
-            .await;
+        let look = move |bytes: &[u8]| file.engine().check_ballot(bytes, batch as usize, key);
         let what = format!("ballot of {teacher}");
-        let (presence, incoming) =
-            checked.inspect_err(|problem| service.refused(&name, &what, problem))?;
+        let (presence, incoming) = service.look_at(&name, &what, incoming, look).await?;
         let bytes = incoming.bytes();
         let stored = service
             .store
@@ -185,7 +170,7 @@ pub(crate) async fn get_result(
     let hash = service.store.release_hash(&name, batch).await?;
     let hash = hash.ok_or_else(|| {
         Problem::not_found(
-            "this batch is not aggregated yet; `shield status --watch` shows when it is",
+            "this batch is not aggregated yet; `shield election status --watch` shows when it is",
         )
     })?;
     service.send(&caller, name, Object::Release { batch }, hash).await
@@ -211,6 +196,22 @@ impl Service {
             work()
         };
         tokio::task::spawn_blocking(work).await.map_err(Problem::internal)?
+    }
+
+    /// Looks at an upload, and remembers it if it is refused.
+    async fn look_at<T: Send + 'static>(
+        &self,
+        election: &Name,
+        what: &str,
+        incoming: Incoming,
+        look: impl FnOnce(&[u8]) -> Result<T, DecodeError> + Send + 'static,
+    ) -> Result<(T, Incoming), Problem> {
+        let work = move || {
+            let bytes = incoming.read().map_err(Problem::internal)?;
+            Ok((look(&bytes).map_err(Problem::unusable)?, incoming))
+        };
+        let checked = self.check(work).await;
+        checked.inspect_err(|problem| self.refused(election, what, problem))
     }
 
     /// Counts and remembers an upload that was refused.

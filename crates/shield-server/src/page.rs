@@ -4,15 +4,14 @@
 //! gives a cookie that no script can read and no other site can use. The page comes whole from the
 //! server and loads nothing; its script only fetches it again.
 
-mod actions;
 mod history;
-mod markup;
 mod view;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use askama::Template;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -22,33 +21,21 @@ use jiff::Timestamp;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::Deserialize;
+use shield_privacy::explore::page::Shape;
+use shield_privacy::explore::{Answer, Calculator, Question, page as explore};
 use shield_protocol::credentials::{Role, Token, TokenHash};
 use shield_protocol::hex::hex;
 use tokio::sync::Semaphore;
+use utoipa::ToSchema;
 
-use crate::calculator::{Answer, Calculator, Question};
 use crate::caller::{Caller, From, Operator, SignIns, from_this_page};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::sessions::Sessions;
-pub(crate) use markup::{Markup, Template};
-use view::View;
+use crate::sessions::{By, Sessions};
+use view::{Dashboard, View};
 
-const LAYOUT: &str = include_str!("page/layout.html");
-const STYLE: &str =
-    concat!(include_str!("page/style.css"), include_str!("calculator/calculator.css"));
-const CALCULATOR: &str = include_str!("calculator/calculator.html");
-
-/// What makes the calculator move.
-pub(crate) const CALCULATE: &str =
-    concat!(include_str!("calculator/chart.js"), include_str!("calculator/calculator.js"));
-const SIGN_IN: &str = include_str!("page/sign-in.html");
-const SCRIPT: &str = concat!(
-    include_str!("page/refresh.js"),
-    include_str!("page/actions.js"),
-    include_str!("calculator/chart.js"),
-    include_str!("calculator/calculator.js"),
-);
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPT: &str = concat!(include_str!("page/refresh.js"), include_str!("page/actions.js"));
 
 /// How long a wrong token takes to be refused.
 const DELAY: Duration = Duration::from_millis(500);
@@ -70,41 +57,8 @@ pub(crate) enum Speaks {
 pub(crate) enum Script {
     /// Nothing.
     None,
-    /// Something that fetches the page again; without scripts the browser does so itself.
-    Live(&'static str),
-    /// Something that stays.
-    Still(&'static str),
-}
-
-/// What the calculator starts with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) teachers: u32,
-    pub(crate) classes: usize,
-    pub(crate) queries: usize,
-}
-
-/// The calculator, which asks at that address.
-pub(crate) fn calculator(address: &str, shape: Shape) -> Markup {
-    Template::new(CALCULATOR)
-        .text("address", address)
-        .text("polynomial", shield::Polynomial::default())
-        .text("teachers", shape.teachers)
-        .text("classes", shape.classes)
-        .text("queries", shape.queries)
-        .fill()
-}
-
-/// Answers the calculator, away from the threads that answer others.
-pub(crate) async fn answer(
-    calculator: Arc<Calculator>,
-    question: Question,
-) -> Result<Json<Answer>, Problem> {
-    tokio::task::spawn_blocking(move || calculator.answer(&question))
-        .await
-        .map_err(Problem::internal)?
-        .map(Json)
-        .map_err(Problem::unusable)
+    /// The calculator, and what fetches the page again; without scripts the browser does so itself.
+    Live,
 }
 
 /// What the page needs to remember.
@@ -122,7 +76,7 @@ pub(crate) struct Page {
 
 impl SignIns for Page {
     fn token(&self, headers: &HeaderMap) -> Option<TokenHash> {
-        self.session(headers).and_then(|name| self.sessions.token(name, Instant::now()))
+        self.token_by(By::Person, headers)
     }
 }
 
@@ -163,8 +117,17 @@ impl Page {
             .find_map(|(name, value)| (name == wanted).then_some(value))
     }
 
-    async fn is_signed_in(&self, service: &Service, headers: &HeaderMap) -> Result<bool, Problem> {
-        let Some(token) = self.token(headers) else { return Ok(false) };
+    fn token_by(&self, by: By, headers: &HeaderMap) -> Option<TokenHash> {
+        self.session(headers).and_then(|name| self.sessions.token(name, Instant::now(), by))
+    }
+
+    async fn is_signed_in(
+        &self,
+        service: &Service,
+        headers: &HeaderMap,
+        by: By,
+    ) -> Result<bool, Problem> {
+        let Some(token) = self.token_by(by, headers) else { return Ok(false) };
         match service.role(&token).await {
             Ok(role) => Ok(role == Some(Role::Operator)),
             // The page is where to see that the database does not answer.
@@ -206,16 +169,25 @@ pub(crate) async fn show(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    if !page.is_signed_in(&service, &headers).await? {
+    let query = query.as_deref();
+    // Its script fetches the part that changes, and a browser without scripts the whole again.
+    let by = if matches!(query, Some("fragment" | "again")) { By::Page } else { By::Person };
+    if !page.is_signed_in(&service, &headers, by).await? {
         return Ok(form(StatusCode::UNAUTHORIZED, None));
     }
     let view = page.view(&service).await;
     let certificate = page.certificate.as_deref().unwrap_or_default();
-    let body = view.body(page.started.elapsed(), Timestamp::now(), certificate);
-    if query.as_deref() == Some("fragment") {
-        return Ok(send(StatusCode::OK, &nonce(), body));
+    let body = Dashboard {
+        view: &view,
+        uptime: page.started.elapsed(),
+        now: Timestamp::now(),
+        certificate,
+        calculator: explore::calculator("/v1/calculator", Shape::default()),
+    };
+    if query == Some("fragment") {
+        return Ok(send(StatusCode::OK, &nonce(), &body));
     }
-    Ok(document(StatusCode::OK, "SHIELD server", body, Script::Live(SCRIPT)))
+    Ok(document(StatusCode::OK, "SHIELD server", body, Script::Live))
 }
 
 /// The calculator's answers, for the operator.
@@ -224,11 +196,20 @@ pub(crate) async fn calculate(
     _: Operator,
     Json(question): Json<Question>,
 ) -> Result<Json<Answer>, Problem> {
-    answer(Arc::clone(&page.calculator), question).await
+    let calculator = Arc::clone(&page.calculator);
+    // Away from the threads that answer others.
+    tokio::task::spawn_blocking(move || calculator.answer(&question))
+        .await
+        .map_err(Problem::internal)?
+        .map(Json)
+        .map_err(Problem::unusable)
 }
 
-#[derive(Deserialize)]
+/// The form to sign in.
+#[derive(Deserialize, ToSchema)]
 pub(crate) struct SignIn {
+    /// The operator's token.
+    #[schema(format = "password")]
     token: String,
 }
 
@@ -271,14 +252,16 @@ pub(crate) async fn sign_out(
     }
     Ok(page.go_home(&headers, "", Some(0)))
 }
+
+/// The form to sign in, perhaps with what went wrong.
+#[derive(Template)]
+#[template(path = "sign-in.html")]
+struct SignInForm {
+    message: Option<&'static str>,
+}
+
 fn form(status: StatusCode, message: Option<&'static str>) -> Response {
-    let message = message.map_or_else(Markup::default, |message| {
-        Template::new("<p class=\"notice bad\" role=\"alert\">{{message}}</p>\n    ")
-            .text("message", message)
-            .fill()
-    });
-    let body = Template::new(SIGN_IN).markup("message", message).fill();
-    let mut response = document(status, "Sign in", body, Script::None);
+    let mut response = document(status, "Sign in", SignInForm { message }, Script::None);
     if status == StatusCode::UNAUTHORIZED {
         let headers = response.headers_mut();
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -287,37 +270,24 @@ fn form(status: StatusCode, message: Option<&'static str>) -> Response {
 }
 
 /// A whole page.
+#[derive(Template)]
+#[template(path = "layout.html")]
+struct Layout<'a, B: Template> {
+    title: &'static str,
+    nonce: &'a str,
+    body: B,
+    script: Script,
+}
+
+/// A whole page around a body.
 pub(crate) fn document(
     status: StatusCode,
     title: &'static str,
-    body: Markup,
+    body: impl Template,
     script: Script,
 ) -> Response {
     let nonce = nonce();
-    let run = match script {
-        Script::None => Markup::default(),
-        Script::Live(script) | Script::Still(script) => {
-            Template::new("\n<script nonce=\"{{nonce}}\">{{script}}</script>")
-                .text("nonce", &nonce)
-                .markup("script", Markup::fixed(script))
-                .fill()
-        }
-    };
-    let head = match script {
-        // Without scripts the browser itself loads the page again.
-        Script::Live(_) => {
-            Markup::fixed("<noscript><meta http-equiv=\"refresh\" content=\"15\"></noscript>\n")
-        }
-        _ => Markup::default(),
-    };
-    let page = Template::new(LAYOUT)
-        .text("title", title)
-        .text("nonce", &nonce)
-        .markup("style", Markup::fixed(STYLE))
-        .markup("head", head)
-        .markup("body", Markup::join([body, run]))
-        .fill();
-    send(status, &nonce, page)
+    send(status, &nonce, &Layout { title, nonce: &nonce, body, script })
 }
 
 /// What marks script and style as ours, in one answer.
@@ -328,7 +298,11 @@ fn nonce() -> String {
 }
 
 /// HTML, with a policy that lets the browser run our script and style and load nothing at all.
-fn send(status: StatusCode, nonce: &str, page: Markup) -> Response {
+fn send(status: StatusCode, nonce: &str, page: &impl Template) -> Response {
+    let html = match page.render() {
+        Ok(html) => html,
+        Err(error) => return Problem::internal(error).into_response(),
+    };
     let policy = format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src \
          'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -340,7 +314,7 @@ fn send(status: StatusCode, nonce: &str, page: Markup) -> Response {
         (header::REFERRER_POLICY, "same-origin".to_owned()),
         (header::X_FRAME_OPTIONS, "DENY".to_owned()),
     ];
-    (status, headers, page.into_string()).into_response()
+    (status, headers, html).into_response()
 }
 
 #[cfg(test)]

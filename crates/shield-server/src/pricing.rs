@@ -7,14 +7,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shield::privacy::filter::Price;
+use shield_privacy::filter::Price;
+use shield_privacy::price::LogMoment;
 use shield_protocol::turnout::VoterCounts;
 use shield_protocol::{ElectionFile, Name};
 
-use crate::ledger::{GroupBudget, distance_of};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::store::{BookedPrice, Booking, Stage, StoredElection};
+use shield_protocol::ledger::{GroupBudget, distance_of};
 
 /// How many labels there are.
 pub(crate) fn labels(voters: &VoterCounts) -> u64 {
@@ -31,7 +32,7 @@ pub(crate) fn known(booking: &Booking) -> Option<Price> {
 /// A price that is known in full.
 pub(crate) fn as_price(price: BookedPrice) -> Price {
     Price {
-        log_moment: price.log_moment.unwrap_or(f64::INFINITY),
+        log_moment: price.log_moment.unwrap_or(LogMoment::UNKNOWN),
         distance: price.distance.unwrap_or(f64::INFINITY),
     }
 }
@@ -75,9 +76,9 @@ impl Service {
                 .each_label
                 .unwrap_or_else(|| accountant.each_label(&file, budget.order));
             let labels = labels(&booking.voters);
-            let most = labels as f64 * each;
+            let most = each.times(labels);
             let log_moment = if booking.spent && is_known {
-                accountant.by_turnout(&file, &booking.voters, budget.order, each).min(most)
+                accountant.by_turnout(&file, &booking.voters, budget.order, each).smaller(most)
             } else {
                 most
             };
@@ -114,7 +115,7 @@ impl Service {
             let each = accountant.each_label(&file, budget.order);
             let labels = file.election().samples() as u64;
             BookedPrice {
-                log_moment: Some(labels as f64 * each),
+                log_moment: Some(each.times(labels)),
                 distance: Some(distance_of(&file, labels, 0)),
                 each_label: Some(each),
                 tight: false,
@@ -126,7 +127,7 @@ impl Service {
     /// Proves something away from the threads that answer, a few at a time.
     pub(crate) async fn prove<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&crate::ledger::Accountant) -> T + Send + 'static,
+        work: impl FnOnce(&shield_protocol::ledger::Accountant) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let turn = Arc::clone(&self.proofs).acquire_owned().await.map_err(Problem::internal)?;
         let accountant = Arc::clone(&self.accountant);

@@ -5,13 +5,17 @@
     reason = "whatever says what is wrong is made for that, and handed over"
 )]
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::store::StoreError;
 
@@ -124,6 +128,32 @@ impl Problem {
     }
 }
 
+/// RFC 9457. Some types carry further members: `mistakes`, `voted`, `quorum`, `budget`, `before`,
+/// `alone`, `after`, `received`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem, example = json!({
+    "type": "urn:shield:problem:quorum",
+    "title": "Conflict",
+    "status": 409,
+    "detail": "2 of 5 teachers have voted, and 100 of 100 samples have fewer voters than the \
+               quorum of 4; wait for more ballots",
+    "voted": 2,
+    "quorum": 4
+}))]
+pub(crate) struct Document {
+    /// What is wrong, for programs.
+    #[serde(rename = "type")]
+    #[schema(pattern = "^urn:shield:problem:[a-z-]+$")]
+    kind: String,
+    title: Option<&'static str>,
+    status: u16,
+    /// What is wrong and what to do, for people.
+    detail: String,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    more: BTreeMap<&'static str, Value>,
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
@@ -152,12 +182,13 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut document = Map::new();
-        document.insert("type".to_owned(), json!(format!("urn:shield:problem:{}", self.kind)));
-        document.insert("title".to_owned(), json!(self.status.canonical_reason()));
-        document.insert("status".to_owned(), json!(self.status.as_u16()));
-        document.insert("detail".to_owned(), json!(self.detail));
-        document.extend(self.more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let document = Document {
+            kind: format!("urn:shield:problem:{}", self.kind),
+            title: self.status.canonical_reason(),
+            status: self.status.as_u16(),
+            detail: self.detail,
+            more: self.more.into_iter().collect(),
+        };
         let mut response = (self.status, Json(document)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

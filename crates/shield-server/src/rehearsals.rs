@@ -1,42 +1,32 @@
 //! The rehearsal: whether the student's keys work, before anyone votes.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use rand::TryRngCore;
-use rand::rngs::OsRng;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use shield::{Class, Label};
 use shield_protocol::Name;
-use shield_protocol::rehearsal::Rehearsal;
+use shield_protocol::rehearsal::{Rehearsal, Rehearsed};
 
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::store::Object;
 
-/// What the student read.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Read {
-    labels: Vec<Option<u16>>,
-}
-
-/// Makes ballots of its own, aggregates them, and hands out the release.
-pub(crate) async fn hold(
+/// Computes the rehearsal from the keys that are here, and compares it with the student's.
+pub(crate) async fn confirm(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path(name): Path<Name>,
-) -> Result<Bytes, Problem> {
+    body: Bytes,
+) -> Result<Json<Rehearsed>, Problem> {
     caller.student(&name)?;
+    let theirs: Rehearsed = Problem::parse(&body)?;
     // It takes two keys in memory and a whole aggregation: once at a time for a student.
     let turn = service.heavy.enter(&caller.token).ok_or_else(|| {
         Problem::too_many("a rehearsal is being held for this token; wait for it")
     })?;
-    let setup = service.setup(&name).await?;
+    let file = service.planned(&name).await?;
     let mut keys = Vec::new();
     for (kind, object) in [("public", Object::PublicKey), ("evaluation", Object::EvaluationKey)] {
         let key = service.store.key(&name, kind).await?.ok_or_else(|| {
@@ -45,53 +35,27 @@ pub(crate) async fn hold(
         keys.push((object, key.hash));
     }
     let (store, election) = (service.store.clone(), name.clone());
-    let held = service
+    let own = service
         .check(move || {
             let _turn = turn;
             let read = |(object, hash): &(Object, String)| store.read(&election, *object, hash);
             let (public, evaluation) = (read(&keys[0])?, read(&keys[1])?);
-            let mut rng = OsRng.unwrap_err();
-            Rehearsal::new(&setup.file, &public, &evaluation, &mut rng).map_err(Problem::unusable)
+            let own = Rehearsal::new(&file, &public, &evaluation).map_err(Problem::unusable)?;
+            Ok(Rehearsed { digest: own.digest().to_owned() })
         })
         .await?;
-    let release = Bytes::copy_from_slice(&held.release);
-    let mut known = service.rehearsals.lock().unwrap_or_else(PoisonError::into_inner);
-    // Each takes a release's bytes; whoever was pushed out asks again.
-    if known.len() >= 32 {
-        known.clear();
+    if own == theirs {
+        service.store.set_rehearsed(&name).await?;
+        tracing::info!(election = %name, "the keys work");
+        return Ok(Json(own));
     }
-    known.insert(name, held);
-    Ok(release)
-}
-
-/// Compares the student's labels with those of the operator in the clear.
-pub(crate) async fn confirm(
-    State(service): State<Arc<Service>>,
-    caller: Caller,
-    Path(name): Path<Name>,
-    body: Bytes,
-) -> Result<Json<Value>, Problem> {
-    caller.student(&name)?;
-    let read: Read = Problem::parse(&body)?;
-    let held = {
-        let mut known = service.rehearsals.lock().unwrap_or_else(PoisonError::into_inner);
-        known.remove(&name)
-    };
-    let held = held.ok_or_else(|| {
-        Problem::conflict("stage", "there is no rehearsal to confirm; ask for one first")
-    })?;
-    let labels: Vec<Label> = read.labels.into_iter().map(|label| label.map(Class)).collect();
-    match held.check(&labels) {
-        Ok(labels) => {
-            service.store.set_rehearsed(&name).await?;
-            tracing::info!(election = %name, labels, "the keys work");
-            Ok(Json(json!({ "labels": labels })))
-        }
-        Err(problem) => {
-            tracing::warn!(election = %name, problem, "rehearsal failed");
-            service.incident(Some(&name), &problem);
-            let detail = format!("{problem}; call this election off and create it anew");
-            Err(Problem::conflict("rehearsal-failed", detail))
-        }
-    }
+    let problem = "the student and the server computed different rehearsals: they have different \
+                   keys, or programs of different versions";
+    tracing::warn!(election = %name, "rehearsal failed");
+    service.incident(Some(&name), problem);
+    let detail = format!(
+        "{problem}. Rehearse with the keys that were submitted; if they are lost, call this \
+         election off and create it anew"
+    );
+    Err(Problem::conflict("rehearsal-failed", detail))
 }

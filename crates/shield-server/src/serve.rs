@@ -164,22 +164,12 @@ async fn observe(
     response
 }
 
-/// Answers on a socket until `stop` comes, then finishes what is under way.
+/// Answers on a socket until `stop` comes, then finishes what is under way. Whenever `reload`
+/// comes, the certificate and its key are read again; what cannot be used is said, and the old one
+/// stays.
 ///
 /// Without a certificate it speaks plain HTTP: for tests, or behind a proxy on the same machine.
-pub fn serve<'a>(
-    service: Arc<Service>,
-    listener: TcpListener,
-    certificate: Option<tls::Certificate>,
-    stop: impl Future<Output = ()> + Send + 'a,
-) -> Waiting<'a, Result<(), ServeError>> {
-    let never = std::future::pending;
-    serve_with(service, listener, certificate, Aggregation::Here, stop, never)
-}
-
-/// The same, with a choice of who aggregates. Whenever `reload` comes, the certificate and its key
-/// are read again; what cannot be used is said, and the old one stays.
-pub fn serve_with<'a, R: Future<Output = ()> + Send + 'a>(
+pub fn serve<'a, R: Future<Output = ()> + Send + 'a>(
     service: Arc<Service>,
     listener: TcpListener,
     certificate: Option<tls::Certificate>,
@@ -187,39 +177,25 @@ pub fn serve_with<'a, R: Future<Output = ()> + Send + 'a>(
     stop: impl Future<Output = ()> + Send + 'a,
     reload: impl Fn() -> R + Send + Sync + 'a,
 ) -> Waiting<'a, Result<(), ServeError>> {
-    let signals = Signals { stop: Box::pin(stop), reload: Box::new(move || Box::pin(reload())) };
-    answer_until(service, listener, certificate, aggregation, signals)
+    let stop: Waiting<'a, ()> = Box::pin(stop);
+    let reload = move || -> Waiting<'a, ()> { Box::pin(reload()) };
+    Box::pin(answer(service, listener, certificate, aggregation, stop, Box::new(reload)))
 }
 
-/// What a server is told from outside.
-struct Signals<'a> {
+async fn answer<'a>(
+    service: Arc<Service>,
+    listener: TcpListener,
+    certificate: Option<tls::Certificate>,
+    aggregation: Aggregation,
     stop: Waiting<'a, ()>,
     reload: Box<dyn Fn() -> Waiting<'a, ()> + Send + Sync + 'a>,
-}
-
-fn answer_until(
-    service: Arc<Service>,
-    listener: TcpListener,
-    certificate: Option<tls::Certificate>,
-    aggregation: Aggregation,
-    signals: Signals<'_>,
-) -> Waiting<'_, Result<(), ServeError>> {
-    Box::pin(answer(service, listener, certificate, aggregation, signals))
-}
-
-async fn answer(
-    service: Arc<Service>,
-    listener: TcpListener,
-    certificate: Option<tls::Certificate>,
-    aggregation: Aggregation,
-    Signals { stop, reload }: Signals<'_>,
 ) -> Result<(), ServeError> {
     listener.set_nonblocking(true)?;
     let tls = certificate.as_ref().map(tls::Certificate::config).transpose()?;
     let tls = tls.map(|tls| RustlsConfig::from_config(Arc::new(tls)));
     let handle: Handle<SocketAddr> = Handle::new();
     let speaks = if tls.is_some() { Speaks::Tls } else { Speaks::Plain };
-    let page = Page::new(speaks, certificate.as_ref().and_then(tls::Certificate::own));
+    let page = Page::new(speaks, service.settings.authority.clone());
     service.look().await;
     let workers = [
         tokio::spawn(worker::run(Arc::clone(&service), aggregation)),

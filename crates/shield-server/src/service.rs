@@ -5,27 +5,25 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use shield_protocol::credentials::{Role, TokenHash};
-use shield_protocol::engine::Engine;
-use shield_protocol::rehearsal::Rehearsal;
-use shield_protocol::{ElectionFile, Name, private};
+use shield_protocol::{Job, Name, PlannedElection, private};
 use tokio::sync::{Notify, Semaphore, watch};
+use utoipa::ToSchema;
 
 use crate::clock::Clock;
 use crate::error::ServeError;
-use crate::frozen::FrozenElection;
 use crate::identity;
-use crate::ledger::{Accountant, Budget};
 use crate::limits::PerToken;
 use crate::metrics::Metrics;
 use crate::parts::Parts;
 use crate::problem::Problem;
-use crate::store::{DatabaseUrl, Deed, ServerLock, Store, StoreError};
+use crate::store::{DatabaseUrl, Deed, LockState, ServerLock, Store, StoreError};
 use crate::waiting::Waiting;
+use shield_protocol::ledger::{Accountant, Budget};
 
 /// How the server is to run.
 #[derive(Clone, Debug)]
@@ -52,6 +50,8 @@ pub struct Settings {
     pub answer_limit: Duration,
     /// The server is not ready with less than this free on the disk, in bytes.
     pub disk_reserve: u64,
+    /// The certificate that invitations carry, as PEM; none where machines trust the server's.
+    pub authority: Option<String>,
     /// The host that requests must be for; any without one.
     pub public_host: Option<String>,
     /// After how long the ballots of a released election are deleted; never without one.
@@ -72,20 +72,15 @@ impl Default for Settings {
             write_patience: Duration::from_secs(30),
             answer_limit: Duration::from_mins(2),
             disk_reserve: 256 << 20,
+            authority: None,
             public_host: None,
             keep_ballots: None,
         }
     }
 }
 
-/// An election and its engine, ready to use.
-pub(crate) struct Setup {
-    pub(crate) file: Arc<ElectionFile>,
-    pub(crate) engine: Arc<dyn Engine>,
-}
-
 /// Something that went wrong, for the people who run the server.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Incident {
     pub(crate) moment: Timestamp,
     pub(crate) election: Option<String>,
@@ -139,13 +134,13 @@ pub struct Service {
     pub(crate) work: Notify,
     /// Wakes whoever proves prices.
     pub(crate) prices: Notify,
-    /// What the student is to read out of a rehearsal that is being held.
-    pub(crate) rehearsals: Mutex<HashMap<Name, Rehearsal>>,
     /// When an election was first seen to be past its deadline.
-    pub(crate) overdue: Mutex<HashMap<Name, Instant>>,
-    setups: Mutex<HashMap<Name, Arc<Setup>>>,
-    /// What is published of closed elections, which does not change.
-    pub(crate) frozen: Mutex<HashMap<Name, Arc<FrozenElection>>>,
+    pub(crate) overdue: Mutex<HashMap<Name, Timestamp>>,
+    planned: Mutex<HashMap<Name, PlannedElection>>,
+    /// Held while a closed election is written down as a job.
+    pub(crate) freezing: tokio::sync::Mutex<()>,
+    /// Closed elections, which do not change.
+    pub(crate) jobs: Mutex<HashMap<Name, Arc<Job>>>,
     incidents: Mutex<VecDeque<Incident>>,
     /// Elections that were drawn and that the database does not know: nothing can be booked.
     unknown: Mutex<Vec<String>>,
@@ -198,10 +193,10 @@ impl Service {
             booking: tokio::sync::Mutex::new(()),
             work: Notify::new(),
             prices: Notify::new(),
-            rehearsals: Mutex::default(),
             overdue: Mutex::default(),
-            setups: Mutex::default(),
-            frozen: Mutex::default(),
+            planned: Mutex::default(),
+            freezing: tokio::sync::Mutex::new(()),
+            jobs: Mutex::default(),
             incidents: Mutex::default(),
             unknown: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -263,7 +258,7 @@ impl Service {
                 ),
             ));
         }
-        if self.server_lock.is_held().await {
+        if self.server_lock.state().await == LockState::Held {
             return Ok(());
         }
         let detail = "this server has lost its lock on the database, perhaps to another server";
@@ -277,16 +272,6 @@ impl Service {
         if let Err(error) = self.store.log(deed).await {
             tracing::error!(%error, action, "cannot write the audit log");
         }
-    }
-
-    /// Lets the bearer of a token run the server.
-    pub fn add_operator<'a>(&'a self, token: &'a TokenHash) -> Waiting<'a, Result<(), ServeError>> {
-        self.add(token, &Role::Operator)
-    }
-
-    /// Lets the bearer of a token read the metrics.
-    pub fn add_monitor<'a>(&'a self, token: &'a TokenHash) -> Waiting<'a, Result<(), ServeError>> {
-        self.add(token, &Role::Monitor)
     }
 
     /// Gives a role to the bearer of a token. One that is in use keeps its role, and then it is not
@@ -310,21 +295,21 @@ impl Service {
         Box::pin(async { Ok(self.store.has_role(role).await?) })
     }
 
-    pub(crate) async fn setup(&self, name: &Name) -> Result<Arc<Setup>, Problem> {
-        let known = || self.setups.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(setup) = known().get(name) {
-            return Ok(Arc::clone(setup));
+    pub(crate) async fn planned(&self, name: &Name) -> Result<PlannedElection, Problem> {
+        let known = || self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = known().get(name) {
+            return Ok(file.clone());
         }
         let file = self.store.election(name).await?.file;
-        let make = tokio::task::spawn_blocking(move || Setup { engine: file.engine(), file });
-        let setup = Arc::new(make.await.map_err(Problem::internal)?);
+        let plan = tokio::task::spawn_blocking(move || PlannedElection::from(file));
+        let file = plan.await.map_err(Problem::internal)?;
         let mut known = known();
         // An engine takes a few megabytes; elections that are over need none.
         if known.len() >= 32 {
             known.clear();
         }
-        known.insert(name.clone(), Arc::clone(&setup));
-        Ok(setup)
+        known.insert(name.clone(), file.clone());
+        Ok(file)
     }
 
     /// Lets go of both locks, as a process that dies does.
@@ -336,8 +321,8 @@ impl Service {
 
     /// Forgets what was kept in memory of an election.
     pub(crate) fn forget(&self, name: &Name) {
-        self.setups.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        self.frozen.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
     /// Remembers that something went wrong, among the latest few: in all, and of one election, so

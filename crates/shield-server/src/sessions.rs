@@ -17,6 +17,13 @@ const IDLE: Duration = Duration::from_hours(12);
 /// How many there may be; the one unused for longest makes room.
 const MOST: usize = 100;
 
+/// Who asks: a page that was left open, and asks by itself, must not keep its session alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Person,
+    Page,
+}
+
 struct Session {
     /// Whose it is: looked up again at every use, so that a token that is taken away ends its
     /// sessions.
@@ -45,11 +52,13 @@ impl Sessions {
         name
     }
 
-    /// The token that a session was begun with, if it goes on; this counts as a use.
-    pub(crate) fn token(&self, name: &str, now: Instant) -> Option<TokenHash> {
+    /// The token that a session was begun with, if it goes on.
+    pub(crate) fn token(&self, name: &str, now: Instant, by: By) -> Option<TokenHash> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let session = sessions.get_mut(&key(name)).filter(|session| is_fresh(session, now))?;
-        session.used = now;
+        if by == By::Person {
+            session.used = now;
+        }
         Some(session.token.clone())
     }
 
@@ -82,15 +91,18 @@ mod tests {
         let name = sessions.begin(token(), start);
         let other = sessions.begin(token(), start);
         assert_ne!(name, other);
-        assert_eq!(sessions.token("0", start), None);
+        assert_eq!(sessions.token("0", start, By::Person), None);
         let hours = |hours: u64| start + Duration::from_hours(hours);
-        assert_eq!(sessions.token(&name, hours(11)), Some(token()));
-        assert_eq!(sessions.token(&name, hours(22)), Some(token()));
-        assert_eq!(sessions.token(&other, hours(22)), None);
-        assert_eq!(sessions.token(&name, hours(34)), None);
+        assert_eq!(sessions.token(&name, hours(11), By::Person), Some(token()));
+        assert_eq!(sessions.token(&name, hours(22), By::Person), Some(token()));
+        assert_eq!(sessions.token(&other, hours(22), By::Person), None);
+        assert_eq!(sessions.token(&name, hours(34), By::Person), None);
+        let name = sessions.begin(token(), hours(34));
+        assert_eq!(sessions.token(&name, hours(45), By::Page), Some(token()));
+        assert_eq!(sessions.token(&name, hours(46), By::Page), None, "a page that was left open");
         let name = sessions.begin(token(), hours(34));
         sessions.end(&name);
-        assert_eq!(sessions.token(&name, hours(34)), None);
+        assert_eq!(sessions.token(&name, hours(34), By::Person), None);
     }
 
     #[test]
@@ -101,8 +113,8 @@ mod tests {
         let later = start + Duration::from_secs(1);
         let names: Vec<String> = (0..MOST).map(|_| sessions.begin(token(), later)).collect();
         assert_eq!(sessions.0.lock().unwrap().len(), MOST);
-        assert_eq!(sessions.token(&first, later), None);
-        assert!(names.iter().all(|name| sessions.token(name, later).is_some()));
+        assert_eq!(sessions.token(&first, later, By::Person), None);
+        assert!(names.iter().all(|name| sessions.token(name, later, By::Person).is_some()));
         let kept = sessions.0.lock().unwrap();
         assert!(kept.keys().all(|key| !names.contains(&hex(key))));
     }

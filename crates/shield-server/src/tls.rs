@@ -30,17 +30,7 @@ pub struct CertificateError {
     problem: String,
 }
 
-/// What the certificate for trying things out is called.
-const OWN: &str = "dev-certificate.pem";
-
 impl Certificate {
-    /// The certificate for trying things out, as PEM, if it is that: no authority has signed it, so
-    /// invitations carry it.
-    pub(crate) fn own(&self) -> Option<String> {
-        let is_own = self.chain.file_name().is_some_and(|name| name == OWN);
-        if is_own { fs::read_to_string(&self.chain).ok() } else { None }
-    }
-
     /// Reads both files: what TLS needs to speak HTTP/1.1 in their name.
     ///
     /// Not HTTP/2: its requests carry no `Host`, by which the page tells its own forms from another
@@ -49,9 +39,7 @@ impl Certificate {
         let wrong =
             |path: &Path, problem: String| CertificateError { path: path.to_owned(), problem };
         let read = |path: &Path| fs::read(path).map_err(|error| wrong(path, error.to_string()));
-        let chain: Result<Vec<CertificateDer>, _> =
-            CertificateDer::pem_slice_iter(&read(&self.chain)?).collect();
-        let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or_else(|| {
+        let chain = certificates(&read(&self.chain)?).ok_or_else(|| {
             wrong(&self.chain, "there is no certificate chain in it; give one as PEM".to_owned())
         })?;
         let key = PrivateKeyDer::from_pem_slice(&read(&self.key)?).map_err(|_| {
@@ -75,13 +63,30 @@ impl Certificate {
     }
 }
 
+fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let all: Result<Vec<CertificateDer>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    all.ok().filter(|all| !all.is_empty())
+}
+
+/// Reads the certificate that invitations are to carry, as PEM.
+pub fn authority(path: &Path) -> Result<String, CertificateError> {
+    let wrong = |problem: String| CertificateError { path: path.to_owned(), problem };
+    let pem = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    match certificates(pem.as_bytes()) {
+        Some(_) if !pem.contains("PRIVATE KEY") => Ok(pem),
+        Some(_) => Err(wrong("there is a private key in it, and invitations go to others".into())),
+        None => Err(wrong("there is no certificate in it; give the authority's as PEM".into())),
+    }
+}
+
 /// A self-signed pair for `localhost` and 127.0.0.1 in a folder: the one of last time, or a new
 /// one.
 ///
 /// For trying things out: it proves nothing to anybody who did not get the certificate from the
 /// operator.
 pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
-    let certificate = Certificate { chain: folder.join(OWN), key: folder.join("dev-key.pem") };
+    let certificate =
+        Certificate { chain: folder.join("dev-certificate.pem"), key: folder.join("dev-key.pem") };
     if certificate.chain.exists() && certificate.key.exists() {
         return Ok(certificate);
     }
@@ -98,7 +103,7 @@ pub fn self_signed(folder: &Path) -> io::Result<Certificate> {
     let key = KeyPair::generate().map_err(io::Error::other)?;
     let signed = params.self_signed(&key).map_err(io::Error::other)?;
     private::write(&certificate.key, key.serialize_pem().as_bytes())?;
-    shield::files::write_atomically(&certificate.chain, |file| {
+    shield_data::write_atomically(&certificate.chain, |file| {
         file.write_all(signed.pem().as_bytes())
     })?;
     Ok(certificate)

@@ -1,46 +1,71 @@
 //! What keeps a server in order for years: its log, its ledger as a file, what is deleted and when,
 //! and who goes first.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shield_core::Delta;
+use shield_privacy::Proven;
 use shield_protocol::Name;
-use shield_protocol::audit_log::LogLine;
+use utoipa::ToSchema;
 
-use crate::caller::{Caller, Operator};
+use crate::caller::Operator;
 use crate::objects::see_through;
 use crate::problem::Problem;
+use crate::schema;
 use crate::service::Service;
 use crate::store::{Erasure, Turn};
 
 /// How an export is written, and from where.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Export {
-    format: Option<String>,
-    #[serde(default)]
+    format: Format,
     after: u32,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Format {
+    #[default]
     Json,
     Csv,
 }
 
 impl Export {
-    fn format(&self) -> Result<Format, Problem> {
-        match self.format.as_deref() {
-            None | Some("json") => Ok(Format::Json),
-            Some("csv") => Ok(Format::Csv),
-            Some(_) => Err(Problem::unusable("the format is `csv` or `json`")),
+    /// Rows whose columns have these names.
+    fn write<T: Serialize>(&self, columns: &str, rows: &[T]) -> Result<Response, Problem> {
+        match self.format {
+            Format::Json => Ok(Json(rows).into_response()),
+            Format::Csv => {
+                let text = csv(columns, rows).map_err(Problem::internal)?;
+                Ok(([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], text).into_response())
+            }
         }
     }
+}
+
+fn csv<T: Serialize>(columns: &str, rows: &[T]) -> serde_json::Result<String> {
+    let mut text = format!("{columns}\n");
+    for row in rows {
+        let row = serde_json::to_value(row)?;
+        let fields = columns.split(',').map(|column| match &row[column] {
+            Value::Null => String::new(),
+            Value::String(text) => field(text),
+            // As people write it: JSON has exponents.
+            Value::Number(number) if number.is_f64() => {
+                number.as_f64().unwrap_or_default().to_string()
+            }
+            other => other.to_string(),
+        });
+        text += &(fields.collect::<Vec<String>>().join(",") + "\n");
+    }
+    Ok(text)
 }
 
 /// A field of CSV. What a spreadsheet would take for a formula is kept from being one.
@@ -56,104 +81,78 @@ fn field(text: &str) -> String {
     }
 }
 
-fn csv(text: String) -> Response {
-    ([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], text).into_response()
-}
-
 /// Who did what, up to 10,000 lines after a number.
 pub(crate) async fn log(
     State(service): State<Arc<Service>>,
-    caller: Caller,
+    _: Operator,
     Query(export): Query<Export>,
 ) -> Result<Response, Problem> {
-    caller.operator()?;
-    let lines = service.store.log_lines(export.after, 10_000).await?;
-    match export.format()? {
-        Format::Json => Ok(Json(lines).into_response()),
-        Format::Csv => Ok(csv(log_csv(&lines))),
-    }
+    let columns = "number,moment,role,who,address,action,election,detail,chain";
+    export.write(columns, &service.store.log_lines(export.after, 10_000).await?)
 }
 
-fn log_csv(lines: &[LogLine]) -> String {
-    let mut text = "number,moment,role,who,address,action,election,detail,chain\n".to_owned();
-    for line in lines {
-        let (number, moment) = (line.number.to_string(), line.moment.to_string());
-        let election = line.election.as_deref().unwrap_or_default();
-        let fields = [
-            &number,
-            &moment,
-            &line.role,
-            &line.who,
-            &line.address,
-            &line.action,
-            election,
-            &line.detail,
-            &line.chain,
-        ];
-        let fields: Vec<String> = fields.into_iter().map(field).collect();
-        let _ = writeln!(text, "{}", fields.join(","));
-    }
-    text
+/// An election in the ledger, with its group's account.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct LedgerLine {
+    group: String,
+    election: String,
+    /// `spent` or `set aside`.
+    state: &'static str,
+    labels: u64,
+    fewest_voters: u32,
+    #[schema(value_type = schema::Epsilon)]
+    epsilon: Proven,
+    tight: bool,
+    #[schema(value_type = schema::Epsilon)]
+    group_spent: Proven,
+    #[schema(value_type = schema::Epsilon)]
+    group_reserved: Proven,
+    budget: f64,
+    #[schema(value_type = f64)]
+    delta: Delta,
+    order: f64,
 }
 
 /// Every line of the ledger.
 pub(crate) async fn ledger(
     State(service): State<Arc<Service>>,
-    caller: Caller,
+    _: Operator,
     Query(export): Query<Export>,
 ) -> Result<Response, Problem> {
-    caller.operator()?;
     let accounts = service.accounts().await?;
-    let format = export.format()?;
-    let mut rows = Vec::new();
-    let mut text = "group,election,state,labels,fewest_voters,epsilon,tight,group_spent,\
-        group_reserved,budget,delta,order\n"
-        .to_owned();
-    for account in &accounts {
-        for entry in &account.entries {
-            let state = if entry.spent { "spent" } else { "set aside" };
-            let _ = writeln!(
-                text,
-                "{},{},{state},{},{},{},{},{},{},{},{},{}",
-                field(&account.group),
-                field(&entry.election),
-                entry.queries,
-                entry.voters,
-                entry.epsilon,
-                entry.tight,
-                account.spent,
-                account.reserved,
-                account.budget,
-                account.delta,
-                account.order,
-            );
-            rows.push(json!({
-                "group": account.group,
-                "election": entry.election,
-                "state": state,
-                "labels": entry.queries,
-                "fewest_voters": entry.voters,
-                "epsilon": entry.epsilon,
-                "tight": entry.tight,
-                "group_spent": account.spent,
-                "group_reserved": account.reserved,
-                "budget": account.budget,
-                "delta": account.delta,
-                "order": account.order,
-            }));
-        }
-    }
-    Ok(match format {
-        Format::Json => Json(rows).into_response(),
-        Format::Csv => csv(text),
-    })
+    let lines = accounts.iter().flat_map(|account| {
+        account.entries.iter().map(|entry| LedgerLine {
+            group: account.group.clone(),
+            election: entry.election.clone(),
+            state: if entry.spent { "spent" } else { "set aside" },
+            labels: entry.queries,
+            fewest_voters: entry.voters,
+            epsilon: entry.epsilon,
+            tight: entry.tight,
+            group_spent: account.spent,
+            group_reserved: account.reserved,
+            budget: account.budget,
+            delta: account.delta,
+            order: account.order,
+        })
+    });
+    let columns = "group,election,state,labels,fewest_voters,epsilon,tight,group_spent,\
+        group_reserved,budget,delta,order";
+    export.write(columns, &lines.collect::<Vec<LedgerLine>>())
 }
 
 /// What to delete of an election.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Deletion {
-    what: String,
+    what: Erasure,
+}
+
+/// An election of which something is deleted.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Deleted {
+    election: Name,
+    deleted: Erasure,
 }
 
 /// Deletes the ballots of an election that is over, or everything but its ledger line.
@@ -161,19 +160,14 @@ pub(crate) async fn erase(
     State(service): State<Arc<Service>>,
     operator: Operator,
     Path(name): Path<Name>,
-    Json(deletion): Json<Deletion>,
-) -> Result<Json<Value>, Problem> {
+    Json(Deletion { what }): Json<Deletion>,
+) -> Result<Json<Deleted>, Problem> {
     see_through(async move {
-        let what = match deletion.what.as_str() {
-            "ballots" => Erasure::Ballots,
-            "everything" => Erasure::Everything,
-            _ => return Err(Problem::unusable("`what` is `ballots` or `everything`")),
-        };
         service.store.erase(&name, what).await?;
         service.forget(&name);
         tracing::warn!(election = %name, what = what.name(), "deleted");
         service.log(&operator.0, "deleted", Some(&name), what.name()).await?;
-        Ok(Json(json!({ "election": name, "deleted": what.name() })))
+        Ok(Json(Deleted { election: name, deleted: what }))
     })
     .await
 }

@@ -8,10 +8,11 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
-use serde_json::{Value, json};
+use serde::Serialize;
 use shield_protocol::hex::unhex;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
+use utoipa::ToSchema;
 
 use crate::caller::Caller;
 use crate::limits::Turn;
@@ -151,16 +152,23 @@ fn is_too_slow(arrived: u64, elapsed: Duration, patience: Duration, pace: u64) -
     arrived < pace.saturating_mul(counted)
 }
 
+/// How much of an upload has arrived.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Arrived {
+    /// In bytes.
+    received: u64,
+}
+
 /// How much of a file has arrived from the caller.
 pub(crate) async fn received(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path(hash): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Arrived>, Problem> {
     if unhex::<32>(&hash).is_none() {
         return Err(Problem::unusable("a hash is 64 hexadecimal digits"));
     }
-    Ok(Json(json!({ "received": service.parts.received(&caller.token, &hash) })))
+    Ok(Json(Arrived { received: service.parts.received(&caller.token, &hash) }))
 }
 
 #[cfg(test)]

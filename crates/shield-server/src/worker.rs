@@ -8,26 +8,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shield::Seed;
-use shield_protocol::Name;
-use shield_protocol::engine::Aggregating;
+use shield_protocol::job::Releases;
+use shield_protocol::results::Place;
+use shield_protocol::{Job, Name};
 
 use crate::audits;
-use crate::ballot_box::{Failure, StoredBox, open_key};
-use crate::jobs::{Aggregation, Jobs};
-use crate::service::{Service, Setup};
+use crate::jobs::{Aggregation, Failure};
+use crate::service::Service;
 use crate::store::{Erasure, StoreError};
 
 /// How many elections have their keys in memory at once.
 const READY: usize = 4;
 
 /// Works off every closing election, then waits to be woken. Ends when the service is stopping.
-pub(crate) async fn run(service: Arc<Service>, mut aggregation: Aggregation) {
+pub(crate) async fn run(service: Arc<Service>, aggregation: Aggregation) {
     let mut own = HashMap::new();
     loop {
-        let worked = match &mut aggregation {
+        let worked = match aggregation {
             Aggregation::Here => take_turns(&service, &mut own).await,
-            Aggregation::Jobs(jobs) => take_from(&service, jobs).await,
+            Aggregation::Elsewhere => take_turns_of_others(&service).await,
         };
         match worked {
             // There may be more.
@@ -65,35 +64,35 @@ async fn keep_house(service: &Arc<Service>) {
 /// One round: some batches of every election that is not paused. Gives whether any was computed.
 pub(crate) async fn take_turns(
     service: &Arc<Service>,
-    jobs: &mut HashMap<Name, Job>,
+    works: &mut HashMap<Name, Work>,
 ) -> Result<bool, StoreError> {
     let closing = service.store.closing().await?;
     let others = if closing.is_empty() { Others::Idle } else { Others::Waiting };
-    jobs.retain(|name, _| closing.contains(name));
+    works.retain(|name, _| closing.contains(name));
     let mut worked = false;
     for name in closing {
         let turn = service.store.turn(&name).await?;
         if turn.paused {
-            jobs.remove(&name);
+            works.remove(&name);
             continue;
         }
         for _ in 0..turn.priority.max(1) {
             if service.is_stopping() {
                 return Ok(false);
             }
-            match step(service, jobs, &name).await {
+            match step(service, works, &name).await {
                 Ok(Step::Batch) => worked = true,
                 Ok(Step::Done) => {
                     service.store.finish(&name, None).await?;
                     tracing::info!(election = %name, "election released");
-                    jobs.remove(&name);
+                    works.remove(&name);
                     break;
                 }
                 Err(error) => {
                     tracing::error!(election = %name, %error, "aggregation failed");
                     service.incident(Some(&name), &format!("aggregation failed: {error}"));
                     service.store.finish(&name, Some(&error.to_string())).await?;
-                    jobs.remove(&name);
+                    works.remove(&name);
                     break;
                 }
             }
@@ -104,9 +103,9 @@ pub(crate) async fn take_turns(
 
 /// Takes what others have computed of every election that is not paused. Gives whether there is
 /// more to do at once.
-async fn take_from(service: &Arc<Service>, jobs: &mut Jobs) -> Result<bool, StoreError> {
+async fn take_turns_of_others(service: &Arc<Service>) -> Result<bool, StoreError> {
     for name in service.store.closing().await? {
-        if !service.store.turn(&name).await?.paused && jobs.look_after(service, &name).await {
+        if !service.store.turn(&name).await?.paused && service.take(&name).await {
             service.store.finish(&name, None).await?;
             tracing::info!(election = %name, "election released");
         }
@@ -142,10 +141,10 @@ async fn work_off_audits(service: &Arc<Service>, others: Others) -> Result<bool,
 }
 
 /// An election that is being aggregated.
-pub(crate) struct Job {
-    setup: Arc<Setup>,
-    evaluation: Arc<Box<dyn Aggregating>>,
-    shared: Arc<(Vec<u32>, Seed)>,
+pub(crate) struct Work {
+    job: Arc<Job>,
+    /// Its key and its seed, in memory as long as there is work.
+    releases: Arc<Releases>,
     /// The batches that are left, the next one last.
     left: Vec<u32>,
 }
@@ -157,45 +156,36 @@ enum Step {
     Done,
 }
 
-async fn begin(service: &Arc<Service>, name: &Name) -> Result<Job, Failure> {
-    let setup = service.setup(name).await.map_err(|problem| problem.detail().to_owned())?;
-    let (seed, roll) = service.store.frozen(name).await?;
+async fn begin(service: &Service, name: &Name) -> Result<Work, Failure> {
+    let (job, releases) = service.opened(name).await?;
     let done = service.store.released_batches(name).await?;
-    let evaluation = open_key(service, &setup).await?;
-    let batches = (0..).take(setup.engine.batches());
+    let batches = (0..).take(job.file().batches());
     let mut left: Vec<u32> = batches.filter(|batch| !done.contains(batch)).collect();
     left.reverse();
-    Ok(Job { setup, evaluation, shared: Arc::new((roll.teachers(), seed)), left })
+    Ok(Work { job, releases, left })
 }
 
 /// Aggregates the next batch of an election.
 async fn step(
     service: &Arc<Service>,
-    jobs: &mut HashMap<Name, Job>,
+    works: &mut HashMap<Name, Work>,
     name: &Name,
 ) -> Result<Step, Failure> {
-    if !jobs.contains_key(name) {
-        if jobs.len() >= READY {
-            jobs.clear();
+    if !works.contains_key(name) {
+        if works.len() >= READY {
+            works.clear();
         }
-        jobs.insert(name.clone(), begin(service, name).await?);
+        works.insert(name.clone(), begin(service, name).await?);
     }
-    let job = jobs.get_mut(name).ok_or("the election is gone")?;
-    let Some(&batch) = job.left.last() else { return Ok(Step::Done) };
+    let work = works.get_mut(name).ok_or("the election is gone")?;
+    let Some(&batch) = work.left.last() else { return Ok(Step::Done) };
     let start = Instant::now();
-    let ballots = service.store.ballots_for(name, batch).await?;
-    let work = {
-        let (store, setup) = (service.store.clone(), Arc::clone(&job.setup));
-        let (evaluation, shared) = (Arc::clone(&job.evaluation), Arc::clone(&job.shared));
-        move || -> Result<Vec<u8>, Failure> {
-            let (voters, seed) = &*shared;
-            let ballots = StoredBox::new(&store, &setup, batch, &ballots, voters);
-            Ok(evaluation.aggregate(batch as usize, &ballots, seed)?)
-        }
-    };
-    let release = tokio::task::spawn_blocking(work).await??;
+    let (job, releases) = (Arc::clone(&work.job), Arc::clone(&work.releases));
+    let compute =
+        move || releases.release(job.transcript(), Place { round: 0, batch: batch as usize });
+    let release = tokio::task::spawn_blocking(compute).await??;
     service.store.add_release(name, batch, &release).await?;
-    job.left.pop();
+    work.left.pop();
     let seconds = start.elapsed().as_secs_f64();
     service.metrics.batches.inc();
     service.metrics.aggregation_seconds.inc_by(seconds);

@@ -1,4 +1,4 @@
-//! The Fourier transform that the engines share.
+//! The Fourier transform that the engine and its baseline share.
 //!
 //! Left to itself the `tfhe` crate chooses a transform by timing several when it is first asked for
 //! one. They differ in the last bits, so the same aggregation would give other bytes in another
@@ -14,7 +14,7 @@ use tfhe::core_crypto::prelude::{Fft, PolynomialSize};
 use tfhe_fft::ordered::FftAlgo;
 use tfhe_fft::unordered::{Method, Plan};
 
-/// Coefficients of a polynomial, N: the same in all engines.
+/// Coefficients of a polynomial, N.
 pub(crate) const DEGREE: usize = 2_048;
 
 /// The transform of polynomials with N coefficients.

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::{Backend, Ballot, BallotBox, BallotBoxError, Presence};
-use shield::{Seed, synthetic};
-use shield_bfv::{BfvBackend, BfvBallot};
+use shield_bfv::{BfvBallot, BfvEngine};
+use shield_core::engine::{Ballot, BallotBox, BallotBoxError, Engine, Presence};
+use shield_core::{Seed, synthetic};
 
 /// Whatever went wrong.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -33,19 +33,19 @@ impl BallotBox<BfvBallot> for Few {
     }
 }
 
-/// The best of some aggregations of the first batch, in seconds, for each backend in turn so that
+/// The best of some aggregations of the first batch, in seconds, for each engine in turn so that
 /// all of them meet the same machine. Ballots are in memory, already opened.
-pub(crate) fn aggregate(backends: &[BfvBackend], runs: usize) -> Result<Vec<f64>, Failure> {
+pub(crate) fn aggregate(engines: &[BfvEngine], runs: usize) -> Result<Vec<f64>, Failure> {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let mut prepared = Vec::new();
-    for backend in backends {
-        let (samples, election) = (backend.batch(0).len(), backend.election());
+    for engine in engines {
+        let (samples, election) = (engine.batch(0).len(), engine.election());
         let teachers = election.teachers() as usize;
         let (votes, _) = synthetic::votes(teachers, election.classes(), samples, 1)?;
-        let keys = backend.generate_keys(&mut rng)?;
+        let keys = engine.generate_keys(&mut rng)?;
         let few = (0..teachers.min(4))
             .map(|teacher| {
-                backend.encrypt(&keys.public, 0, &votes.teacher(teacher, 0..samples), &mut rng)
+                engine.encrypt(&keys.public, 0, &votes.teacher(teacher, 0..samples), &mut rng)
             })
             .collect::<Result<Vec<_>, _>>()?;
         prepared.push((keys, Few(few), f64::INFINITY));
@@ -53,10 +53,10 @@ pub(crate) fn aggregate(backends: &[BfvBackend], runs: usize) -> Result<Vec<f64>
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     pool.install(|| {
         for _ in 0..runs {
-            for (backend, (keys, ballots, best)) in backends.iter().zip(&mut prepared) {
+            for (engine, (keys, ballots, best)) in engines.iter().zip(&mut prepared) {
                 let clock = Instant::now();
                 let start = seconds(clock);
-                backend.aggregate(&keys.evaluation, 0, ballots, &Seed::from_number(1))?;
+                engine.aggregate(&keys.evaluation, 0, ballots, &Seed::from_number(1))?;
                 *best = best.min(seconds(clock) - start);
             }
         }

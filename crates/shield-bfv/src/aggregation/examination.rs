@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
-use shield::Seed;
-use shield::backend::BallotBox;
+use shield_core::Seed;
+use shield_core::engine::BallotBox;
 
 use super::Aggregation;
 use crate::ballot::BfvBallot;

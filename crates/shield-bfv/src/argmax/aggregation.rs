@@ -1,20 +1,20 @@
 //! The server's work on one batch, stage by stage: sum, differences, signs, wins, flooding.
 
 use rayon::prelude::*;
-use shield::Seed;
-use shield::backend::noisy_argmax::contributors;
-use shield::backend::{BallotBox, BallotError, open_ballot};
-use shield::framing::MadeFor;
-use shield::shared_noise::SharedNoise;
+use shield_core::Seed;
+use shield_core::engine::noisy_argmax::contributors;
+use shield_core::engine::{BallotBox, BallotError, open_ballot};
+use shield_core::framing::MadeFor;
+use shield_core::shared_noise::SharedNoise;
 
 use super::circuit::{Bounded, Ciphertexts, Circuit};
 use super::error::ArgmaxError;
 use super::keys::ArgmaxEvaluationKey;
-use super::layout::Places;
 use super::plan::ArgmaxPlan;
 use super::wins::{Masks, nonzero};
 use crate::ballot::BfvBallot;
 use crate::flooding;
+use crate::layout::Places;
 use crate::release::Release;
 use crate::ring::{Context, PLAINTEXT, Poly};
 use crate::scheme::Ciphertext;
@@ -46,6 +46,7 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) places: &'a Places,
     pub(crate) coefficients: &'a [i64],
     pub(crate) noise: &'a SharedNoise,
+    pub(crate) threshold: Option<u32>,
     pub(crate) key: &'a ArgmaxEvaluationKey,
     pub(crate) seed: &'a Seed,
     pub(crate) batch: usize,
@@ -55,7 +56,7 @@ pub(crate) struct Aggregation<'a> {
 
 impl Aggregation<'_> {
     /// The release: a pure function of the election, the keys, the ballots, the seed and the batch.
-    pub(crate) fn run<B: BallotBox<BfvBallot>>(&self, ballots: &B) -> Result<Release, ArgmaxError> {
+    pub(crate) fn run(&self, ballots: &dyn BallotBox<BfvBallot>) -> Result<Release, ArgmaxError> {
         let tally = self.tally(ballots)?;
         let fresh = self.bound_to(&tally);
         let signs = self.signs(self.differences(&tally));
@@ -66,12 +67,12 @@ impl Aggregation<'_> {
     }
 
     /// The sum of all ballots, which are opened one by one and not kept.
-    pub(crate) fn tally<B: BallotBox<BfvBallot>>(
+    pub(crate) fn tally(
         &self,
-        ballots: &B,
+        ballots: &dyn BallotBox<BfvBallot>,
     ) -> Result<Ciphertext, ArgmaxError> {
         let (n, limbs) = (self.context.degree(), self.context.limbs());
-        let mut sum = Ciphertext { parts: [Poly::zero(n, limbs), Poly::zero(n, limbs)] };
+        let mut sum = Ciphertext::zero(self.context, limbs);
         let made_for = MadeFor { batch: self.batch, key: self.key.id };
         for teacher in contributors(self.noise, ballots).map_err(BallotError::from)?? {
             let fits = |ballot: &BfvBallot| {
@@ -81,6 +82,11 @@ impl Aggregation<'_> {
             };
             let ballot = open_ballot(ballots, teacher, made_for, fits)?;
             sum.add(self.context, &ballot.ciphertexts[0]);
+        }
+        if let Some(threshold) = self.threshold {
+            let (pairing, last) = (self.plan.pairing(), self.plan.classes() - 1);
+            let count = |slot| if pairing.class(slot) == last { u64::from(threshold) } else { 0 };
+            sum.add_slots(self.context, self.slots(count));
         }
         Ok(sum)
     }
@@ -106,7 +112,7 @@ impl Aggregation<'_> {
     fn slots(&self, value: impl Fn(usize) -> u64) -> Vec<u64> {
         let mut slots = vec![0; self.context.degree()];
         for sample in 0..self.plan.samples_per_batch() {
-            for (j, &place) in self.places.of(sample).iter().enumerate() {
+            for (j, &place) in self.places.slots(0, sample).iter().enumerate() {
                 slots[place as usize] = value(j);
             }
         }
@@ -188,8 +194,7 @@ impl Aggregation<'_> {
             _ => nonzero(count, &mut fresh.stream(MASK, self.batch as u64)),
         };
         let masks = Masks { values, classes, places: self.places.all() };
-        let zero = || Poly::zero(context.degree(), limbs);
-        let mut sum = Ciphertext { parts: [zero(), zero()] };
+        let mut sum = Ciphertext::zero(context, limbs);
         for leaps in (0..=steps.leaps()).rev() {
             steps.add(context, &mut sum, &stepped, leaps, &masks);
             if leaps > 0 {
@@ -198,7 +203,7 @@ impl Aggregation<'_> {
         }
         let mut constant = vec![0; context.degree()];
         for (sample, r) in masks.values.chunks_exact(classes).enumerate() {
-            for (&place, r) in self.places.of(sample).iter().zip(r) {
+            for (&place, r) in self.places.slots(0, sample).iter().zip(r) {
                 constant[place as usize] = r * (classes as u64 - 1) % PLAINTEXT;
             }
         }

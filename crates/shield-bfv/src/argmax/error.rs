@@ -1,11 +1,11 @@
 //! What can go wrong in the batched argmax.
 
-use shield::backend::noisy_argmax::TooFewShares;
-use shield::backend::{BallotBoxError, BallotError};
+use shield_core::engine::noisy_argmax::TooFewShares;
+use shield_core::engine::{BallotBoxError, BallotError};
 use thiserror::Error;
 
 use super::plan::ArgmaxPlanError;
-use crate::codec::DecodeError;
+use shield_core::framing::DecodeError;
 
 /// What can go wrong in the batched argmax.
 #[derive(Debug, Error)]

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use rand::{CryptoRng, RngCore};
+use shield_core::engine::Key;
 
-use super::layout::Places;
 use super::plan::ArgmaxPlan;
-use crate::keys::{KeyId, PublicKey, Rotation, SecretKey};
+use crate::keys::{KeyId, PublicKey, Rotation, SecretKey, opaque};
+use crate::layout::turn;
 use crate::ring::Context;
-use crate::scheme::{Automorphism, EncryptionKey, Secret, SwitchKey};
+use crate::scheme::{EncryptionKey, Secret, SwitchKey};
 
 /// Purpose of the digest that names a set of keys.
 pub(super) const NAME: &str = "shield 2026 bfv argmax key name v1";
@@ -26,18 +27,9 @@ pub struct ArgmaxEvaluationKey {
     pub(crate) id: KeyId,
 }
 
-impl fmt::Debug for ArgmaxEvaluationKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArgmaxEvaluationKey").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+opaque!(ArgmaxEvaluationKey);
 
 impl ArgmaxEvaluationKey {
-    /// The name of the set of keys that this one belongs to.
-    pub fn id(&self) -> KeyId {
-        self.id
-    }
-
     /// Whether every part has the limbs that the plan wants.
     pub(crate) fn fits(&self, plan: &ArgmaxPlan) -> bool {
         let ring = plan.ring();
@@ -50,6 +42,12 @@ impl ArgmaxEvaluationKey {
     }
 }
 
+/// The exponent of the automorphism to the slot of a run that is `by` further on.
+pub(super) fn exponent(plan: &ArgmaxPlan, by: usize) -> u64 {
+    let degree = plan.ring_degree();
+    turn(degree, (degree / 2 / plan.pairing().run() * by) as u64)
+}
+
 /// Fresh keys for a plan.
 pub(crate) fn generate<R: RngCore + CryptoRng>(
     context: &Context,
@@ -60,11 +58,9 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
     let secret = Secret::random(context, rng);
     let public = EncryptionKey::generate(context, &secret, rng);
     let id = name(&public);
-    let relinearisation = SwitchKey::relinearisation_at(context, plan.start(), &secret, rng);
+    let relinearisation = SwitchKey::relinearisation(context, plan.start(), &secret, rng);
     let mut rotation = |by: usize, limbs: usize| {
-        let exponent = Places::exponent(context.degree(), plan.pairing().run(), by);
-        let key = SwitchKey::automorphism_at(context, limbs, &secret, exponent, rng);
-        Rotation { automorphism: Automorphism::new(context.degree(), exponent), key }
+        Rotation::generate(context, limbs, &secret, exponent(plan, by), rng)
     };
     let step = rotation(1, context.limbs());
     let leap = rotation(plan.steps().leap(), plan.wins());

@@ -1,35 +1,32 @@
 //! SPEED's noisy argmax in batches: labels that are private against everybody, the server too.
 //!
-//! Every teacher adds a share of noise that nobody knows to its votes ([`shield::shared_noise`]),
-//! the server adds ballots up and finds the class with the largest noisy count, ties to the lowest,
-//! while everything is encrypted, and the student sees that class and nothing else. Data flows one
-//! way, and the modules follow it:
+//! Every teacher adds a share of noise that nobody knows to its votes
+//! ([`shield_core::shared_noise`]), the server adds ballots up and finds the class with the largest
+//! noisy count, ties to the lowest, while everything is encrypted, and the student sees that class
+//! and nothing else. Data flows one way, and the modules follow it:
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`plan`] | what is decided before any key is made |
-//! | `pairing`, `layout` | which pairs of classes are compared in which slot |
-//! | `keys`, `backend` | the server's key; ballots; all of it behind the trait that engines share |
+//! | `pairing` | which pairs of classes are compared in which slot |
+//! | `keys`, `engine` | the server's key; ballots; all of it behind the trait that engines share |
 //! | `aggregation` | the server's work on a batch: sum, differences, signs, wins, flooding |
 //! | `sign`, `comparison`, `circuit` | the sign as a polynomial, in few products, with noise bounds |
 //! | `wins` | who won, who sees what, and the proof that nothing else shows |
-//! | `codec` | everything as bytes |
 
 mod aggregation;
-mod backend;
 mod circuit;
-mod codec;
 mod comparison;
+mod engine;
 mod error;
 mod keys;
-mod layout;
 mod pairing;
 pub mod plan;
 mod sign;
 mod sizes;
 mod wins;
 
-pub use backend::ArgmaxBackend;
+pub use engine::ArgmaxEngine;
 pub use error::ArgmaxError;
 pub use keys::ArgmaxEvaluationKey;
 pub use plan::{ArgmaxPlan, ArgmaxPlanError};

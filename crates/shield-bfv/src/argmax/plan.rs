@@ -5,17 +5,18 @@
 //! most B each, a difference of counts is at most n B, so it passes R only if the noise passes
 //! R - n B. A wrong label needs a pair of the winner out of range. At most one class has more than
 //! half of all votes, so at most K - 1 pairs differ by more than n B / 2, and a union bound over
-//! these and all others is below 2^-30 per sample for the R taken: for the worst votes, which are
-//! unanimous. What is out of range is still computed from noisy counts alone, so it costs accuracy
-//! and no privacy.
+//! these and all others is below 2^-50 per sample for the R taken: for the worst votes, which are
+//! unanimous. What is out of range may show more of the noisy counts than the label, so its chance
+//! is the one that the price of a label pays for ([`SHOWN`]).
 //!
 //! **Everything else** is tried out: rings, runs, blocks and where the first prime is dropped, each
 //! by running the circuit on bounds alone (`circuit::Estimate`). Of all that leave room
 //! for noise and flooding at 128 bits of security, the fastest is taken.
 
-use shield::Election;
-use shield::privacy::skellam::Sensitivity;
-use shield::shared_noise::SharedNoise;
+use shield_core::Election;
+use shield_core::shared_noise::SharedNoise;
+use shield_privacy::shared_argmax::SHOWN;
+use shield_privacy::skellam::Sensitivity;
 use thiserror::Error;
 
 use super::circuit::{Bounded, Circuit, Estimate};
@@ -29,9 +30,6 @@ use crate::security::security_bits;
 
 /// Most classes: the comparisons grow with their square.
 pub const MAX_CLASSES: usize = 64;
-
-/// log2 of the chance per sample, at most, that noise makes a difference pass the range.
-pub const FAILURE_BITS: f64 = 30.0;
 
 /// Bits of every prime.
 const PRIME_BITS: u32 = 51;
@@ -47,16 +45,24 @@ pub enum ArgmaxPlanError {
     /// Too many classes.
     #[error(
         "{classes} classes are beyond the batched argmax, which compares up to {MAX_CLASSES}; \
-         take --backend tfhe for a noisy argmax of more, or --mechanism shield"
+         take --mechanism shield"
     )]
     Classes {
         /// How many were asked for.
         classes: usize,
     },
+    /// Nobody could ever win.
+    #[error("a threshold of {threshold} is above the {votes} votes that there are; take less")]
+    Threshold {
+        /// The threshold.
+        threshold: u32,
+        /// The votes.
+        votes: u64,
+    },
     /// Counts and noise are too wide to compare.
     #[error(
         "differences of up to {votes} votes with noise of {noise} are beyond the range of \
-         {MAX_RANGE}; take less noise, fewer dropouts or smaller counts, or --backend tfhe"
+         {MAX_RANGE}; take less noise, fewer dropouts or smaller counts"
     )]
     Range {
         /// The largest difference without noise.
@@ -67,13 +73,17 @@ pub enum ArgmaxPlanError {
     /// No ring has room for the circuit.
     #[error(
         "a comparison of differences up to {range} needs more noise budget than any ring of at \
-         most 32,768 coefficients has at 128 bits of security; take less noise or fewer ballots, \
-         or --backend tfhe"
+         most 32,768 coefficients has at 128 bits of security; take less noise or fewer ballots"
     )]
     Noise {
         /// The range that is needed.
         range: usize,
     },
+}
+
+/// The most votes that a class can have.
+fn votes_of(teachers: u32, sensitivity: Sensitivity) -> u64 {
+    u64::from(teachers) * u64::from(sensitivity.bound())
 }
 
 /// What is tried out.
@@ -170,31 +180,40 @@ impl ArgmaxPlan {
         election: &Election,
         noise: &SharedNoise,
         sensitivity: Sensitivity,
+        threshold: Option<u32>,
     ) -> Result<Self, ArgmaxPlanError> {
-        Self::in_rings(election, noise, sensitivity, Rings::Secure)
+        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure)
     }
 
     pub(crate) fn in_rings(
         election: &Election,
         noise: &SharedNoise,
         sensitivity: Sensitivity,
+        threshold: Option<u32>,
         rings: Rings,
     ) -> Result<Self, ArgmaxPlanError> {
-        let classes = election.classes().count();
+        // A threshold is the count of a class more.
+        let classes = election.classes().count() + usize::from(threshold.is_some());
         if classes > MAX_CLASSES {
             return Err(ArgmaxPlanError::Classes { classes });
         }
         let teachers = election.teachers();
-        let votes = u64::from(teachers) * u64::from(sensitivity.bound());
+        let votes = votes_of(teachers, sensitivity);
+        let above = |votes: &u32| u64::from(*votes) > votes_of(teachers, sensitivity);
+        if let Some(threshold) = threshold.filter(above) {
+            return Err(ArgmaxPlanError::Threshold { threshold, votes });
+        }
         let law = noise.difference_law(teachers);
         let failure = |range: usize| {
             let tail = |votes: u64| law.at_least(range as i64 + 1 - votes as i64);
-            let (near, far) = ((classes * classes) as f64, classes as f64 - 1.0);
+            // A threshold may differ as much from the winner, or from all others. It has no noise,
+            // and one noise is beyond a point at most twice as often as the difference of two.
+            let far = if threshold.is_some() { 2 * classes } else { classes - 1 } as f64;
+            let near = (classes * classes) as f64;
             (far * tail(votes) + near * tail(votes / 2)).max(f64::MIN_POSITIVE)
         };
-        let allowed = 2_f64.powf(-FAILURE_BITS);
         let range = (1..=MAX_RANGE)
-            .find(|&range| range as u64 >= votes && failure(range) <= allowed)
+            .find(|&range| range as u64 >= votes && failure(range) <= SHOWN)
             .ok_or(ArgmaxPlanError::Range { votes, noise: noise.scale().get() })?;
         let (teachers, samples) = (teachers as usize, election.samples());
         let demand = Demand { teachers, classes, samples, range };
@@ -313,17 +332,17 @@ impl ArgmaxPlan {
 
     /// Bits of each prime of the ciphertext modulus.
     pub fn moduli_bits(&self) -> Vec<u32> {
-        vec![self.ring.prime_bits; self.ring.limbs]
+        self.ring.moduli_bits()
     }
 
     /// Bits of the ciphertext modulus.
     pub fn log_q(&self) -> u32 {
-        self.ring.prime_bits * self.ring.limbs as u32
+        self.ring.modulus_bits()
     }
 
     /// Security by the standard's table.
     pub fn security_bits(&self) -> u32 {
-        security_bits(self.ring.degree, self.log_q()).unwrap_or(0)
+        self.ring.security_bits()
     }
 
     /// Samples in a full batch.
@@ -398,7 +417,7 @@ impl ArgmaxPlan {
         ]
     }
 
-    /// Classes.
+    /// Classes, a threshold's included.
     pub(crate) fn classes(&self) -> usize {
         self.classes
     }

@@ -22,8 +22,10 @@
 //! them, whatever it was, and the r_k are independent. [] So neither margins nor the order of the
 //! others show: the slots can be simulated from the label. That the rest of a ciphertext can,
 //! [`crate::flooding`] proves, with the noise bound of the plan. Where a difference was out of
-//! range (a chance below 2^-30 per sample, by noise), signs are arbitrary residues and a sample may
-//! show no 0, or several: still a function of the noisy counts, which are private by themselves.
+//! range (a chance below 2^-50 per sample, by noise), signs are arbitrary residues and a sample may
+//! show no 0, or several. That is more than a label, though a function of noisy counts: the price
+//! of a label pays for the chance ([`SHOWN`](shield_privacy::shared_argmax::SHOWN)). A teacher who
+//! sends counts out of range makes it certain; then the price of the noisy counts holds.
 //!
 //! # Moving
 //!

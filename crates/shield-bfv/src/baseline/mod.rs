@@ -23,7 +23,7 @@ use fhe::bfv::{
 use fhe_traits::{FheDecoder, FheDecrypter, FheEncoder, FheEncrypter};
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
-use shield::{Class, Drawn, Draws, Election, Label, Seed, Urn, Votes};
+use shield_core::{Class, Drawn, Draws, Election, Label, Seed, Urn, Votes};
 use thiserror::Error;
 
 /// The paper's ring.

@@ -1,26 +1,13 @@
 //! In which cell of a sample each round stands, and which cells come before which.
 //!
-//! Version 0.1 numbered the cells from one end to the other and shifted all rounds cyclically.
-//! The successes before a cell are then a sum with other terms for every shift, so each pair of
-//! ciphertexts meets: the reveal is quadratic in the rounds.
-//!
-//! The mixed-radix order writes the number of a cell in digits: its group first, then the digits of
-//! its ciphertext, `X = b_1 b_2 ... b_m` ciphertexts in all. *Each digit* is shifted cyclically and
-//! on its own. A round comes before another if its digit is smaller at the first place where they
+//! The number of a cell is written in digits: its group first, then the digits of its
+//! ciphertext, `X = b_1 b_2 ... b_m` ciphertexts in all. *Each digit* is shifted cyclically and on
+//! its own. A round comes before another if its digit is smaller at the first place where they
 //! differ, so what comes before a cell is, at each place, the sum of whole subtrees: siblings of
 //! the subtree that the cell is in. Those sums are additions, the same for all samples; which
 //! sibling counts is up to the sample's shift of that digit. That makes `sum of (b_i - 1)` terms
-//! and one for each move between groups, instead of `X` times the groups.
-
-/// How the rounds of a sample stand in its cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CellOrder {
-    /// One cyclic shift of all cells: the order of version 0.1, and of the composable release,
-    /// which does not shift.
-    Cyclic,
-    /// One cyclic shift of each digit of a cell's number.
-    MixedRadix,
-}
+//! and one for each move between groups; with one cyclic shift of all cells, the sum would have
+//! other terms for every shift, `X` times the groups in all.
 
 /// Where one of an aggregation's cells lies: group `group` of the ciphertexts number `ciphertext`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +19,6 @@ pub(crate) struct Cell {
 /// The cells of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cells {
-    order: CellOrder,
-    rounds: usize,
     groups: usize,
     /// Digits of a ciphertext's number, the most significant first: their product is the number of
     /// ciphertexts.
@@ -45,17 +30,8 @@ const CIPHERTEXT_COST: usize = 60;
 
 impl Cells {
     /// Cells for that many rounds in ciphertexts of `groups` cells each.
-    pub(crate) fn new(order: CellOrder, rounds: usize, groups: usize) -> Self {
-        let ciphertexts = rounds.div_ceil(groups);
-        let radices = match order {
-            CellOrder::Cyclic => vec![ciphertexts],
-            CellOrder::MixedRadix => radices(ciphertexts, groups),
-        };
-        Self { order, rounds, groups, radices }
-    }
-
-    pub(crate) fn order(&self) -> CellOrder {
-        self.order
+    pub(crate) fn new(rounds: usize, groups: usize) -> Self {
+        Self { groups, radices: radices(rounds.div_ceil(groups), groups) }
     }
 
     /// Digits of a ciphertext's number.
@@ -70,10 +46,7 @@ impl Cells {
 
     /// Cells of a sample in which a round may stand.
     pub(crate) fn count(&self) -> usize {
-        match self.order {
-            CellOrder::Cyclic => self.rounds,
-            CellOrder::MixedRadix => self.ciphertexts() * self.groups,
-        }
+        self.ciphertexts() * self.groups
     }
 
     /// The digits of a cell's number, its group first.
@@ -89,23 +62,15 @@ impl Cells {
 
     /// The cell in which a round stands, for a sample with this shift.
     pub(crate) fn place(&self, round: usize, shift: usize) -> Cell {
-        match self.order {
-            CellOrder::Cyclic => {
-                let cell = (round + shift) % self.rounds;
-                Cell { ciphertext: cell / self.groups, group: cell % self.groups }
-            }
-            CellOrder::MixedRadix => {
-                let (mut round, mut shift) = (round, shift);
-                let (mut ciphertext, mut weight) = (0, 1);
-                for &radix in self.radices.iter().rev() {
-                    ciphertext += (round % radix + shift % radix) % radix * weight;
-                    weight *= radix;
-                    round /= radix;
-                    shift /= radix;
-                }
-                Cell { ciphertext, group: (round + shift) % self.groups }
-            }
+        let (mut round, mut shift) = (round, shift);
+        let (mut ciphertext, mut weight) = (0, 1);
+        for &radix in self.radices.iter().rev() {
+            ciphertext += (round % radix + shift % radix) % radix * weight;
+            weight *= radix;
+            round /= radix;
+            shift /= radix;
         }
+        Cell { ciphertext, group: (round + shift) % self.groups }
     }
 }
 
@@ -148,15 +113,8 @@ mod tests {
 
     #[test]
     fn every_shift_is_a_permutation_and_every_round_gets_everywhere() {
-        for (order, rounds, groups) in [
-            (CellOrder::Cyclic, 19, 4),
-            (CellOrder::MixedRadix, 19, 1),
-            (CellOrder::MixedRadix, 19, 4),
-            (CellOrder::MixedRadix, 1, 1),
-            (CellOrder::MixedRadix, 3, 4),
-            (CellOrder::MixedRadix, 30, 8),
-        ] {
-            let cells = Cells::new(order, rounds, groups);
+        for (rounds, groups) in [(19, 1), (19, 4), (1, 1), (3, 4), (30, 8)] {
+            let cells = Cells::new(rounds, groups);
             let number = |cell: Cell| cell.ciphertext * groups + cell.group;
             assert!(cells.count() >= rounds);
             for fixed in 0..cells.count() {
@@ -174,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_round_is_before_another_where_its_first_different_digit_is() {
-        let cells = Cells::new(CellOrder::MixedRadix, 38, 2);
+        let cells = Cells::new(38, 2);
         for shift in [0, 7, 33] {
             let shifts = cells.digits(shift);
             let radices: Vec<usize> = [2].iter().chain(cells.radices()).copied().collect();
@@ -194,7 +152,7 @@ mod tests {
     #[test]
     fn few_terms_and_few_more_ciphertexts() {
         for (rounds, expected) in [(1, 1), (19, 20), (64, 64), (230, 240)] {
-            let cells = Cells::new(CellOrder::MixedRadix, rounds, 1);
+            let cells = Cells::new(rounds, 1);
             let terms: usize = cells.radices().iter().map(|radix| radix - 1).sum();
             assert!(cells.ciphertexts() <= expected && terms <= 14, "{cells:?}");
         }

@@ -6,11 +6,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use crate::layout::{CellOrder, Coding};
+use crate::layout::Coding;
 use crate::ring::{Context, limb, packing};
 use crate::validity::{REPETITIONS, chunk};
 
-use super::{Plan, ReleaseMode};
+use super::Plan;
 
 /// The work of one batch, in the three kinds that make up nearly all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -101,15 +101,7 @@ impl Plan {
         self.tally_work(&mut work);
         self.check_work(&mut work);
         self.success_work(&mut work);
-        match self.release {
-            ReleaseMode::Reveal => self.reveal_work(&mut work),
-            ReleaseMode::Composable => {
-                let joins = crate::composable::products(&self.layout) as f64;
-                self.product_work(&mut work, joins, 2.0, self.ring.limbs);
-                let rotations = crate::composable::rotations(&self.layout) as f64;
-                self.rotation_work(&mut work, rotations, rotations, self.ring.limbs);
-            }
-        }
+        self.reveal_work(&mut work);
         let limbs = self.stages.released.limbs() as f64;
         let released = self.released_ciphertexts() as f64;
         work.transforms(released * 7.0 * limbs, self.ring.degree);
@@ -161,7 +153,8 @@ impl Plan {
         let (masks, level) = (repetitions * self.released_ciphertexts() as f64, self.reveal_limbs);
         work.transforms(masks * (1.0 + level as f64), self.ring.degree);
         work.products += masks * 2.0 * level as f64 * n;
-        work.residues += masks * n;
+        // The masks, and what asks for the ballots' shape.
+        work.residues += (masks + repetitions * planes) * n;
     }
 
     fn success_work(&self, work: &mut Work) {
@@ -200,16 +193,11 @@ impl Plan {
     fn reveal_work(&self, work: &mut Work) {
         let layout = &self.layout;
         let (cells, groups) = (layout.ciphertexts() as f64, layout.groups() as f64);
-        let (terms, moved) = match layout.cells().order() {
-            CellOrder::Cyclic => (cells * groups, cells),
-            CellOrder::MixedRadix => {
-                let siblings: usize = layout.cells().radices().iter().map(|radix| radix - 1).sum();
-                (siblings as f64 + groups, 1.0)
-            }
-        };
+        let siblings: usize = layout.cells().radices().iter().map(|radix| radix - 1).sum();
+        let terms = siblings as f64 + groups;
         let limbs = self.stages.successes.limbs();
         let cuts = (groups / 2.0).ceil().min(groups - 1.0);
-        self.rotation_work(work, moved * cuts, moved * (groups - 1.0), limbs);
+        self.rotation_work(work, cuts, groups - 1.0, limbs);
         let (n, limbs) = (self.ring.degree, self.reveal_limbs as f64);
         let released = cells * layout.released_planes() as f64;
         work.transforms(released * (terms + 1.0) * (1.0 + limbs), n);

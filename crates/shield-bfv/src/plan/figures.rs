@@ -1,11 +1,9 @@
 //! What a plan says of itself: ring, noise, sizes.
 
-use super::{Packing, Plan, ReleaseMode, Stages, sizes};
-use crate::composable;
-use crate::layout::{CellOrder, Coding};
+use super::{AuditPlan, Plan, Stages};
+use crate::layout::Coding;
 use crate::noise::Ring;
 use crate::ring::PLAINTEXT;
-use crate::security::security_bits;
 use crate::validity::REPETITIONS;
 
 impl Plan {
@@ -16,12 +14,12 @@ impl Plan {
 
     /// Bits of each prime of the ciphertext modulus.
     pub fn moduli_bits(&self) -> Vec<u32> {
-        vec![self.ring.prime_bits; self.ring.limbs]
+        self.ring.moduli_bits()
     }
 
     /// Bits of the ciphertext modulus.
     pub fn log_q(&self) -> u32 {
-        self.ring.prime_bits * self.ring.limbs as u32
+        self.ring.modulus_bits()
     }
 
     /// The plaintext modulus.
@@ -31,7 +29,7 @@ impl Plan {
 
     /// Security by the table of [`crate::security`].
     pub fn security_bits(&self) -> u32 {
-        security_bits(self.ring.degree, self.log_q()).unwrap_or(0)
+        self.ring.security_bits()
     }
 
     /// Samples in a full batch.
@@ -48,25 +46,16 @@ impl Plan {
     pub fn products(&self) -> usize {
         let cells = self.layout.ciphertexts();
         let unanimity = cells * self.layout.planes() * self.order.products();
-        match (self.release, self.coding()) {
-            (ReleaseMode::Composable, _) => unanimity + composable::products(&self.layout),
-            (ReleaseMode::Reveal, Coding::OneHot) => unanimity,
-            (ReleaseMode::Reveal, Coding::PackedBits) => {
-                unanimity + cells * self.success_levels.len()
-            }
-            (ReleaseMode::Reveal, Coding::BitsAcross) => {
-                unanimity + cells * (self.layout.planes() - 1)
-            }
+        match self.coding() {
+            Coding::OneHot => unanimity,
+            Coding::PackedBits => unanimity + cells * self.success_levels.len(),
+            Coding::BitsAcross => unanimity + cells * (self.layout.planes() - 1),
         }
     }
 
     /// Products of ciphertexts in sequence.
     pub fn depth(&self) -> u32 {
-        let successes = match self.release {
-            ReleaseMode::Reveal => self.success_levels.len() as u32,
-            ReleaseMode::Composable => composable::depth(&self.layout),
-        };
-        self.order.depth() + successes
+        self.order.depth() + self.success_levels.len() as u32
     }
 
     /// Rotations of ciphertexts per batch.
@@ -74,12 +63,7 @@ impl Plan {
         let turns: usize = self.layout.run_stages().iter().map(Vec::len).sum();
         let (ciphertexts, groups) = (self.layout.ciphertexts(), self.layout.groups());
         let check = REPETITIONS * self.layout.check_stages().iter().sum::<usize>();
-        let moves = match (self.release, self.layout.cells().order()) {
-            (ReleaseMode::Composable, _) => composable::rotations(&self.layout),
-            (ReleaseMode::Reveal, CellOrder::Cyclic) => ciphertexts * (groups - 1),
-            (ReleaseMode::Reveal, CellOrder::MixedRadix) => groups - 1,
-        };
-        check + ciphertexts * turns + moves
+        check + ciphertexts * turns + groups - 1
     }
 
     /// Bits by which the released noise stays below what would spoil a slot, at worst.
@@ -92,32 +76,9 @@ impl Plan {
         self.flooding
     }
 
-    /// Bytes of one teacher's ballot for one batch.
-    pub fn ballot_bytes(&self) -> usize {
-        sizes::ballot_bytes(self)
-    }
-
-    /// Bytes of the public key.
-    pub fn public_key_bytes(&self) -> usize {
-        sizes::public_key_bytes(self)
-    }
-
-    /// Bytes of the evaluation key.
-    pub fn evaluation_key_bytes(&self) -> usize {
-        sizes::evaluation_key_bytes(self)
-    }
-
-    /// Bytes that the student downloads for one batch.
-    pub fn result_bytes(&self) -> usize {
-        sizes::release_bytes(self)
-    }
-
     /// Ciphertexts in a release.
     pub(crate) fn released_ciphertexts(&self) -> usize {
-        match self.release {
-            ReleaseMode::Reveal => self.layout.ciphertexts() * self.layout.released_planes(),
-            ReleaseMode::Composable => 1,
-        }
+        self.layout.ciphertexts() * self.layout.released_planes()
     }
 
     /// Teachers of the election.
@@ -125,8 +86,8 @@ impl Plan {
         self.teachers as usize
     }
 
-    /// How an audit packs the checks of single teachers.
-    pub(crate) fn audit(&self) -> Packing {
+    /// How an audit releases the checks of single teachers.
+    pub(crate) fn audit(&self) -> AuditPlan {
         self.audit
     }
 
@@ -140,11 +101,6 @@ impl Plan {
             }
             _ => "every ballot is checked",
         }
-    }
-
-    /// Bytes of an audit of one batch.
-    pub fn audit_bytes(&self) -> usize {
-        sizes::audit_bytes(self)
     }
 
     pub(crate) fn ring(&self) -> Ring {

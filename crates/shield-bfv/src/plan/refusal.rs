@@ -1,10 +1,10 @@
 //! Elections that cannot be planned: why, and the nearest that can.
 
-use shield::{Election, Polynomial, Term};
+use shield_core::{Election, Polynomial, Term};
 use thiserror::Error;
 
-use super::{MAX_REVEAL_ROUNDS, Plan, REVEAL_DESIGNS, ReleaseMode};
-use crate::layout::Design;
+use super::Plan;
+use crate::layout::Coding;
 use crate::unanimity::Order;
 
 /// Why no parameter set can run an election, and the nearest election that one can.
@@ -23,20 +23,9 @@ pub enum PlanError {
         /// The polynomial with that degree brought down.
         nearest: Polynomial,
     },
-    /// More classes than fit beside each other.
-    #[error(
-        "{classes} classes are beyond the composable release, which packs up to {largest} side by \
-         side; use the reveal release, or merge classes"
-    )]
-    Classes {
-        /// How many were asked for.
-        classes: usize,
-        /// How many work.
-        largest: usize,
-    },
     /// More rounds than can be counted.
     #[error(
-        "{rounds} rounds are beyond the reveal, which counts up to {largest}; use smaller \
+        "{rounds} rounds are beyond the engine, which counts up to {largest}; use smaller \
          coefficients"
     )]
     Rounds {
@@ -47,14 +36,12 @@ pub enum PlanError {
     },
     /// The circuit is too deep or too wide for every ring that is known to be secure.
     #[error(
-        "{rounds} rounds with {release} release need more noise budget than any ring of at most \
-         32,768 coefficients has at 128 bits of security; nearest setting that works: {nearest}"
+        "{rounds} rounds need more noise budget than any of the engine's rings has at 128 bits of \
+         security; nearest setting that works: {nearest}"
     )]
     Noise {
         /// How many rounds were asked for.
         rounds: usize,
-        /// With which release.
-        release: ReleaseMode,
         /// What to use instead.
         nearest: String,
     },
@@ -70,23 +57,11 @@ pub(super) fn lowered(polynomial: &Polynomial) -> Polynomial {
 }
 
 /// A setting close to the one that failed and that works.
-pub(super) fn nearest(
-    election: &Election,
-    rounds: usize,
-    release: ReleaseMode,
-    designs: &[Design],
-) -> String {
-    let works = |rounds, release, designs| {
-        (release == ReleaseMode::Composable || rounds <= MAX_REVEAL_ROUNDS)
-            && Plan::search(election, rounds, release, designs).is_some()
-    };
-    if release == ReleaseMode::Composable && works(rounds, ReleaseMode::Reveal, &REVEAL_DESIGNS) {
-        return format!("reveal release with all {rounds} rounds");
-    }
+pub(super) fn nearest(election: &Election, rounds: usize, codings: &[Coding]) -> String {
     let (mut works_with, mut fails_with) = (0, rounds);
     while fails_with - works_with > 1 {
         let middle = works_with.midpoint(fails_with);
-        if works(middle, release, designs) {
+        if Plan::search(election, middle, codings).is_some() {
             works_with = middle;
         } else {
             fails_with = middle;
@@ -95,6 +70,6 @@ pub(super) fn nearest(
     if works_with == 0 {
         "fewer classes, or rounds of lower degree".to_owned()
     } else {
-        format!("{works_with} rounds with {release} release")
+        format!("{works_with} rounds")
     }
 }

@@ -1,72 +1,53 @@
 //! How many bytes keys, ballots and releases have: exactly one length per kind under a plan.
 
-use shield::framing::{framed_bytes, presence_bytes};
+use shield_core::framing::{Kind, framed_bytes, presence_bytes};
 
 use super::Plan;
 use crate::keys;
 
-pub(crate) fn poly_bytes(plan: &Plan, limbs: usize) -> usize {
-    let bits = plan.moduli_bits().first().copied().unwrap_or(0) as usize;
-    plan.ring_degree() * limbs * bits / 8
-}
+/// Bytes of the range of a shard's teachers.
+pub(crate) const RANGE: usize = 8;
 
-fn full_poly(plan: &Plan) -> usize {
-    poly_bytes(plan, plan.moduli_bits().len())
-}
+/// Polynomials of the sums of the check in a shard, per ciphertext of a ballot.
+pub(crate) const CHECK_POLYS: usize = 10;
 
-/// Two bits per coefficient, which is -1, 0 or 1.
-pub(crate) fn secret_payload(plan: &Plan) -> usize {
-    plan.ring_degree() / 4
-}
+impl Plan {
+    /// Bytes of a kind without its frame, and of a ballot without its presence.
+    pub(crate) fn payload_bytes(&self, kind: Kind) -> usize {
+        let (ring, limbs) = (self.ring, self.ring.limbs);
+        match kind {
+            Kind::SecretKey => ring.secret_bytes(),
+            Kind::PublicKey => ring.public_bytes(),
+            Kind::EvaluationKey => {
+                ring.public_bytes() + keys::switch_keys(&self.layout) * ring.switch_bytes(limbs)
+            }
+            Kind::Ballot => 2 * self.layout.planes() * ring.poly_bytes(limbs),
+            Kind::Release => 2 * self.released_ciphertexts() * ring.poly_bytes(1),
+            Kind::Audit => 2 * self.teachers() * ring.poly_bytes(1),
+            Kind::Shard => {
+                let tallies = 2 * self.layout.ciphertexts();
+                RANGE + (tallies + CHECK_POLYS) * self.layout.planes() * ring.poly_bytes(limbs)
+            }
+        }
+    }
 
-pub(crate) fn public_payload(plan: &Plan) -> usize {
-    32 + full_poly(plan)
-}
+    /// Bytes of one teacher's ballot for one batch.
+    pub fn ballot_bytes(&self) -> usize {
+        framed_bytes(presence_bytes(self.samples_per_batch()) + self.payload_bytes(Kind::Ballot))
+    }
 
-pub(crate) fn evaluation_payload(plan: &Plan) -> usize {
-    let switch_key = 32 + plan.moduli_bits().len() * full_poly(plan);
-    public_payload(plan) + keys::switch_keys(plan.layout()) * switch_key
-}
+    /// Bytes of the public key.
+    pub fn public_key_bytes(&self) -> usize {
+        framed_bytes(self.payload_bytes(Kind::PublicKey))
+    }
 
-/// A ballot without its presence.
-pub(crate) fn votes_payload(plan: &Plan) -> usize {
-    2 * plan.layout().planes() * full_poly(plan)
-}
+    /// Bytes of the evaluation key.
+    pub fn evaluation_key_bytes(&self) -> usize {
+        framed_bytes(self.payload_bytes(Kind::EvaluationKey))
+    }
 
-pub(crate) fn release_payload(plan: &Plan) -> usize {
-    2 * plan.released_ciphertexts() * poly_bytes(plan, 1)
-}
-
-/// One bit per teacher, one per sample of a batch.
-pub(crate) fn verdict_payload(plan: &Plan, samples: usize) -> usize {
-    presence_bytes(plan.teachers()) + presence_bytes(samples)
-}
-
-pub(crate) fn audit_payload(plan: &Plan) -> usize {
-    2 * plan.audit().ciphertexts * poly_bytes(plan, 1)
-}
-
-/// Bytes of a batch's audit.
-pub(crate) fn audit_bytes(plan: &Plan) -> usize {
-    framed_bytes(audit_payload(plan))
-}
-
-/// Bytes of a full batch's ballot.
-pub(crate) fn ballot_bytes(plan: &Plan) -> usize {
-    framed_bytes(presence_bytes(plan.samples_per_batch()) + votes_payload(plan))
-}
-
-/// Bytes of the public key.
-pub(crate) fn public_key_bytes(plan: &Plan) -> usize {
-    framed_bytes(public_payload(plan))
-}
-
-/// Bytes of the evaluation key.
-pub(crate) fn evaluation_key_bytes(plan: &Plan) -> usize {
-    framed_bytes(evaluation_payload(plan))
-}
-
-/// Bytes of a batch's release.
-pub(crate) fn release_bytes(plan: &Plan) -> usize {
-    framed_bytes(release_payload(plan))
+    /// Bytes that the student downloads for one batch.
+    pub fn result_bytes(&self) -> usize {
+        framed_bytes(self.payload_bytes(Kind::Release))
+    }
 }

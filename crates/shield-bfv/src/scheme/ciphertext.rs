@@ -88,6 +88,12 @@ impl EncryptionKey {
 }
 
 impl Ciphertext {
+    /// An empty sum at level `limbs`: zero, without randomness.
+    pub(crate) fn zero(context: &Context, limbs: usize) -> Self {
+        let zero = || Poly::zero(context.degree(), limbs);
+        Self { parts: [zero(), zero()] }
+    }
+
     pub(crate) fn limbs(&self) -> usize {
         self.parts[0].limbs()
     }

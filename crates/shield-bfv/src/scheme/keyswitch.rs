@@ -46,17 +46,8 @@ impl SwitchKey {
         Self { seed, digits }
     }
 
-    /// From s^2 to s: relinearisation.
+    /// From s^2 to s, for ciphertexts of at most `limbs` limbs: relinearisation.
     pub(crate) fn relinearisation<R: RngCore + CryptoRng>(
-        context: &Context,
-        secret: &Secret,
-        rng: &mut R,
-    ) -> Self {
-        Self::relinearisation_at(context, context.limbs(), secret, rng)
-    }
-
-    /// The same, for ciphertexts of at most `limbs` limbs.
-    pub(crate) fn relinearisation_at<R: RngCore + CryptoRng>(
         context: &Context,
         limbs: usize,
         secret: &Secret,
@@ -67,20 +58,11 @@ impl SwitchKey {
         Self::generate(context, &multiplier, &target.0, rng)
     }
 
-    /// From s under the automorphism X -> X^g to s, for [`Automorphism::rotate`].
+    /// From s under the automorphism X -> X^g to s, for [`Automorphism::rotate`] on ciphertexts of
+    /// at most `limbs` limbs.
     ///
     /// Everything is under the inverse automorphism: encryptions of s under s(X^(1/g)).
     pub(crate) fn automorphism<R: RngCore + CryptoRng>(
-        context: &Context,
-        secret: &Secret,
-        g: u64,
-        rng: &mut R,
-    ) -> Self {
-        Self::automorphism_at(context, context.limbs(), secret, g, rng)
-    }
-
-    /// The same, for ciphertexts of at most `limbs` limbs.
-    pub(crate) fn automorphism_at<R: RngCore + CryptoRng>(
         context: &Context,
         limbs: usize,
         secret: &Secret,

@@ -8,6 +8,7 @@ pub(crate) mod embedding;
 mod extended;
 mod keyswitch;
 mod multiply;
+mod plaintext;
 mod sampling;
 mod secret;
 
@@ -15,7 +16,8 @@ pub(crate) use ciphertext::{Ciphertext, EncryptionKey};
 pub(crate) use extended::{Extended, combine, sum_of_products};
 pub(crate) use keyswitch::{Automorphism, Digits, SwitchKey};
 pub(crate) use multiply::multiply;
-pub(crate) use sampling::{ERROR_VARIANCE, plaintext_slots};
+pub(crate) use plaintext::{Raised, times};
+pub(crate) use sampling::{ERROR_VARIANCE, below, plaintext_slots};
 pub(crate) use secret::Secret;
 
 #[cfg(test)]

@@ -99,3 +99,15 @@ pub(crate) fn plaintext_slots<R: RngCore + CryptoRng>(slots: &mut [u64], rng: &m
         };
     }
 }
+
+/// A uniform number below `bound`, without any bias: words of the last, incomplete round are drawn
+/// again.
+pub(crate) fn below(bound: u64, rng: &mut impl RngCore) -> u64 {
+    let whole = u64::MAX - u64::MAX % bound;
+    loop {
+        let word = rng.next_u64();
+        if word < whole {
+            return word % bound;
+        }
+    }
+}

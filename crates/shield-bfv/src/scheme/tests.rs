@@ -45,7 +45,8 @@ fn sums_products_and_constants() {
     let (a, b) = (slots(5), slots(11));
     let (x, y) = (s.encrypt(&a), s.encrypt(&b));
     assert_eq!(s.decrypt(x.clone()), a);
-    let relinearisation = SwitchKey::relinearisation(&s.context, &s.secret, &mut s.rng);
+    let relinearisation =
+        SwitchKey::relinearisation(&s.context, s.context.limbs(), &s.secret, &mut s.rng);
     let product = multiply(&s.context, &relinearisation, &x, Some(&y));
     let square = multiply(&s.context, &relinearisation, &product, None);
     let expected: Vec<u64> =
@@ -67,7 +68,7 @@ fn a_rotation_permutes_slots_and_shared_digits_change_nothing() {
     let x = s.encrypt(&a);
     for g in [3, 2_047, 9_u64.pow(5) % 2_048] {
         let automorphism = Automorphism::new(1_024, g);
-        let key = SwitchKey::automorphism(&s.context, &s.secret, g, &mut s.rng);
+        let key = SwitchKey::automorphism(&s.context, s.context.limbs(), &s.secret, g, &mut s.rng);
         let rotated = automorphism.rotate(&s.context, &key, &x, None);
         let shared = automorphism.rotate(&s.context, &key, &x, Some(&Digits::of(&s.context, &x)));
         assert!(rotated == shared);

@@ -1,14 +1,14 @@
 //! Bytes: what is written can be read, and nothing else can.
 
 use proptest::prelude::*;
-use shield::Seed;
-use shield::backend::suite::resealed;
-use shield::backend::{Backend, BackendBytes, BallotBox};
+use shield_core::Seed;
+use shield_core::engine::suite::resealed;
+use shield_core::engine::{BallotBox, Encoding, Engine, Key};
 use std::sync::OnceLock;
 
-use super::{DESIGNS, Fixture, shape};
-use crate::codec::{DecodeError, Header, Kind};
-use crate::{BfvBackend, ReleaseMode};
+use super::{CODINGS, Fixture, shape};
+use crate::BfvEngine;
+use shield_core::framing::{DecodeError, Header, Kind};
 
 struct Files {
     fixture: Fixture,
@@ -22,30 +22,30 @@ struct Files {
 fn files() -> &'static Files {
     static FILES: OnceLock<Files> = OnceLock::new();
     FILES.get_or_init(|| {
-        let fixture = Fixture::new(shape(4, 3, 5, "X^2+X"), ReleaseMode::Reveal);
-        let Fixture { backend, keys, ballots, .. } = &fixture;
+        let fixture = Fixture::new(shape(4, 3, 5, "X^2+X"));
+        let Fixture { engine, keys, ballots, .. } = &fixture;
         let seed = Seed::from_number(1);
-        let release = backend.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
+        let release = engine.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
         Files {
-            secret: backend.encode_secret_key(&keys.secret).to_vec(),
-            public: backend.encode_public_key(&keys.public),
-            evaluation: backend.encode_evaluation_key(&keys.evaluation),
-            ballot: backend.encode_ballot(&ballots.open(1).expect("a ballot")),
-            release: backend.encode_release(&release),
+            secret: engine.encode_secret_key(&keys.secret).to_vec(),
+            public: engine.encode_public_key(&keys.public),
+            evaluation: engine.encode_evaluation_key(&keys.evaluation),
+            ballot: engine.encode_ballot(&ballots.open(1).expect("a ballot")),
+            release: engine.encode_release(&release),
             fixture,
         }
     })
 }
 
 /// Reads bytes as every kind: how often it worked.
-fn read_all(backend: &BfvBackend, bytes: &[u8]) -> usize {
+fn read_all(engine: &BfvEngine, bytes: &[u8]) -> usize {
     let id = files().fixture.keys.public.id();
     [
-        backend.decode_secret_key(bytes).is_ok(),
-        backend.decode_public_key(bytes).is_ok(),
-        backend.decode_evaluation_key(bytes).is_ok(),
-        backend.decode_ballot(bytes, 0, id).is_ok(),
-        backend.decode_release(bytes, 0, id).is_ok(),
+        engine.decode_secret_key(bytes).is_ok(),
+        engine.decode_public_key(bytes).is_ok(),
+        engine.decode_evaluation_key(bytes).is_ok(),
+        engine.decode_ballot(bytes, 0, id).is_ok(),
+        engine.decode_release(bytes, 0, id).is_ok(),
     ]
     .into_iter()
     .filter(|&ok| ok)
@@ -55,25 +55,25 @@ fn read_all(backend: &BfvBackend, bytes: &[u8]) -> usize {
 #[test]
 fn everything_round_trips_and_has_the_planned_size() {
     let files = files();
-    let Fixture { case, backend, keys, ballots } = &files.fixture;
+    let Fixture { case, engine, keys, ballots } = &files.fixture;
     let id = keys.public.id();
-    let plan = backend.plan();
+    let plan = engine.plan();
     assert_eq!(files.evaluation.len(), plan.evaluation_key_bytes());
     assert_eq!(files.release.len(), plan.result_bytes());
-    let secret = backend.decode_secret_key(&files.secret).expect("a secret key");
-    let public = backend.decode_public_key(&files.public).expect("a public key");
-    let evaluation = backend.decode_evaluation_key(&files.evaluation).expect("an evaluation key");
-    assert_eq!(backend.encode_public_key(&public), files.public);
-    assert_eq!(backend.encode_evaluation_key(&evaluation), files.evaluation);
-    let ballot = backend.decode_ballot(&files.ballot, 0, id).expect("a ballot");
-    assert_eq!(backend.encode_ballot(&ballot), files.ballot);
-    let presence = backend.peek_presence(&files.ballot, 0).expect("a presence");
+    let secret = engine.decode_secret_key(&files.secret).expect("a secret key");
+    let public = engine.decode_public_key(&files.public).expect("a public key");
+    let evaluation = engine.decode_evaluation_key(&files.evaluation).expect("an evaluation key");
+    assert_eq!(engine.encode_public_key(&public), files.public);
+    assert_eq!(engine.encode_evaluation_key(&evaluation), files.evaluation);
+    let ballot = engine.decode_ballot(&files.ballot, 0, id).expect("a ballot");
+    assert_eq!(engine.encode_ballot(&ballot), files.ballot);
+    let presence = engine.peek_presence(&files.ballot, 0).expect("a presence");
     assert_eq!(presence, ballots.presence(1).expect("a presence"));
     let seed = Seed::from_number(1);
-    let again = backend.aggregate(&evaluation, 0, ballots, &seed).expect("a release");
-    assert_eq!(backend.encode_release(&again), files.release);
-    let release = backend.decode_release(&files.release, 0, id).expect("a release");
-    let labels = backend.decrypt(&secret, 0, &release).expect("labels");
+    let again = engine.aggregate(&evaluation, 0, ballots, &seed).expect("a release");
+    assert_eq!(engine.encode_release(&again), files.release);
+    let release = engine.decode_release(&files.release, 0, id).expect("a release");
+    let labels = engine.decrypt(&secret, 0, &release).expect("labels");
     assert_eq!(labels, case.expected(&seed));
 }
 
@@ -81,89 +81,89 @@ fn everything_round_trips_and_has_the_planned_size() {
 #[test]
 fn the_presence_of_a_damaged_ballot_is_refused() {
     let files = files();
-    let backend = &files.fixture.backend;
+    let engine = &files.fixture.engine;
     let mut zeroed = files.ballot.clone();
-    zeroed[crate::codec::HEADER] = 0;
-    assert!(matches!(backend.peek_presence(&zeroed, 0), Err(DecodeError::Checksum)));
-    let cut = &files.ballot[..crate::codec::HEADER + 8];
-    assert!(matches!(backend.peek_presence(cut, 0), Err(DecodeError::Length { .. })));
+    zeroed[shield_core::framing::HEADER] = 0;
+    assert!(matches!(engine.peek_presence(&zeroed, 0), Err(DecodeError::Checksum)));
+    let cut = &files.ballot[..shield_core::framing::HEADER + 8];
+    assert!(matches!(engine.peek_presence(cut, 0), Err(DecodeError::Length { .. })));
 }
 
 #[test]
 fn the_planned_ballot_size_is_that_of_a_full_batch() {
-    let fixture = Fixture::new(shape(1, 10, 512, "X"), ReleaseMode::Reveal);
+    let fixture = Fixture::new(shape(1, 10, 512, "X"));
     let ballot = fixture.ballots.open(0).expect("a ballot");
-    assert_eq!(fixture.backend.encode_ballot(&ballot).len(), fixture.backend.plan().ballot_bytes());
+    assert_eq!(fixture.engine.encode_ballot(&ballot).len(), fixture.engine.plan().ballot_bytes());
 }
 
 #[test]
 fn what_does_not_belong_is_named() {
     let files = files();
-    let Fixture { backend, keys, .. } = &files.fixture;
+    let Fixture { engine, keys, .. } = &files.fixture;
     let id = keys.public.id();
     let kind = Kind::Ballot;
     let found = Kind::PublicKey;
-    let result = backend.decode_ballot(&files.public, 0, id).unwrap_err();
+    let result = engine.decode_ballot(&files.public, 0, id).unwrap_err();
     assert_eq!(result, DecodeError::Kind { found, expected: kind });
-    let other = Fixture::new(shape(5, 3, 5, "X^2+X"), ReleaseMode::Reveal);
-    let result = other.backend.decode_ballot(&files.ballot, 0, id).unwrap_err();
+    let other = Fixture::new(shape(5, 3, 5, "X^2+X"));
+    let result = other.engine.decode_ballot(&files.ballot, 0, id).unwrap_err();
     assert_eq!(result, DecodeError::Binding { kind });
     let mut rng = Seed::from_number(2).stream("other keys", 0);
-    let stranger = backend.generate_keys(&mut rng).expect("keys").public.id();
-    let result = backend.decode_ballot(&files.ballot, 0, stranger).unwrap_err();
+    let stranger = engine.generate_keys(&mut rng).expect("keys").public.id();
+    let result = engine.decode_ballot(&files.ballot, 0, stranger).unwrap_err();
     assert_eq!(result, DecodeError::Key { kind, found: id, expected: stranger });
-    let result = backend.decode_ballot(&files.ballot, 1, id).unwrap_err();
+    let result = engine.decode_ballot(&files.ballot, 1, id).unwrap_err();
     assert_eq!(result, DecodeError::Batch { kind, found: 0, expected: 1 });
     let mut bytes = files.ballot.clone();
     bytes[4] = 9;
-    let result = backend.decode_ballot(&resealed(bytes), 0, id).unwrap_err();
+    let result = engine.decode_ballot(&resealed(bytes), 0, id).unwrap_err();
     assert_eq!(result, DecodeError::Version { found: 9 });
-    let result = backend.decode_ballot(b"\x93NUMPY", 0, id).unwrap_err();
+    let result = engine.decode_ballot(b"\x93NUMPY", 0, id).unwrap_err();
     assert_eq!(result, DecodeError::NotOurs);
     assert_eq!(Header::read(&files.ballot).expect("a header").kind, kind);
 }
 
 #[test]
 fn foreign_keys_and_ballots_are_refused_in_memory_too() {
-    let mine = Fixture::new(shape(3, 3, 5, "X^2+X"), ReleaseMode::Reveal);
-    let deep = Fixture::new(shape(3, 3, 5, "X^8+X"), ReleaseMode::Reveal);
-    let same = Fixture::new(shape(3, 3, 5, "X^2+X"), ReleaseMode::Reveal);
+    let mine = Fixture::new(shape(3, 3, 5, "X^2+X"));
+    let deep = Fixture::new(shape(3, 3, 5, "X^8+X"));
+    let same = Fixture::new(shape(3, 3, 5, "X^2+X"));
     let seed = Seed::from_number(1);
     let refused =
-        |backend: &BfvBackend, key, ballots| backend.aggregate(key, 0, ballots, &seed).is_err();
-    assert!(refused(&mine.backend, &deep.keys.evaluation, &mine.ballots));
-    assert!(refused(&mine.backend, &mine.keys.evaluation, &deep.ballots));
+        |engine: &BfvEngine, key, ballots| engine.aggregate(key, 0, ballots, &seed).is_err();
+    assert!(refused(&mine.engine, &deep.keys.evaluation, &mine.ballots));
+    assert!(refused(&mine.engine, &mine.keys.evaluation, &deep.ballots));
     let mut rng = seed.stream("other keys", 0);
-    let other = same.backend.generate_keys(&mut rng).expect("keys");
-    assert!(refused(&mine.backend, &other.evaluation, &mine.ballots));
+    let other = same.engine.generate_keys(&mut rng).expect("keys");
+    assert!(refused(&mine.engine, &other.evaluation, &mine.ballots));
     let votes = vec![None; 5];
-    assert!(mine.backend.encrypt(&deep.keys.public, 0, &votes, &mut rng).is_err());
+    assert!(mine.engine.encrypt(&deep.keys.public, 0, &votes, &mut rng).is_err());
     let release =
-        mine.backend.aggregate(&mine.keys.evaluation, 0, &mine.ballots, &seed).expect("one");
-    assert!(mine.backend.decrypt(&other.secret, 0, &release).is_err());
-    assert!(deep.backend.decrypt(&mine.keys.secret, 0, &release).is_err());
-    assert!(mine.backend.decrypt(&mine.keys.secret, 1, &release).is_err());
+        mine.engine.aggregate(&mine.keys.evaluation, 0, &mine.ballots, &seed).expect("one");
+    assert!(mine.engine.decrypt(&other.secret, 0, &release).is_err());
+    assert!(deep.engine.decrypt(&mine.keys.secret, 0, &release).is_err());
+    assert!(mine.engine.decrypt(&mine.keys.secret, 1, &release).is_err());
 }
 
 #[test]
 fn residues_out_of_range_are_refused_even_with_a_right_checksum() {
     let files = files();
-    let backend = &files.fixture.backend;
+    let engine = &files.fixture.engine;
     let id = files.fixture.keys.public.id();
     for (original, start) in
         [(&files.ballot, 88 + 8), (&files.release, 88), (&files.public, 88 + 32)]
     {
         let mut bytes = original.clone();
         bytes[start..start + 7].fill(0xff);
-        assert_eq!(read_all(backend, &resealed(bytes)), 0);
+        assert_eq!(read_all(engine, &resealed(bytes)), 0);
     }
     let mut bytes = files.secret.clone();
     bytes[100] = 0xff;
-    let result = backend.decode_secret_key(&resealed(bytes)).unwrap_err();
+    let result = engine.decode_secret_key(&resealed(bytes)).unwrap_err();
     assert_eq!(result, DecodeError::Range { kind: Kind::SecretKey });
     let mut bytes = files.ballot.clone();
     bytes[88] = 0xff;
-    let result = backend.decode_ballot(&resealed(bytes), 0, id).unwrap_err();
+    let result = engine.decode_ballot(&resealed(bytes), 0, id).unwrap_err();
     assert_eq!(result, DecodeError::Range { kind: Kind::Ballot });
 }
 
@@ -182,7 +182,7 @@ proptest! {
         let files = files();
         let all = [&files.secret, &files.public, &files.evaluation, &files.ballot, &files.release];
         let cut = (all[kind].len() as f64 * keep) as usize;
-        prop_assert_eq!(read_all(&files.fixture.backend, &all[kind][..cut]), 0);
+        prop_assert_eq!(read_all(&files.fixture.engine, &all[kind][..cut]), 0);
     }
 
     #[test]
@@ -192,7 +192,7 @@ proptest! {
         let mut bytes = all[kind].clone();
         let place = (bytes.len() as f64 * place) as usize;
         bytes[place] ^= 1 << bit;
-        prop_assert_eq!(read_all(&files.fixture.backend, &bytes), 0);
+        prop_assert_eq!(read_all(&files.fixture.engine, &bytes), 0);
     }
 
     #[test]
@@ -203,43 +203,29 @@ proptest! {
         let mut bytes = b"SHLD\x01\x00".to_vec();
         bytes.push(kind);
         bytes.extend(junk);
-        prop_assert_eq!(read_all(&files().fixture.backend, &bytes), 0);
+        prop_assert_eq!(read_all(&files().fixture.engine, &bytes), 0);
     }
 }
 
-/// Ballots of every design have the planned size, and those of one are refused by the others.
+/// Ballots of every coding have the planned size, and those of one are refused by the others.
 #[test]
-fn the_bytes_of_a_design_are_its_own() {
-    let files: Vec<(Fixture, Vec<u8>)> = DESIGNS
+fn the_bytes_of_a_coding_are_its_own() {
+    let files: Vec<(Fixture, Vec<u8>)> = CODINGS
         .iter()
-        .map(|&design| {
-            let fixture = Fixture::with_design(shape(2, 5, 9, "X^2+X"), design);
-            let ballot = fixture.backend.encode_ballot(&fixture.ballots.open(1).expect("a ballot"));
+        .map(|&coding| {
+            let fixture = Fixture::with_coding(shape(2, 5, 9, "X^2+X"), coding);
+            let ballot = fixture.engine.encode_ballot(&fixture.ballots.open(1).expect("a ballot"));
             (fixture, ballot)
         })
         .collect();
     for (i, (own, _)) in files.iter().enumerate() {
         for (j, (other, ballot)) in files.iter().enumerate() {
-            let read = own.backend.decode_ballot(ballot, 0, other.keys.public.id());
-            assert_eq!(read.is_ok(), i == j, "design {j} read by design {i}");
+            let read = own.engine.decode_ballot(ballot, 0, other.keys.public.id());
+            assert_eq!(read.is_ok(), i == j, "coding {j} read by coding {i}");
             if let Ok(read) = read {
-                assert!(ballot.len() <= own.backend.plan().ballot_bytes());
-                assert!(own.backend.encode_ballot(&read) == *ballot);
+                assert!(ballot.len() <= own.engine.plan().ballot_bytes());
+                assert!(own.engine.encode_ballot(&read) == *ballot);
             }
         }
     }
-}
-
-/// What version 0.1 bound its keys, ballots and releases to, computed by it.
-#[test]
-fn the_binding_of_version_0_1_is_unchanged() {
-    let Fixture { backend, .. } = Fixture::with_design(shape(4, 3, 5, "X^2+X"), DESIGNS[0]);
-    let mut hasher = blake3::Hasher::new_derive_key("shield 2026 bfv setting v1");
-    hasher.update(&backend.election().fingerprint());
-    hasher.update(&[0]);
-    hasher.update(&8_192_u64.to_le_bytes());
-    for _ in 0..backend.plan().moduli_bits().len() {
-        hasher.update(&51_u32.to_le_bytes());
-    }
-    assert_eq!(backend.binding(), hasher.finalize().as_bytes());
 }

@@ -6,32 +6,26 @@ mod determinism;
 mod elections;
 pub(crate) mod noise;
 mod privacy_audit;
-mod profile;
 mod shards;
 mod vectors;
 mod view;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::Sampling;
-use shield::backend::suite::{Case, Shape};
-use shield::backend::{Backend, KeysOf, MemoryBallotBox};
+use shield_core::Sampling;
+use shield_core::engine::suite::{Case, Shape};
+use shield_core::engine::{Engine, KeysOf, MemoryBallotBox};
 
-use crate::{BfvBackend, BfvBallot, Coding, Design, ReleaseMode};
+use crate::{BfvBallot, BfvEngine, Coding};
 
-/// Every design of a reveal, that of version 0.1 first.
-pub(crate) const DESIGNS: [Design; 4] = [
-    Design::VERSION_0_1,
-    Design::linear(Coding::OneHot),
-    Design::linear(Coding::PackedBits),
-    Design::linear(Coding::BitsAcross),
-];
+/// Every coding.
+pub(crate) const CODINGS: [Coding; 3] = [Coding::OneHot, Coding::PackedBits, Coding::BitsAcross];
 
 /// An election with keys and the ballots of its first batch.
 pub(crate) struct Fixture {
     pub(crate) case: Case,
-    pub(crate) backend: BfvBackend,
-    pub(crate) keys: KeysOf<BfvBackend>,
+    pub(crate) engine: BfvEngine,
+    pub(crate) keys: KeysOf<BfvEngine>,
     pub(crate) ballots: MemoryBallotBox<BfvBallot>,
 }
 
@@ -46,31 +40,37 @@ pub(crate) fn shape(
 }
 
 impl Fixture {
-    pub(crate) fn new(shape: Shape, release: ReleaseMode) -> Self {
+    pub(crate) fn new(shape: Shape) -> Self {
         let case = Case::new(shape, 5);
-        let backend = BfvBackend::new(case.election.clone(), release).expect("a plan");
-        Self::of(case, backend)
+        let engine = BfvEngine::new(case.election.clone()).expect("a plan");
+        Self::of(case, engine)
     }
 
-    /// With a given design, for a reveal.
-    pub(crate) fn with_design(shape: Shape, design: Design) -> Self {
+    /// With a given coding.
+    pub(crate) fn with_coding(shape: Shape, coding: Coding) -> Self {
         let case = Case::new(shape, 5);
-        let release = ReleaseMode::Reveal;
-        let backend = BfvBackend::with_design(case.election.clone(), release, design);
-        Self::of(case, backend.expect("a plan"))
+        let engine = BfvEngine::with_coding(case.election.clone(), coding);
+        Self::of(case, engine.expect("a plan"))
     }
 
-    fn of(case: Case, backend: BfvBackend) -> Self {
+    fn of(case: Case, engine: BfvEngine) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(7);
-        let keys = backend.generate_keys(&mut rng).expect("keys");
-        let samples = backend.batch(0);
-        let ballots = (0..case.votes.teachers())
+        let keys = engine.generate_keys(&mut rng).expect("keys");
+        let ballots = MemoryBallotBox::new(engine.batch(0).len(), vec![]);
+        let mut fixture = Self { case, engine, keys, ballots };
+        fixture.vote(&mut rng);
+        fixture
+    }
+
+    /// Makes all ballots anew, under keys that have changed.
+    pub(crate) fn vote(&mut self, rng: &mut ChaCha20Rng) {
+        let samples = self.engine.batch(0);
+        let ballots = (0..self.case.votes.teachers())
             .map(|teacher| {
-                let votes = case.votes.teacher(teacher, samples.clone());
-                backend.encrypt(&keys.public, 0, &votes, &mut rng).ok()
+                let votes = self.case.votes.teacher(teacher, samples.clone());
+                self.engine.encrypt(&self.keys.public, 0, &votes, rng).ok()
             })
             .collect();
-        let ballots = MemoryBallotBox::new(samples.len(), ballots);
-        Self { case, backend, keys, ballots }
+        self.ballots = MemoryBallotBox::new(samples.len(), ballots);
     }
 }

@@ -1,14 +1,13 @@
 //! The noise bound against the measured noise, stage by stage, on every kind of layout.
 
 use num_bigint::{BigInt, BigUint, Sign};
-use shield::Seed;
-use shield::backend::suite::Shape;
-use shield::backend::{Backend, urns};
+use shield_core::Seed;
+use shield_core::engine::suite::Shape;
+use shield_core::engine::{Engine, urns};
 
-use super::{DESIGNS, Fixture, shape};
-use crate::ReleaseMode;
+use super::{Fixture, shape};
+use crate::Coding;
 use crate::aggregation::Examination;
-use crate::composable;
 use crate::noise::Noise;
 use crate::ring::{Context, PLAINTEXT};
 use crate::scheme::{Ciphertext, Secret, embedding};
@@ -56,19 +55,20 @@ fn check(what: &str, found: f64, bound: Noise, slack: f64) {
 
 /// Stage by stage, in the first ciphertext.
 fn check_stages(fixture: &Fixture) {
-    let Fixture { case, backend, keys, ballots } = fixture;
-    let (context, stages) = (backend.context(), backend.plan().stages());
+    let Fixture { case, engine, keys, ballots } = fixture;
+    let (context, stages) = (engine.context(), engine.plan().stages());
     let seed = Seed::from_number(1);
-    let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
+    let aggregation = engine.aggregation(&keys.evaluation, 0, &seed);
     let measure = |c: &Ciphertext| measured(context, &keys.secret.secret, c);
     let zero = keys.public.key.zero(context, context.limbs(), &mut seed.stream("test", 0));
     check("fresh", measure(&zero), stages.fresh, 6.0);
-    let urns = urns(&case.election, backend.batch(0).len(), ballots).expect("urns");
+    let urns = urns(&case.election, engine.batch(0).len(), ballots).expect("urns");
     let shifts = aggregation.shifts();
     let tallies = aggregation.tally(&urns, &shifts, ballots).expect("tallies");
     check("tally", measure(&tallies[0]), stages.tally, 12.0);
-    let planes = backend.plan().layout().planes();
-    let answers = aggregation.unanimity(tallies[..planes].to_vec());
+    let planes = engine.plan().layout().planes();
+    let answers = tallies[..planes].iter().map(|tally| aggregation.unanimity(tally.clone()));
+    let answers: Vec<_> = answers.collect();
     check("unanimity", measure(&answers[0]), stages.unanimity, 35.0);
     check("successes", measure(&aggregation.successes(answers)), stages.successes, 90.0);
     let examination = Examination::new(&aggregation, ballots).expect("an examination");
@@ -92,48 +92,20 @@ fn measured_noise_stays_below_the_bound_on_every_layout() {
         println!("{samples} samples, {classes} classes, {polynomial}");
         // Without dummies, so that every cell draws teachers.
         let shape = Shape { offset: 0, ..shape(40, classes, samples, polynomial) };
-        check_stages(&Fixture::with_design(shape, DESIGNS[1]));
+        check_stages(&Fixture::with_coding(shape, Coding::OneHot));
     }
 }
 
 #[test]
-fn measured_noise_stays_below_the_bound_in_every_design() {
-    for (design, classes, polynomial) in [
-        (DESIGNS[0], 10, "2X^4+2X"),
-        (DESIGNS[2], 10, "2X^4+2X"),
-        (DESIGNS[2], 300, "2X"),
-        (DESIGNS[3], 10, "2X^4+X"),
-        (DESIGNS[3], 100, "2X^2+X"),
+fn measured_noise_stays_below_the_bound_in_every_coding() {
+    for (coding, classes, polynomial) in [
+        (Coding::PackedBits, 10, "2X^4+2X"),
+        (Coding::PackedBits, 300, "2X"),
+        (Coding::BitsAcross, 10, "2X^4+X"),
+        (Coding::BitsAcross, 100, "2X^2+X"),
     ] {
-        println!("{design:?}, {classes} classes, {polynomial}");
+        println!("{coding:?}, {classes} classes, {polynomial}");
         let shape = Shape { offset: 0, ..shape(12, classes, 40, polynomial) };
-        check_stages(&Fixture::with_design(shape, design));
-    }
-}
-
-#[test]
-fn measured_noise_stays_below_the_bound_of_the_composable_release() {
-    for (samples, polynomial) in [(5, "2X^2+X"), (600, "X^2+2X")] {
-        println!("{samples} samples, {polynomial}, composable");
-        let shape = Shape { offset: 0, ..shape(20, 10, samples, polynomial) };
-        let fixture = Fixture::new(shape, ReleaseMode::Composable);
-        let Fixture { case, backend, keys, ballots } = &fixture;
-        let (context, plan) = (backend.context(), backend.plan());
-        let seed = Seed::from_number(1);
-        let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
-        let in_batch = backend.batch(0).len();
-        let urns = urns(&case.election, in_batch, ballots).expect("urns");
-        let tallies = aggregation.tally(&urns, &aggregation.shifts(), ballots).expect("tallies");
-        let labels = composable::labels(
-            context,
-            plan.layout(),
-            backend.places(),
-            &keys.evaluation,
-            aggregation.unanimity(tallies),
-            plan.order().success(),
-            in_batch,
-        );
-        let found = measured(context, &keys.secret.secret, &labels);
-        check("labels", found, plan.stages().released, 60.0);
+        check_stages(&Fixture::with_coding(shape, coding));
     }
 }

@@ -1,24 +1,23 @@
-//! Frozen vectors of both release modes, of every design of a reveal, and of audits with their
-//! verdicts.
+//! Frozen vectors of every coding, and of an audit.
 
 use std::path::{Path, PathBuf};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::Seed;
-use shield::backend::suite::{Case, vectors};
-use shield::backend::{Backend, BackendBytes, MemoryBallotBox};
+use shield_core::Seed;
+use shield_core::engine::suite::{Case, vectors};
+use shield_core::engine::{AuditError, Audits, Encoding, Engine, MemoryBallotBox};
 
 use super::shape;
-use crate::codec::{DecodeError, Kind};
-use crate::{BfvBackend, Coding, Design, KeyId, ReleaseMode};
+use crate::{BfvEngine, Coding, SecretKey};
+use shield_core::framing::{DecodeError, Kind};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
 }
 
 /// The case of all vectors, and engines that `make` makes: for it, and for another election.
-fn engines(make: impl Fn(shield::Election) -> BfvBackend) -> (Case, [BfvBackend; 2]) {
+fn engines(make: impl Fn(shield_core::Election) -> BfvEngine) -> (Case, [BfvEngine; 2]) {
     let case = Case::new(shape(3, 3, 2, "X"), 5);
     let elsewhere = case.election.clone().bound_to([7; 32]);
     let engines = [case.election.clone(), elsewhere].map(make);
@@ -26,99 +25,94 @@ fn engines(make: impl Fn(shield::Election) -> BfvBackend) -> (Case, [BfvBackend;
 }
 
 /// The engines of the frozen vectors, with their folders.
-fn frozen() -> Vec<(PathBuf, (Case, [BfvBackend; 2]))> {
-    let planned = [ReleaseMode::Reveal, ReleaseMode::Composable].map(|release| {
-        let make = |election| BfvBackend::new(election, release).expect("a plan");
-        (folder(&release.to_string()), engines(make))
-    });
-    // The fourth design is the one that the plan takes for a reveal.
-    let designed = [
-        ("reveal_version_0_1", Design::VERSION_0_1),
-        ("reveal_packed_bits", Design::linear(Coding::PackedBits)),
-        ("reveal_bits_across", Design::linear(Coding::BitsAcross)),
+fn frozen() -> Vec<(PathBuf, (Case, [BfvEngine; 2]))> {
+    [
+        ("reveal", Coding::OneHot),
+        ("reveal_packed_bits", Coding::PackedBits),
+        ("reveal_bits_across", Coding::BitsAcross),
     ]
-    .map(|(name, design)| {
-        let release = ReleaseMode::Reveal;
-        let make = |election| BfvBackend::with_design(election, release, design).expect("a plan");
+    .map(|(name, coding)| {
+        let make = |election| BfvEngine::with_coding(election, coding).expect("a plan");
         (folder(name), engines(make))
-    });
-    planned.into_iter().chain(designed).collect()
+    })
+    .into()
 }
 
 #[test]
 fn frozen_vectors_are_read() {
-    for (folder, (case, [backend, elsewhere])) in frozen() {
-        vectors::check(&folder, &backend, &elsewhere, &case);
+    for (folder, (case, [engine, elsewhere])) in frozen() {
+        vectors::check(&folder, &engine, &elsewhere, &case);
     }
 }
 
 #[test]
 #[ignore = "writes the frozen vectors anew"]
 fn write_frozen_vectors() {
-    for (folder, (case, [backend, elsewhere])) in frozen() {
-        vectors::write(&folder, &backend, &elsewhere, &case);
+    for (folder, (case, [engine, elsewhere])) in frozen() {
+        vectors::write(&folder, &engine, &elsewhere, &case);
     }
 }
 
 /// The engines of the frozen audit.
-fn audited() -> (Case, [BfvBackend; 2]) {
-    engines(|election| BfvBackend::new(election, ReleaseMode::Reveal).expect("a plan"))
+fn audited() -> (Case, [BfvEngine; 2]) {
+    engines(|election| BfvEngine::new(election).expect("a plan"))
 }
 
-/// Reads bytes as a kind of [`AUDIT`].
-fn read(backend: &BfvBackend, kind: Kind, bytes: &[u8], id: KeyId) -> Result<(), DecodeError> {
+/// Reads bytes as one of the kinds of [`AUDIT`].
+fn read(
+    engine: &BfvEngine,
+    secret: &SecretKey,
+    kind: Kind,
+    bytes: &[u8],
+) -> Result<(), DecodeError> {
     match kind {
-        Kind::SecretKey => backend.decode_secret_key(bytes).map(drop),
-        Kind::Audit => backend.decode_audit(bytes, 0, id).map(drop),
-        Kind::Verdict => backend.decode_verdict(bytes, 0, id).map(drop),
-        _ => Err(DecodeError::NotOurs),
+        Kind::SecretKey => engine.decode_secret_key(bytes).map(drop),
+        _ => match engine.read_audit(secret, 0, bytes) {
+            Err(AuditError::Bytes(error)) => Err(error),
+            read => read.map(drop).map_err(|_| DecodeError::NotOurs),
+        },
     }
 }
 
-/// What the folder of the audit holds: the key shows that the audit still leads to the verdict.
-const AUDIT: [Kind; 3] = [Kind::SecretKey, Kind::Audit, Kind::Verdict];
+/// What the folder of the audit holds: the key shows that the audit still names the cheat.
+const AUDIT: [Kind; 2] = [Kind::SecretKey, Kind::Audit];
+
+/// A key, and the audit of a cheat, from fixed seeds.
+fn audit_files(case: &Case, engine: &BfvEngine) -> Vec<(Kind, Vec<u8>)> {
+    let mut rng = ChaCha20Rng::seed_from_u64(2_026);
+    let keys = engine.generate_keys(&mut rng).expect("keys");
+    let ballots = (0..3).map(|teacher| {
+        let votes = case.votes.teacher(teacher, 0..2);
+        let cheated: &[usize] = if teacher == 2 { &[1] } else { &[] };
+        engine.forge(&keys.public, 0, &votes, cheated, &mut rng).ok()
+    });
+    let ballots = MemoryBallotBox::new(2, ballots.collect());
+    let seed = Seed::from_number(2_026);
+    let audit = engine.audit(&keys.evaluation, 0, &ballots, &seed, &[1]).expect("an audit");
+    let secret = engine.encode_secret_key(&keys.secret).to_vec();
+    vec![(Kind::SecretKey, secret), (Kind::Audit, audit)]
+}
 
 #[test]
-fn a_frozen_audit_and_its_verdict_are_read() {
-    let (folder, (_, [backend, elsewhere])) = (folder("audit"), audited());
-    let good = vectors::read_files(&folder, &AUDIT, || unreachable!("every file is small"));
-    let [(_, secret), (_, audit), (_, verdict)] = &good[..] else { unreachable!("three kinds") };
-    let secret = backend.decode_secret_key(secret).expect("a secret key");
-    let id = backend.secret_key_id(&secret);
-    let found = backend.decode_audit(audit, 0, id);
-    let again = found.as_ref().map(|audit| backend.encode_audit(audit)).map_err(Clone::clone);
-    vectors::check_again(&folder, Kind::Audit, audit, &again);
-    let answer = backend.read_audit(&secret, 0, &found.expect("an audit")).expect("a verdict");
+fn a_frozen_audit_is_read() {
+    let (folder, (case, [engine, elsewhere])) = (folder("audit"), audited());
+    let good = vectors::read_files(&folder, &AUDIT, || audit_files(&case, &engine));
+    let secret = engine.decode_secret_key(&good[0].1).expect("a secret key");
     // Different on purpose: so it shows if teachers and samples change places.
-    assert_eq!((answer.accused(), answer.spoiled()), (vec![2], vec![1]));
-    vectors::check_again(&folder, Kind::Verdict, verdict, &Ok(backend.encode_verdict(&answer)));
-    assert_eq!(backend.decode_verdict(verdict, 0, id), Ok(answer));
-    let binding = elsewhere.binding();
-    vectors::check_wrong(&folder, &good, binding, |kind, bytes| read(&backend, kind, bytes, id));
+    let found = engine.accusations(&secret, 0, &good[1].1).expect("teachers");
+    assert_eq!(found, [(2, vec![1])]);
+    vectors::check_wrong(&folder, &good, elsewhere.binding(), |kind, bytes| {
+        read(&engine, &secret, kind, bytes)
+    });
 }
 
 #[test]
 #[ignore = "writes the frozen vectors anew"]
-fn write_frozen_audit_and_verdict() {
-    let (case, [backend, elsewhere]) = audited();
-    let mut rng = ChaCha20Rng::seed_from_u64(2_026);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
-    let ballots = (0..3).map(|teacher| {
-        let votes = case.votes.teacher(teacher, 0..2);
-        let cheated: &[usize] = if teacher == 2 { &[1] } else { &[] };
-        backend.forge(&keys.public, 0, &votes, cheated, &mut rng).ok()
-    });
-    let ballots = MemoryBallotBox::new(2, ballots.collect());
-    let seed = Seed::from_number(2_026);
-    let audit = backend.audit(&keys.evaluation, 0, &ballots, &seed, &[1]).expect("an audit");
-    let verdict = backend.read_audit(&keys.secret, 0, &audit).expect("a verdict");
-    let files = [
-        (Kind::SecretKey, backend.encode_secret_key(&keys.secret).to_vec()),
-        (Kind::Audit, backend.encode_audit(&audit)),
-        (Kind::Verdict, backend.encode_verdict(&verdict)),
-    ];
-    let (folder, id) = (folder("audit"), keys.public.id());
-    vectors::write_files(&folder, &files, elsewhere.binding(), |kind, bytes| {
-        read(&backend, kind, bytes, id)
+fn write_frozen_audit() {
+    let (case, [engine, elsewhere]) = audited();
+    let files = audit_files(&case, &engine);
+    let secret = engine.decode_secret_key(&files[0].1).expect("a secret key");
+    vectors::write_files(&folder("audit"), &files, elsewhere.binding(), |kind, bytes| {
+        read(&engine, &secret, kind, bytes)
     });
 }

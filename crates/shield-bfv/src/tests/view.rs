@@ -4,16 +4,16 @@
 //! Chi-square tests at level 1e-6 with fixed seeds; the same tests fail when the shift, the shift
 //! of one digit or a mask is left out.
 
-use shield::backend::{Backend, BallotBox, MemoryBallotBox, urns};
-use shield::operator::unanimity;
-use shield::{Draws, Seed};
+use shield_core::engine::{BallotBox, Engine, MemoryBallotBox, urns};
+use shield_core::operator::unanimity;
+use shield_core::{Draws, Seed};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::cheats::{forged, replaced};
-use super::{DESIGNS, Fixture, shape};
+use super::cheats::{Slot, forged, replaced};
+use super::{CODINGS, Fixture, shape};
 use crate::reveal::Safeguards;
 use crate::ring::PLAINTEXT;
-use crate::{BallotCheck, Coding, Design, ReleaseMode};
+use crate::{BallotCheck, Coding};
 
 const LEVEL: f64 = 1e-6;
 
@@ -40,15 +40,15 @@ const ROUNDS: usize = 4;
 const BINS: u64 = 64;
 
 /// The view of 500 samples in two groups of two ciphertexts, so that a place has two digits.
-fn view(design: Design, safeguards: Safeguards) -> View {
-    let mut fixture = Fixture::with_design(shape(12, 3, 500, "X^3+2X^2+X"), design);
-    fixture.backend.safeguards = safeguards;
-    let Fixture { case, backend, keys, ballots } = fixture;
+fn view(coding: Coding, safeguards: Safeguards) -> View {
+    let mut fixture = Fixture::with_coding(shape(12, 3, 500, "X^3+2X^2+X"), coding);
+    fixture.engine.safeguards = safeguards;
+    let Fixture { case, engine, keys, ballots } = fixture;
     let setting = case.election.setting();
-    let layout = backend.plan().layout();
+    let layout = engine.plan().layout();
     let value = match layout.coding() {
-        Coding::OneHot => backend.plan().order().success(),
-        _ => u64::from(backend.plan().order().get()),
+        Coding::OneHot => engine.plan().order().success(),
+        _ => u64::from(engine.plan().order().get()),
     };
     let mut view = View {
         places: vec![vec![0; ROUNDS]; ROUNDS],
@@ -60,8 +60,8 @@ fn view(design: Design, safeguards: Safeguards) -> View {
     let planes = layout.released_planes();
     for number in 0..8 {
         let seed = Seed::from_number(number);
-        let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
-        let slots = backend.slots(&keys.secret, &release);
+        let release = engine.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+        let slots = engine.slots(&keys.secret, &release);
         let urns = urns(&case.election, 500, &ballots).expect("urns");
         for (sample, urn) in urns.iter().enumerate() {
             let draws = Draws::seeded(setting, urn, &seed, sample as u64);
@@ -74,7 +74,7 @@ fn view(design: Design, safeguards: Safeguards) -> View {
             let shift = safeguards.shift(&seed, sample as u64, cells);
             for (round, &won) in wins.iter().enumerate() {
                 let place = cells.place(round, shift);
-                let runs = backend.places().slots(place.group, sample);
+                let runs = engine.places().slots(place.group, sample);
                 let cell = &slots[place.ciphertext * planes..][..planes];
                 let slots: Vec<u64> = cell
                     .iter()
@@ -108,28 +108,28 @@ fn junk_is_uniform(view: &View) -> bool {
 
 #[test]
 fn the_view_follows_from_the_label() {
-    for design in DESIGNS {
-        let view = view(design, Safeguards::Whole);
+    for coding in CODINGS {
+        let view = view(coding, Safeguards::Whole);
         assert!(view.places.iter().flatten().sum::<u64>() > 3_000);
         assert!(view.junk.iter().sum::<u64>() > 10_000);
-        assert!(places_are_uniform(&view), "{design:?}: {:?}", view.places);
-        assert!(junk_is_uniform(&view), "{design:?}: {:?}", view.junk);
+        assert!(places_are_uniform(&view), "{coding:?}: {:?}", view.places);
+        assert!(junk_is_uniform(&view), "{coding:?}: {:?}", view.junk);
     }
 }
 
 #[test]
 fn a_missing_shift_is_noticed() {
-    for design in DESIGNS {
-        let view = view(design, Safeguards::WithoutShift);
-        assert!(!places_are_uniform(&view), "{design:?}");
-        assert!(junk_is_uniform(&view), "{design:?}");
+    for coding in CODINGS {
+        let view = view(coding, Safeguards::WithoutShift);
+        assert!(!places_are_uniform(&view), "{coding:?}");
+        assert!(junk_is_uniform(&view), "{coding:?}");
     }
 }
 
 #[test]
 fn a_missing_shift_of_one_digit_is_noticed() {
     for digit in 0..2 {
-        let view = view(DESIGNS[1], Safeguards::WithoutShiftOf(digit));
+        let view = view(Coding::OneHot, Safeguards::WithoutShiftOf(digit));
         assert!(!places_are_uniform(&view), "digit {digit}");
         assert!(junk_is_uniform(&view), "digit {digit}");
     }
@@ -137,36 +137,36 @@ fn a_missing_shift_of_one_digit_is_noticed() {
 
 #[test]
 fn a_missing_mask_is_noticed() {
-    for design in DESIGNS {
-        assert!(!junk_is_uniform(&view(design, Safeguards::WithoutMask)), "{design:?}");
+    for coding in CODINGS {
+        assert!(!junk_is_uniform(&view(coding, Safeguards::WithoutMask)), "{coding:?}");
     }
 }
 
 /// What a student sees of samples on which a ballot cheats: residues in bins, and cells in which
 /// three slots or more are zero, which uniform cells never have.
 fn cheated_view(check: BallotCheck) -> (Vec<u64>, usize) {
-    let fixture = Fixture::with_design(shape(12, 3, 500, "X^3+2X^2+X"), DESIGNS[1]);
+    let fixture = Fixture::with_coding(shape(12, 3, 500, "X^3+2X^2+X"), Coding::OneHot);
     let cheated: Vec<usize> = (0..250).collect();
     // A vote for class 0, and -1 in the padding: with luck a colluding student sees a cell more.
-    let forgery = |_: &mut _, _, class: usize| match class {
+    let forgery = |at: Slot<'_>| match at.number {
         0 => 1,
         5 => PLAINTEXT - 1,
         _ => 0,
     };
     let ballots = replaced(&fixture, &[(4, forged(&fixture, forgery, &cheated))]);
-    let Fixture { backend, keys, .. } = fixture;
-    let backend = backend.with_ballot_check(check);
-    let layout = backend.plan().layout();
+    let Fixture { engine, keys, .. } = fixture;
+    let engine = engine.with_ballot_check(check);
+    let layout = engine.plan().layout();
     let (mut junk, mut structured) = (vec![0; BINS as usize], 0);
     for number in 0..3 {
         let seed = Seed::from_number(number);
-        let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
-        let slots = backend.slots(&keys.secret, &release);
+        let release = engine.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+        let slots = engine.slots(&keys.secret, &release);
         for sample in 0..250 {
             for (group, slots) in
                 (0..layout.groups()).flat_map(|g| slots.iter().map(move |s| (g, s)))
             {
-                let classes = backend.places().slots(group, sample);
+                let classes = engine.places().slots(group, sample);
                 let slot = |class: &u32| slots[*class as usize];
                 structured += usize::from(classes.iter().filter(|c| slot(c) == 0).count() >= 3);
                 for class in classes {
@@ -195,19 +195,18 @@ fn a_missing_check_is_noticed() {
 /// else equal slots would show where the changed ballot was drawn.
 #[test]
 fn one_seed_on_two_sets_of_ballots_masks_them_differently() {
-    let Fixture { case, backend, keys, ballots } =
-        Fixture::new(shape(12, 3, 5, "X^3+2X^2+X"), ReleaseMode::Reveal);
+    let Fixture { case, engine, keys, ballots } = Fixture::new(shape(12, 3, 5, "X^3+2X^2+X"));
     let seed = Seed::from_number(1);
     let mut rng = seed.stream("another ballot of the first teacher", 0);
-    let another = backend.encrypt(&keys.public, 0, &case.votes.teacher(0, 0..5), &mut rng);
+    let another = engine.encrypt(&keys.public, 0, &case.votes.teacher(0, 0..5), &mut rng);
     let changed = (0..12).map(|teacher| match teacher {
         0 => another.as_ref().ok().cloned(),
         _ => ballots.open(teacher).ok().map(std::borrow::Cow::into_owned),
     });
     let changed = MemoryBallotBox::new(5, changed.collect());
     let slots = |ballots: &MemoryBallotBox<_>| {
-        let release = backend.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
-        backend.slots(&keys.secret, &release).concat()
+        let release = engine.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
+        engine.slots(&keys.secret, &release).concat()
     };
     let (before, after) = (slots(&ballots), slots(&changed));
     let same = before.iter().zip(&after).filter(|(a, b)| a == b).count();

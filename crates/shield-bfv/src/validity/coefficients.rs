@@ -1,8 +1,8 @@
 //! The random coefficients of the check: drawn when all ballots are frozen, uniform modulo t.
 
 use rand::{CryptoRng, RngCore};
-use shield::Seed;
-use shield::backend::Presence;
+use shield_core::Seed;
+use shield_core::engine::Presence;
 
 use crate::layout::{Coding, Content, Layout, Places};
 use crate::ring::{LANES, PLAINTEXT};

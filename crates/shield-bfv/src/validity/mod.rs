@@ -20,12 +20,13 @@
 //!                             + sum over copies k of lambda_k (z_k - z_o(k)) ]
 //! ```
 //!
-//! Everything about teacher t has one weight per sample, and V is `A Q + B L` summed over the
-//! ciphertexts of a ballot, the slots of a run and the groups, where `Q = sum_t w_t c_t^2` and `L =
-//! sum_t w_t c_t` over all ballots ([`sums`]), A and B are two plaintexts for each ciphertext of a
-//! ballot ([`Coefficients::weights`]) and a constant holds `- mu sum_t w_t present_t`. Two
-//! repetitions give V and V*. Every released ciphertext gets `r V + r* V*` added, with r and r*
-//! uniform in every slot, drawn for this and nothing else (the reveal has masks of its own).
+//! Everything about teacher t has one weight per sample, and V is `A Q + (B + t R) L` summed over
+//! the ciphertexts of a ballot, the slots of a run and the groups, where `Q = sum_t w_t c_t^2` and
+//! `L = sum_t w_t c_t` over all ballots ([`sums`]), A and B are two plaintexts for each ciphertext
+//! of a ballot ([`Coefficients::weights`]), R is uniform modulo t and a constant holds `- mu sum_t
+//! w_t present_t`. Two repetitions give V and V*. Every released ciphertext gets `r V + r* V*`
+//! added, with r and r* uniform in every slot, drawn for this and nothing else (the reveal has
+//! masks of its own).
 //!
 //! # Honest runs are unchanged
 //!
@@ -58,6 +59,26 @@
 //! **Class weights are a must**: (-1, 2/257, 512/257) has sum and sum of squares 1 and would pass
 //! a lambda that is the same for all classes.
 //!
+//! # A ballot that is no encryption shows nothing either
+//!
+//! The bracket above speaks of slots, and only a phase `Delta m + e` with a short e has any. Delta
+//! times an idempotent of the ring modulo Q, say Delta at some roots and 0 at the others, is none,
+//! and `-t` times its square is itself: A Q alone would find it a bit everywhere. `t R L` is there
+//! for such phases. To honest ballots it adds `R (t e - m)`, noise and nothing else, because t is
+//! zero among slots.
+//!
+//! **Claim.** Let p be the phase of L. If V decrypts to zeros within its noise bound with a
+//! probability of more than 1/k over R, then `j t p` is short for some j < k: twice the bound at
+//! most. So j times L is an encryption with a short error.
+//!
+//! **Proof.** Fix all of R but one coefficient: V is a constant plus that coefficient times `t X^i
+//! p`, summed over the slots of runs and the groups. If more than a share of 1/k of its t values
+//! leave V short, two of them differ by some j < k, and the difference of the two V is j times that
+//! sum. This holds for every i, and the sums for all i determine p. []
+//!
+//! (An idempotent times t is as large as Q at almost every coefficient, times any small j: R makes
+//! all its samples junk. The weights w keep phases of several teachers from cancelling out.)
+//!
 //! # Coefficients
 //!
 //! They follow from the aggregation's seed and from the digest of every ballot
@@ -65,33 +86,25 @@
 //! never drawn are in no tally. Should one seed meet two sets of ballots, against all rules,
 //! neither coefficients nor masks are shared.
 //!
-//! # The composable release
-//!
-//! There, too, `r V + r* V*` is added to the label itself. A separate ciphertext of `r V` would
-//! leave the label of a cheated sample readable, and that is a function of a ballot that is no
-//! vote, of other ballots and of draws. The student tells a spoiled sample from a label and from
-//! "no label" without a second ciphertext: junk is neither one-hot nor zero. A sum of labels is
-//! junk in just the slots of the samples that were spoiled in one of them.
-//!
 //! # Limits
 //!
 //! A ballot's *error* is only partly checked: one that is larger than a fresh one's, and small
 //! enough for V to come out as zero, passes and weakens the flooding (the tests measure from which
-//! size on it is caught). And whoever *sees* a ballot can multiply it by a plaintext that keeps one
-//! slot and send that: V = 0 then says that the slot is zero. Ballots stay between teacher and
-//! server.
+//! size on it is caught). So do the errors of the student's own keys. And whoever *sees* a ballot
+//! can multiply it by a plaintext that keeps one slot and send that: V = 0 then says that the slot
+//! is zero. Ballots stay between teacher and server.
 
 mod coefficients;
 mod sums;
 
 use rayon::prelude::*;
-use shield::Seed;
+use shield_core::Seed;
 
 pub(crate) use crate::keys::EvaluationKey;
 use crate::layout::{Layout, Places};
 use crate::noise::{Noise, Ring};
-use crate::ring::{Buffer, Context, Poly, limb};
-use crate::scheme::{Ciphertext, plaintext_slots};
+use crate::ring::{Buffer, Context, PLAINTEXT, limb};
+use crate::scheme::{Ciphertext, Raised, plaintext_slots, times};
 pub(crate) use coefficients::{Coefficients, Voter, chunk};
 pub(crate) use sums::{ReducedSums, Sums};
 
@@ -100,6 +113,12 @@ pub(crate) const REPETITIONS: usize = 2;
 
 /// Purpose of the random streams of the masks: one per ciphertext and repetition.
 const MASK: &str = "shield 2026 bfv validity masks of one ciphertext";
+
+/// Purpose of the random streams that ask for the ballots' shape: one per repetition.
+const SHAPE: &str = "shield 2026 bfv validity shape of the ballots";
+
+/// The factor B of the values, raised by R: uniform modulo t.
+const SHAPED: Raised = Raised { width: PLAINTEXT };
 
 /// Whether an aggregation checks its ballots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,12 +192,12 @@ impl Validity<'_> {
         let coefficients = self.coefficients(repetition);
         let weights = coefficients.weights();
         let expected = coefficients.expected(&weights, voters);
-        let zero = || Poly::zero(context.degree(), context.limbs());
-        let mut v = Ciphertext { parts: [zero(), zero()] };
+        let mut v = Ciphertext::zero(context, context.limbs());
+        let mut rng = self.challenge.stream(SHAPE, repetition as u64);
         for (sums, weights) in sums.iter().zip(weights.planes) {
             let summed = sums.repetition(context, &self.key.relinearisation, repetition);
             v.add(context, &times(context, &summed.squares, weights.squares));
-            v.add(context, &times(context, &summed.values, weights.values));
+            v.add(context, &SHAPED.times(context, &summed.values, weights.values, &mut rng));
         }
         v.add_slots(context, expected);
         self.key.sample_sum(context, self.layout, v)
@@ -203,31 +222,19 @@ pub(crate) fn noise(ring: Ring, layout: &Layout, teachers: usize) -> Noise {
     stages.iter().fold(summands, |sum, &rotations| ring.sum_of_rotations(sum, rotations))
 }
 
-/// A ciphertext times a plaintext, given by its slots.
-pub(crate) fn times(context: &Context, c: &Ciphertext, mut slots: Vec<u64>) -> Ciphertext {
-    context.encode(&mut slots);
-    let multiplier = context.multiplier(&slots, c.limbs());
-    Ciphertext { parts: c.parts.each_ref().map(|part| context.product(part, &multiplier)) }
-}
-
-/// Adds `r V` of each repetition to released ciphertext number `index`, with r uniform at the
-/// slots that `kept` keeps.
+/// Adds `r V` of each repetition to released ciphertext number `index`, with r uniform.
 pub(crate) fn mask(
     context: &Context,
     released: &mut Ciphertext,
     checks: &[Ciphertext],
     fresh: &Seed,
     index: usize,
-    kept: impl Fn(usize) -> bool,
 ) {
     let masks: Vec<Vec<u64>> = (0..checks.len())
         .map(|repetition| {
             let mut slots = vec![0; context.degree()];
             let stream = (index * checks.len() + repetition) as u64;
             plaintext_slots(&mut slots, &mut fresh.stream(MASK, stream));
-            for (place, slot) in slots.iter_mut().enumerate() {
-                *slot *= u64::from(kept(place));
-            }
             context.encode(&mut slots);
             slots
         })

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::{Backend, Ballot, BallotBox, BallotBoxError, Presence};
-use shield::{Class, Classes, Election, Seed, Setting};
-use shield_bfv::{BfvBackend, BfvBallot, ReleaseMode};
+use shield_bfv::{BfvBallot, BfvEngine};
+use shield_core::engine::{Ballot, BallotBox, BallotBoxError, Engine, Presence};
+use shield_core::{Class, Classes, Election, Seed, Setting};
 
 struct Counting;
 
@@ -53,16 +53,16 @@ fn peak(teachers: usize) -> (usize, usize) {
     let classes = Classes::new(10).expect("classes");
     let setting = Setting { polynomial: "2X^4+X".parse().expect("rounds"), ..Setting::default() };
     let election = Election::new(teachers, classes, 500, setting).expect("an election");
-    let backend = BfvBackend::new(election, ReleaseMode::Reveal).expect("a plan");
+    let engine = BfvEngine::new(election).expect("a plan");
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let keys = engine.generate_keys(&mut rng).expect("keys");
     let votes = vec![Some(Class(1)); 500];
-    let ballot = backend.encrypt(&keys.public, 0, &votes, &mut rng).expect("a ballot");
+    let ballot = engine.encrypt(&keys.public, 0, &votes, &mut rng).expect("a ballot");
     PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
     let seed = Seed::from_number(1);
-    let release = backend.aggregate(&keys.evaluation, 0, &Streamed(ballot), &seed);
+    let release = engine.aggregate(&keys.evaluation, 0, &Streamed(ballot), &seed);
     assert!(release.is_ok());
-    let size = backend.plan().ring_degree() * backend.plan().moduli_bits().len() * 2 * 8;
+    let size = engine.plan().ring_degree() * engine.plan().moduli_bits().len() * 2 * 8;
     (PEAK.load(Ordering::Relaxed), size)
 }
 

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::json;
-use shield::{Delta, Epsilon};
+use serde_json::{Value, json};
+use shield_core::Delta;
 use shield_protocol::hex::hex;
+use shield_protocol::ledger::{Accountant, Cost};
 use shield_protocol::transcript::transcript_path;
-use shield_protocol::{Aggregated, ElectionFile, Name, Progress};
-use shield_server::ledger::{Accountant, Cost};
+use shield_protocol::{Aggregated, Inputs, Name, PlannedElection};
 
 use super::Output;
-use crate::console::{self, duration};
+use crate::console::{self, Report, duration};
 use crate::failure::Failure;
-use crate::inputs::{ElectionArgs, on_threads, system_rng};
+use crate::inputs::{AggregationArgs, system_rng};
 
 /// Server: aggregate a folder of ballots, once
 #[derive(Args, Debug)]
@@ -26,47 +26,28 @@ use crate::inputs::{ElectionArgs, on_threads, system_rng};
     server. Run again, the command gives the same bytes; with other ballots it refuses.")]
 pub(super) struct AggregateArgs {
     #[command(flatten)]
-    election: ElectionArgs,
-
-    /// The student's evaluation key
-    #[arg(long, value_name = "FILE")]
-    evaluation_key: PathBuf,
-
-    /// Folder of ballots, under any names
-    #[arg(long, value_name = "FOLDER")]
-    ballots: PathBuf,
+    of: AggregationArgs,
 
     /// Where to write the results; their seed is stored beside them
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-
-    /// The server's part of the seed, as `shield commit` wrote it before anyone voted [default: a
-    /// fresh one]
-    #[arg(long, value_name = "FILE")]
-    committed: Option<PathBuf>,
-
-    /// Number of threads [default: all cores]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
 }
 
 pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
-    let file = args.election.load()?;
+    let file = args.of.election.load()?;
     let start = Instant::now();
-    let (aggregated, threads) =
-        on_threads(args.threads, |threads| (aggregate(args, &file), threads))?;
-    let aggregated = aggregated?;
+    let aggregated = aggregate(args, &file)?;
     let seconds = start.elapsed().as_secs_f64();
     let delta = Delta::default();
-    let spinner = console::spinner("proving the privacy figure");
     let cost = Cost::new(&file, aggregated.voters.clone());
-    let epsilon = Accountant::default().total(&[cost], delta);
-    spinner.finish_and_clear();
+    let epsilon = console::watched("proving the privacy figure", |_| {
+        Accountant::default().total(&[cost], delta)
+    });
     let transcript = transcript_path(&args.out);
     if aggregated.again {
         console::note("The seed was there already: these are the same results as before.");
     }
-    if epsilon == Epsilon::INFINITE {
+    if !epsilon.epsilon().is_finite() {
         console::warn(
             "epsilon is infinite: with offset 0 one vote can make a label possible that was not",
         );
@@ -83,75 +64,49 @@ pub(super) fn run(args: &AggregateArgs, output: Output) -> Result<(), Failure> {
         &format!(
             "the student runs: shield reveal --election {} --secret-key secret.key --results {} \
              --out labels.csv",
-            args.election.election.display(),
+            args.of.election.election.display(),
             args.out.display()
         ),
     );
-    match output {
-        Output::Json => {
-            let voters = aggregated.voters.iter();
-            let voters =
-                voters.map(|(voters, samples)| json!({"voters": voters, "samples": samples}));
-            console::print_json(&json!({
-                "election": file.name(),
-                "voted": aggregated.voted,
-                "missing": aggregated.missing,
-                "voters": voters.collect::<Vec<_>>(),
-                "queries": file.election().samples(),
-                "delta": delta,
-                "epsilon": epsilon,
-                "results": args.out.display().to_string(),
-                "seed": aggregated.seed.display().to_string(),
-                "commitment": hex(&aggregated.commitment),
-                "transcript": transcript.display().to_string(),
-                "again": aggregated.again,
-                "seconds": seconds,
-                "threads": threads,
-            }))
-        }
-        Output::Tables => console::print(&console::properties(&[
-            ("election", file.name().to_string()),
-            ("voted", voted(&aggregated)),
-            ("voters per sample", voters(&aggregated)),
-            (
-                "privacy",
-                format!(
-                    "epsilon {epsilon:.4} for the {} labels of this election alone, delta {:e}: \
-                     proven for all votes, safe to publish",
-                    file.election().samples(),
-                    delta.get()
-                ),
+    Report::default()
+        .fact("election", "election", file.name())
+        .said("voted", &aggregated.voted, "voted", voted(&aggregated))
+        .key("missing", &aggregated.missing)
+        .said(
+            "voters",
+            voters_document(&aggregated.voters),
+            "voters per sample",
+            voters(&aggregated),
+        )
+        .key("queries", file.election().samples())
+        .key("delta", delta)
+        .said(
+            "epsilon",
+            epsilon,
+            "privacy",
+            format!(
+                "epsilon {epsilon:.4} for the {} labels of this election alone, delta {:e}: proven \
+                 for all votes, safe to publish",
+                file.election().samples(),
+                delta.get()
             ),
-            ("results", args.out.display().to_string()),
-            ("transcript", transcript.display().to_string()),
-            ("took", duration(seconds)),
-        ])),
-    }
+        )
+        .file("results", "results", &args.out)
+        .key("seed", aggregated.seed.display().to_string())
+        .key("commitment", hex(&aggregated.commitment))
+        .file("transcript", "transcript", &transcript)
+        .key("again", aggregated.again)
+        .said("seconds", seconds, "took", duration(seconds))
+        .key("threads", rayon::current_num_threads())
+        .print(output)
 }
 
-fn aggregate(args: &AggregateArgs, file: &ElectionFile) -> Result<Aggregated, Failure> {
-    let bar = console::progress(0, "checking");
-    let step = |progress| match progress {
-        Progress::Checked { of } => {
-            bar.set_length(of as u64);
-            bar.inc(1);
-        }
-        Progress::Aggregated { done, of } => {
-            bar.set_message("aggregating");
-            bar.set_length(of as u64);
-            bar.set_position(done as u64);
-        }
-    };
-    let aggregated = shield_protocol::aggregate_committed(
-        file,
-        &args.evaluation_key,
-        &args.ballots,
-        &args.out,
-        args.committed.as_deref(),
-        &mut system_rng(),
-        &step,
-    );
-    bar.finish_and_clear();
+fn aggregate(args: &AggregateArgs, file: &PlannedElection) -> Result<Aggregated, Failure> {
+    let aggregated = console::watched("checking ballots", |watch| {
+        let inputs = Inputs::new(file, &args.of.evaluation_key, &args.of.ballots);
+        let committed = args.of.committed.as_deref();
+        shield_protocol::aggregate(&inputs, &args.out, committed, &mut system_rng(), watch)
+    });
     Ok(aggregated?)
 }
 
@@ -163,6 +118,11 @@ fn voted(aggregated: &Aggregated) -> String {
     }
     let names: Vec<&str> = missing.iter().map(Name::as_str).collect();
     format!("{voted} of {all} teachers; without {}", names.join(", "))
+}
+
+/// How many samples have how many voters, for machines.
+pub(super) fn voters_document(voters: &[(u32, u64)]) -> Vec<Value> {
+    voters.iter().map(|(voters, samples)| json!({"voters": voters, "samples": samples})).collect()
 }
 
 fn voters(aggregated: &Aggregated) -> String {

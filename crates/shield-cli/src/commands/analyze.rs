@@ -1,18 +1,21 @@
 //! `analyze`: how accurate a mechanism is on given votes, and what it costs in privacy.
 
+use std::fmt::Display;
+
 use clap::{Args, ValueEnum};
-use shield::mechanism::{Analysis, ConfidentGnmax, ExponentialOperator, Observed, Rate, Shape};
-use shield::parameters::Noise;
-use shield::privacy::watch::Watch;
-use shield::shared_noise::NoiseFamily;
-use shield::{Epsilon, Mechanism};
+use shield_core::parameters::Noise;
+use shield_core::shared_noise::NoiseFamily;
+use shield_privacy::Mechanism;
+use shield_privacy::mechanism::{
+    Analysis, ConfidentGnmax, ExponentialOperator, Observed, Prices, Rate, Shape,
+};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
 use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, MechanismArgs, NoiseArgs, VotesArgs};
 
-/// Accuracy and privacy of a mechanism on given votes
+/// Measure accuracy and privacy of a mechanism on given votes
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield analyze --votes examples/mnist/paper-votes.npy.gz \
     --labels examples/mnist/digits.npy.gz --classes 10 --queries 100\n\n\
@@ -44,11 +47,6 @@ pub(super) struct AnalyzeArgs {
     /// Rounds x rates of exponential-operator, in the order in which they run
     #[arg(long, value_name = "AxR,...", default_value = "16x0.05,16x0.03,32x0.02")]
     schedule: String,
-
-    /// Votes that the leader must seem to have for confident-gnmax to answer [default: half of
-    /// the teachers]
-    #[arg(long, value_name = "T")]
-    threshold: Option<f64>,
 
     /// Deviation of the noise of that question [default: that of --noise]
     #[arg(long, value_name = "S")]
@@ -89,10 +87,10 @@ impl AnalyzeArgs {
             Name::Gnmax => Mechanism::Gnmax(noise()?),
             Name::NoisyArgmax => {
                 let teachers = u32::try_from(teachers).map_err(Failure::bad_input)?;
-                Mechanism::NoisyArgmax(self.noise.shared(teachers, NoiseFamily::Laplace)?)
+                Mechanism::NoisyArgmax(self.noise.argmax(teachers, NoiseFamily::Laplace)?)
             }
             Name::ConfidentGnmax => Mechanism::ConfidentGnmax(ConfidentGnmax {
-                threshold: self.threshold.unwrap_or(teachers as f64 / 2.0),
+                threshold: self.noise.threshold.unwrap_or(teachers as f64 / 2.0),
                 check: Noise::new(self.check_noise.unwrap_or(self.noise.noise))?,
                 answer: noise()?,
             }),
@@ -110,14 +108,10 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     let samples = histograms.as_slice().len();
     let mechanism = args.mechanism(histograms.teachers())?;
     let observed = Observed { histograms: histograms.as_slice(), votes: votes.as_ref() };
-    let bar = console::progress(100, "accounting");
-    let watch = Watch::new({
-        let bar = bar.clone();
-        move |percent| bar.set_position(percent)
-    });
     let usage = args.usage.usage(samples)?;
-    let analysis = Analysis::watched(&mechanism, observed, labels.as_ref(), usage, &watch);
-    bar.finish_and_clear();
+    let analysis = console::watched("accounting", |watch| {
+        Analysis::new(&mechanism, observed, labels.as_ref(), usage, watch)
+    });
     match output {
         Output::Json => {
             console::warn(&format!("published, renyi and teacher_wise: {DO_NOT_PUBLISH}"));
@@ -155,26 +149,20 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
         rows.push((what, percent(precision)));
     }
     let costs = &analysis.epsilon;
-    if let Some(at_least) = costs.at_least {
-        rows.push(("worst pair found costs", format!("{at_least:.3}; nothing is proven")));
-    }
-    let exact = costs.exact.as_ref();
-    let row = |name: &str, moments: Epsilon, exact: Option<Epsilon>, publish: &str| {
-        let exact = exact.map_or_else(String::new, |exact| format!("{exact:.3}"));
-        vec![name.to_owned(), format!("{moments:.3}"), exact, publish.to_owned()]
+    let row = |name: &str, moments: &dyn Display, exact: Option<String>, publish: &str| {
+        vec![name.into(), format!("{moments:.3}"), exact.unwrap_or_default(), publish.into()]
     };
+    let Prices { teacher_wise, data_independent } = &costs.moments;
+    let tight = |of: fn(&Prices) -> String| costs.exact.as_ref().map(of);
+    let tight_teacher = tight(|tight| format!("{:.3}", tight.teacher_wise));
+    let tight_for_all = tight(|tight| format!("{:.3}", tight.data_independent));
     let table = console::table(
         &["epsilon", "by moments", "tight", "may it be published?"],
         [
-            row("published", costs.published, None, "no"),
-            row("renyi", costs.renyi, None, "no"),
-            row("teacher-wise", costs.teacher_wise, exact.map(|exact| exact.teacher_wise), "no"),
-            row(
-                "data-independent",
-                costs.data_independent,
-                exact.map(|exact| exact.data_independent),
-                "yes",
-            ),
+            row("published", &costs.published, None, "no"),
+            row("renyi", &costs.renyi, None, "no"),
+            row("teacher-wise", teacher_wise, tight_teacher, "no"),
+            row("data-independent", data_independent, tight_for_all, "yes"),
         ],
     );
     format!(
@@ -186,6 +174,6 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
         analysis.queries,
         analysis.delta,
         mechanism.holds_against(),
-        shield::privacy::server_view::sentence(analysis.server_view),
+        shield_privacy::server_view::sentence(analysis.server_view),
     )
 }

@@ -1,25 +1,26 @@
 //! `audit`: whose ballot is no vote, and the spoiled samples once more without it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
-use shield::Delta;
 use shield_client as client;
-use shield_protocol::{Name, Progress, audit};
-use shield_server::ledger::{Accountant, Cost};
+use shield_core::Delta;
+use shield_protocol::job::verify::Released;
+use shield_protocol::ledger::{Accountant, Cost};
+use shield_protocol::{Inputs, Name, PlannedElection, audit};
 
 use super::Output;
-use crate::console;
+use super::aggregate::voters_document;
+use crate::console::{self, Report};
 use crate::failure::Failure;
-use crate::inputs::{ElectionArgs, InvitationArgs, on_threads};
+use crate::inputs::{ElectionArgs, InvitationArgs};
 
-/// After an alarm: name the teachers whose ballots are no votes, and aggregate without them
+/// After an alarm: find ballots that are no votes, and leave them out
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example with a server, the student alone:\n  shield audit online --invitation \
         student.toml --secret-key keys/secret.key --results results.bin\n  \
-    shield fetch results --invitation student.toml --out results-2.bin\n\n\
+    shield election fetch results --invitation student.toml --out results-2.bin\n\n\
     Over files, in turn:\n  \
     shield audit ask    --election ward-7.toml --secret-key keys/secret.key --results results.bin \
         --out question.toml      # student\n  \
@@ -107,10 +108,6 @@ struct ServerArgs {
     /// The server's part of the seed [default: beside the results; in a job: JOB/seed]
     #[arg(long, value_name = "FILE")]
     seed: Option<PathBuf>,
-
-    /// Number of threads [default: all cores]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
 }
 
 #[derive(Args, Debug)]
@@ -165,53 +162,42 @@ pub(super) fn run(args: &AuditArgs, output: Output) -> Result<(), Failure> {
             let file = args.election.load()?;
             let StudentArgs { secret_key, results } = &args.student;
             let question = audit::ask(&file, secret_key, results, &args.out)?;
-            written(&args.out, ("spoiled", question.samples().into()), output)
+            let spoiled = question.samples();
+            Report::default()
+                .said("spoiled", spoiled, "spoiled", format!("{spoiled} samples"))
+                .file("written", "written to", &args.out)
+                .print(output)
         }
         Step::Check(args) => {
             let file = args.server.election.load()?;
             let (question, out) = (&args.question, &args.out);
-            let asked = on_threads(args.server.threads, |_| {
-                let bar = console::progress(1, "checking ballots");
-                let asked = audit::check(args.server.with(&file), question, out, &shown(&bar));
-                bar.finish_and_clear();
-                asked
-            })??;
-            written(out, ("audited", asked.samples().into()), output)
+            let asked = console::watched("checking ballots", |watch| {
+                let (inputs, released) = args.server.with(&file);
+                audit::check(&inputs, &released, question, out, watch)
+            })?;
+            let audited = asked.samples();
+            Report::default()
+                .said("audited", audited, "audited", format!("{audited} samples"))
+                .file("written", "written to", out)
+                .print(output)
         }
         Step::Answer(args) => {
             let file = args.election.load()?;
             let StudentArgs { secret_key, results } = &args.student;
             let answer = audit::answer(&file, secret_key, results, &args.audit, &args.out)?;
-            written(&args.out, ("accused", json!(answer.accused)), output)
+            Report::default()
+                .said("accused", &answer.accused, "accused", names(&answer.accused))
+                .file("written", "written to", &args.out)
+                .print(output)
         }
         Step::Again(args) => again(args, output),
     }
 }
 
 impl ServerArgs {
-    fn with<'a>(&'a self, file: &'a shield_protocol::ElectionFile) -> audit::Server<'a> {
-        audit::Server {
-            file,
-            evaluation_key: &self.evaluation_key,
-            ballots: &self.ballots,
-            results: &self.results,
-            seed: self.seed.as_deref(),
-        }
-    }
-}
-
-/// Progress as a bar.
-fn shown(bar: &indicatif::ProgressBar) -> impl Fn(Progress) + Sync + '_ {
-    |progress| match progress {
-        Progress::Checked { of } => {
-            bar.set_length(of as u64);
-            bar.inc(1);
-        }
-        Progress::Aggregated { done, of } => {
-            bar.set_message("computing");
-            bar.set_length(of as u64);
-            bar.set_position(done as u64);
-        }
+    fn with<'a>(&'a self, file: &'a PlannedElection) -> (Inputs<'a>, Released) {
+        let released = Released::new(&self.results, self.seed.as_deref());
+        (Inputs::new(file, &self.evaluation_key, &self.ballots), released)
     }
 }
 
@@ -219,88 +205,49 @@ fn online(args: &OnlineArgs, output: Output) -> Result<(), Failure> {
     let (client, invitation) = args.invitation.client()?;
     let election = args.invitation.election(&invitation)?;
     let StudentArgs { secret_key, results } = &args.student;
-    let spinner = console::spinner("waiting for the server's audit");
-    let audited = client::audit(&client, &election, secret_key, results, |_| {});
-    spinner.finish_and_clear();
-    let audited = audited?;
+    let audited = console::watched("waiting for the server's audit", |_| {
+        client::audit(&client, &election, secret_key, results)
+    })?;
     console::note(
-        "Those teachers were left out. Fetch the results anew, into another file: `shield fetch \
-         results`.",
+        "Those teachers were left out. Fetch the results anew, into another file: `shield \
+         election fetch results`.",
     );
-    match output {
-        Output::Json => console::print_json(&json!({
-            "election": election,
-            "accused": audited.accused,
-            "samples": audited.samples,
-        })),
-        Output::Tables => console::print(&console::properties(&[
-            ("election", election.to_string()),
-            ("their ballots are no votes", names(&audited.accused)),
-            ("aggregated again", format!("{} samples, without them", audited.samples)),
-        ])),
-    }
+    let again = format!("{} samples, without them", audited.samples);
+    Report::default()
+        .fact("election", "election", &election)
+        .said("accused", &audited.accused, "their ballots are no votes", names(&audited.accused))
+        .said("samples", audited.samples, "aggregated again", again)
+        .print(output)
 }
 
 fn again(args: &AgainArgs, output: Output) -> Result<(), Failure> {
     let file = args.server.election.load()?;
-    let repaired = on_threads(args.server.threads, |_| {
-        let bar = console::progress(1, "checking ballots");
-        let repaired = audit::again(args.server.with(&file), &args.answer, &args.out, &shown(&bar));
-        bar.finish_and_clear();
-        repaired
-    })??;
+    let repaired = console::watched("checking ballots", |watch| {
+        let (inputs, released) = args.server.with(&file);
+        audit::again(&inputs, &released, &args.answer, &args.out, watch)
+    })?;
     let delta = Delta::default();
     let samples: u64 = repaired.voters.iter().map(|&(_, samples)| samples).sum();
-    let spinner = console::spinner("proving the privacy figure");
-    let epsilon = Accountant::default().total(&[Cost::new(&file, repaired.voters.clone())], delta);
-    spinner.finish_and_clear();
+    let cost = Cost::new(&file, repaired.voters.clone());
+    let epsilon = console::watched("proving the privacy figure", |_| {
+        Accountant::default().total(&[cost], delta)
+    });
     console::note(
         "These samples are paid for again: nobody but the student knows that they had no label. \
          Give the results to the student.",
     );
-    match output {
-        Output::Json => console::print_json(&json!({
-            "election": file.name(),
-            "accused": repaired.accused,
-            "samples": samples,
-            "voters": repaired.voters.iter()
-                .map(|(voters, samples)| json!({"voters": voters, "samples": samples}))
-                .collect::<Vec<_>>(),
-            "delta": delta,
-            "epsilon": epsilon,
-            "results": args.out.display().to_string(),
-        })),
-        Output::Tables => console::print(&console::properties(&[
-            ("election", file.name().to_string()),
-            ("left out", names(&repaired.accused)),
-            ("aggregated again", format!("{samples} samples")),
-            ("privacy", format!("epsilon {epsilon:.4} more, delta {:e}", delta.get())),
-            ("results", args.out.display().to_string()),
-        ])),
-    }
+    let privacy = format!("epsilon {epsilon:.4} more, delta {:e}", delta.get());
+    Report::default()
+        .fact("election", "election", file.name())
+        .said("accused", &repaired.accused, "left out", names(&repaired.accused))
+        .said("samples", samples, "aggregated again", format!("{samples} samples"))
+        .key("voters", voters_document(&repaired.voters))
+        .key("delta", delta)
+        .said("epsilon", epsilon, "privacy", privacy)
+        .file("results", "results", &args.out)
+        .print(output)
 }
 
 fn names(names: &[Name]) -> String {
     names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
-}
-
-/// A file for the other party, and what it says.
-fn written(
-    path: &Path,
-    (key, value): (&'static str, serde_json::Value),
-    output: Output,
-) -> Result<(), Failure> {
-    let file = path.display().to_string();
-    match output {
-        Output::Json => console::print_json(&json!({ "written": file, key: value })),
-        Output::Tables => {
-            let value = match value {
-                serde_json::Value::Array(names) => {
-                    names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(", ")
-                }
-                number => format!("{number} samples"),
-            };
-            console::print(&console::properties(&[(key, value), ("written to", file)]))
-        }
-    }
 }

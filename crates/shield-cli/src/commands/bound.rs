@@ -1,27 +1,31 @@
 //! `bound`: what a mechanism costs in the worst case, proven, without any votes.
 
-use clap::Args;
-use serde_json::{Value, json};
-use shield::privacy::bound::{Allowance, Bound, Figure};
-use shield::privacy::conversion::Conversion;
-use shield::privacy::server_view::{self, ServerView};
-use shield::privacy::watch::Watch;
-use shield::privacy::{Usage, exact_of_pair, neighbours};
-use shield::{Classes, Epsilon, Histogram, Mechanism, Setting, Voters};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use shield_core::shared_noise::NoiseFamily;
+use shield_core::shared_noise::bits::WeightedBits;
+use shield_core::{Classes, Epsilon, Histogram, Noise, Setting, Voters};
+use shield_privacy::Mechanism;
+use shield_privacy::bound::{Allowance, Bound, Figure, LabelBound};
+use shield_privacy::mechanism::AgainstServer;
+use shield_privacy::server_view::{self, ServerView};
+use shield_privacy::{FromVotes, Usage, neighbours};
 
 use super::Output;
 use crate::console;
 use crate::failure::Failure;
-use crate::inputs::{MechanismArgs, UsageArgs};
+use crate::inputs::{LawName, MechanismArgs, NoiseArgs, UsageArgs};
 
-/// Proven worst-case privacy of a mechanism: needs no votes, may be published
+/// Prove the most that labels can cost, whatever the votes are
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     shield bound --teachers 250 --classes 10 --offset 5\n  \
     shield bound --teachers 250 --classes 10 --offset 5 --budget 2\n  \
+    shield bound --teachers 250 --classes 10 --mechanism noisy-argmax --noise 42.75\n  \
     shield bound --histogram 33,0,27,28 --from 0 --to 1\n\n\
     The first proves an epsilon, the second says how many queries a budget allows, the third \
-    costs one pair of neighbouring histograms.")]
+    proves what the labels of a noisy argmax cost, the last costs one pair of neighbouring \
+    histograms.")]
 pub(super) struct BoundArgs {
     /// Number of teachers that vote on a sample
     #[arg(long, value_name = "N", required_unless_present = "histogram")]
@@ -33,6 +37,17 @@ pub(super) struct BoundArgs {
 
     #[command(flatten)]
     mechanism: MechanismArgs,
+
+    /// The mechanism
+    #[arg(long = "mechanism", value_name = "NAME", default_value = "shield")]
+    name: Name,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
+
+    /// With --noise-law bits: what the fair bits in a teacher's share weigh, in votes
+    #[arg(long, value_name = "W,...", value_delimiter = ',')]
+    weights: Vec<u32>,
 
     #[command(flatten)]
     usage: UsageArgs,
@@ -55,27 +70,61 @@ pub(super) struct BoundArgs {
     to: Option<usize>,
 }
 
+/// The mechanisms with a bound of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Name {
+    /// SHIELD
+    Shield,
+    /// SPEED's argmax, with noise that the teachers add in shares (--noise-law)
+    NoisyArgmax,
+    /// PATE's argmax with Laplace noise
+    Lnmax,
+    /// PATE's argmax with Gaussian noise
+    Gnmax,
+}
+
+impl BoundArgs {
+    /// A noisy argmax; `None` for SHIELD.
+    fn noisy(&self, teachers: Voters) -> Result<Option<Mechanism>, Failure> {
+        let noise = || Noise::new(self.noise.noise);
+        Ok(match self.name {
+            Name::Shield => None,
+            Name::Lnmax => Some(Mechanism::Lnmax(noise()?)),
+            Name::Gnmax => Some(Mechanism::Gnmax(noise()?)),
+            Name::NoisyArgmax => {
+                let argmax = self.noise.argmax(teachers.count(), NoiseFamily::Skellam)?;
+                Some(Mechanism::NoisyArgmax(argmax))
+            }
+        })
+    }
+}
+
 pub(super) fn run(args: &BoundArgs, output: Output) -> Result<(), Failure> {
     let mechanism = args.mechanism.mechanism();
     let usage = args.usage.usage();
     match (args.teachers, args.classes, args.from, args.to) {
-        (Some(teachers), Some(classes), _, _) => {
-            bound(args, &mechanism, teachers, classes, usage, output)
+        (Some(teachers), Some(classes), _, _) if args.noise.noise_law == Some(LawName::Bits) => {
+            let bits = WeightedBits::new(args.weights.clone())?;
+            let dropouts = args.noise.dropouts;
+            let bound = console::watched("proving", |_| {
+                LabelBound::of_bits(&bits, dropouts, classes, teachers, usage)
+            })?;
+            let weights: Vec<String> = args.weights.iter().map(u32::to_string).collect();
+            let what = format!(
+                "argmax with fair bits of weights {} in shares, at most {dropouts} missing",
+                weights.join(", ")
+            );
+            print(&bound, &what, AgainstServer::Holds, output)
         }
+        (Some(teachers), Some(classes), _, _) => match args.noisy(teachers)? {
+            Some(noisy) => label_bound(args, &noisy, teachers, classes, usage, output),
+            None => bound(args, &mechanism, teachers, classes, usage, output),
+        },
         (_, _, Some(from), Some(to)) => pair(&args.histogram, from, to, &mechanism, usage, output),
         _ => Err(Failure::bad_input(
             "give --teachers and --classes, or --histogram, --from and --to",
         )),
     }
-}
-
-fn named(mechanism: &Setting) -> Value {
-    json!({
-        "name": "shield",
-        "polynomial": mechanism.polynomial,
-        "offset": mechanism.offset,
-        "sampling": mechanism.sampling,
-    })
 }
 
 fn bound(
@@ -87,13 +136,9 @@ fn bound(
     output: Output,
 ) -> Result<(), Failure> {
     let budget = args.budget.map(Epsilon::new).transpose()?;
-    let bar = console::progress(100, "proving");
-    let watch = Watch::new({
-        let bar = bar.clone();
-        move |percent| bar.set_position(percent)
+    let bound = console::watched("proving", |watch| {
+        Bound::new(mechanism, classes, teachers, usage, budget, watch)
     });
-    let bound = Bound::watched(mechanism, classes, teachers, usage, budget, watch);
-    bar.finish_and_clear();
     let whole = Mechanism::Shield(mechanism.clone());
     let server_view = ServerView::of_splits(mechanism, classes, teachers, usage.queries);
     if output == Output::Json {
@@ -129,9 +174,9 @@ fn bound(
     };
     let table = console::table(
         &["epsilon", "proven", "worst found", "ratio", "its histogram"],
-        [row("by moments", &bound.moments), row("tight", &bound.exact)],
+        [row("by moments", &bound.moments), row("tight", &bound.exact.figure)],
     );
-    let strategy = bound.strategy.map_or_else(String::new, |strategy| {
+    let strategy = bound.exact.strategy.map_or_else(String::new, |strategy| {
         format!(
             "Worst strategy found: {:.4}, by an adversary who chooses among {} pairs of \
              histograms, query by query.\n",
@@ -145,6 +190,65 @@ fn bound(
         console::properties(&rows),
         whole.holds_against(),
         server_view::sentence_of_splits(server_view),
+    ))
+}
+
+/// The bound of a noisy argmax: of the labels, and of the noisy counts beside it.
+fn label_bound(
+    args: &BoundArgs,
+    mechanism: &Mechanism,
+    teachers: Voters,
+    classes: Classes,
+    usage: Usage,
+    output: Output,
+) -> Result<(), Failure> {
+    let budget = args.budget.map(Epsilon::new).transpose()?;
+    let bound = console::watched("proving", |watch| {
+        LabelBound::new(mechanism, classes, teachers, usage, budget, watch)
+    });
+    let bound = bound.ok_or_else(|| Failure::failed("no bound of this mechanism is known"))?;
+    print(&bound, &mechanism.setting(), mechanism.against_server(), output)
+}
+
+fn print(
+    bound: &LabelBound,
+    setting: &str,
+    against_server: AgainstServer,
+    output: Output,
+) -> Result<(), Failure> {
+    if output == Output::Json {
+        let mut document = serde_json::to_value(bound).map_err(Failure::failed)?;
+        document["holds_against_server"] = json!(against_server.holds());
+        return console::print_json(&document);
+    }
+    let LabelBound { teachers, classes, queries, delta, .. } = bound;
+    let mut rows = vec![
+        ("election", format!("{teachers} teachers, {classes} classes")),
+        ("mechanism", setting.to_owned()),
+        ("usage", format!("{queries} queries, delta {:e}", delta.get())),
+        ("epsilon of the labels", format!("{:.4}, proven", bound.epsilon)),
+    ];
+    if let (Some(strategy), Some(pairs)) = (bound.strategy, bound.pairs) {
+        let what = format!(
+            "{strategy:.4}, by an adversary who chooses among {pairs} pairs of neighbours, query \
+             by query"
+        );
+        rows.push(("worst strategy found", what));
+    }
+    let noisy_counts = format!("{:.4}, were they all seen", bound.vector_epsilon);
+    rows.push(("epsilon of the noisy counts", noisy_counts));
+    if let Some(Allowance { budget, queries }) = &bound.allowance {
+        let allowed = format!("{queries} cost at most {budget}, by moments");
+        rows.push(("queries within the budget", allowed));
+    }
+    let server = match against_server {
+        AgainstServer::Holds => "against the server, too: nobody knows all of the noise",
+        AgainstServer::DoesNotHold => "but not against whoever adds the noise",
+    };
+    console::print(&format!(
+        "{}The epsilon of the labels holds for all votes there could be, where nothing but the \
+         labels is seen: {server}. It is safe to publish.\n",
+        console::properties(&rows),
     ))
 }
 
@@ -183,14 +287,10 @@ fn pair(
                 "no vote can move so: give two classes, and let the first have a vote",
             )
         })?;
-    let back = laws.reversed();
-    let queries = usage.queries.count() as f64;
-    let moments = |order: f64| queries * laws.log_moment(order).max(back.log_moment(order));
-    let renyi = Conversion::Renyi.minimise(usage.delta, moments).rounded_up();
-    let exact = exact_of_pair(&laws, usage);
+    let (renyi, exact) = (FromVotes::by_moments(&laws, usage), FromVotes::tight(&laws, usage));
     match output {
         Output::Json => console::print_json(&json!({
-            "mechanism": named(mechanism),
+            "mechanism": Mechanism::Shield(mechanism.clone()).description(),
             "queries": usage.queries,
             "delta": usage.delta,
             "histogram": votes,

@@ -1,15 +1,15 @@
 //! `compare`: every mechanism at its best setting for each epsilon, on the same votes.
 
 use clap::Args;
-use shield::Epsilon;
 use shield_bfv::advice::{ANSWERED, Aims, Comparison, Row};
+use shield_core::Epsilon;
 
 use super::Output;
 use crate::console::{self, percent};
 use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, VotesArgs};
 
-/// Every mechanism at its best setting for each epsilon, on given votes
+/// Compare all mechanisms at their best settings, on given votes
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield compare --votes examples/mnist/paper-votes.npy.gz \
     --labels examples/mnist/digits.npy.gz --classes 10 --queries 100 --epsilon 1,2,4\n\n\
@@ -42,14 +42,11 @@ pub(super) fn run(args: &CompareArgs, output: Output) -> Result<(), Failure> {
     }
     let (votes, labels) = args.votes.load_histograms()?;
     let usage = args.usage.usage(votes.as_slice().len())?;
-    let bar = console::progress(3 * budgets.len() as u64, "comparing");
     let aims = Aims { budgets: &budgets, answered: args.answered };
-    let comparison = Comparison::new(&votes, labels.as_ref(), aims, usage, &|| bar.inc(1))?;
-    bar.finish_and_clear();
-    match output {
-        Output::Json => console::print_json(&comparison),
-        Output::Tables => console::print(&describe(&comparison)),
-    }
+    let comparison = console::watched("comparing", |watch| {
+        Comparison::new(&votes, labels.as_ref(), aims, usage, watch)
+    })?;
+    console::show(output, &comparison, &describe(&comparison))
 }
 
 fn describe(comparison: &Comparison) -> String {
@@ -77,7 +74,8 @@ fn describe(comparison: &Comparison) -> String {
     ];
     format!(
         "{}Costs of {} queries at delta {:e}, proven for all votes there could be. The last rows \
-         of each budget answer only where they are sure.\n\
+         of each budget answer only where they are sure. Their thresholds are chosen on these \
+         votes, which an election's must not be.\n\
          The epsilons hold against everyone who sees the labels; against the server only where \
          the table says so.\n\
          Times are estimates for one core; mechanisms in the clear need someone who sees the \

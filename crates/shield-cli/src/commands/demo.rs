@@ -5,29 +5,23 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::Serialize;
 use serde_json::json;
-use shield::privacy::Usage;
-use shield::privacy::data_independent::DataIndependent;
-use shield::{
-    Accuracy, Election, Epsilon, Histogram, Labels, Offset, Queries, Seed, Setting, Voters, Votes,
-    files,
+use shield_core::labelling::BallotRandomness;
+use shield_core::{
+    Accuracy, Election, Histogram, Labels, Offset, Queries, Seed, Setting, Voters, Votes,
 };
-use shield_bfv::ReleaseMode;
+use shield_privacy::data_independent::DataIndependent;
+use shield_privacy::{Proven, Usage};
+use shield_protocol::engine::{EngineSpec, Labelling};
 
 use super::Output;
-use super::label::{self, Engine};
-use super::roles::{self, Labelling, Run};
+use super::roles::{self, Outcome};
 use crate::console::{self, percent};
 use crate::failure::Failure;
-use crate::inputs::on_threads;
 
-/// The whole story on votes that come with the program
+/// Run the whole protocol on bundled votes
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield demo")]
-pub(super) struct DemoArgs {
-    /// Number of threads [default: all cores]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
-}
+pub(super) struct DemoArgs {}
 
 /// Real votes: see examples/mnist/README.md. The folder links to them, so that they are in the
 /// packages that are made of this crate, too.
@@ -41,9 +35,9 @@ const QUERIES: usize = 100;
 /// epsilon.
 const OFFSET: u32 = 5;
 
-pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
-    let votes = files::votes_from_packed_npy(VOTES, None).map_err(Failure::failed)?;
-    let digits = files::labels_from_packed_npy(DIGITS).map_err(Failure::failed)?;
+pub(super) fn run(_: &DemoArgs, output: Output) -> Result<(), Failure> {
+    let votes = shield_data::votes_from_packed_npy(VOTES, None).map_err(Failure::failed)?;
+    let digits = shield_data::labels_from_packed_npy(DIGITS).map_err(Failure::failed)?;
     let mechanism = Setting { offset: Offset::new(OFFSET)?, ..Setting::default() };
     if output == Output::Tables {
         console::print(&format!(
@@ -58,35 +52,26 @@ pub(super) fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
             mechanism.offset,
         ))?;
     }
-    let labelling = label_some(args, &votes, &digits, &mechanism)?;
+    let outcome = label_some(&votes, &digits, &mechanism)?;
     let bought = Bought::new(&votes, &digits, &mechanism)?;
     if output == Output::Json {
-        return console::print_json(&json!({ "label": labelling, "bought": bought }));
+        return console::print_json(&json!({ "label": outcome, "bought": bought }));
     }
-    console::print(&roles::describe(&labelling))?;
+    console::print(&roles::describe(&outcome))?;
     console::print(&bought.describe())
 }
 
 /// Every role of SPEED, on the first images.
-fn label_some(
-    args: &DemoArgs,
-    votes: &Votes,
-    digits: &Labels,
-    mechanism: &Setting,
-) -> Result<Labelling, Failure> {
+fn label_some(votes: &Votes, digits: &Labels, mechanism: &Setting) -> Result<Outcome, Failure> {
     let (votes, truth) = (votes.clone().first(QUERIES), digits.clone().first(QUERIES));
     let (teachers, classes, samples) = (votes.teachers(), votes.classes(), votes.samples());
     let election = Election::new(teachers, classes, samples, mechanism.clone())?;
     let seed = Seed::random(&mut OsRng.unwrap_err());
-    let engine = Engine::Bfv(ReleaseMode::Reveal);
-    let progress = console::progress(QUERIES as u64, "labelling");
-    let labelling = on_threads(args.threads, |threads| {
-        let done = |samples| progress.inc(samples);
-        let run = Run { truth: Some(&truth), ..Run::new(&votes, &seed, threads, &done) };
-        label::label(engine, election, &run)
-    })?;
-    progress.finish_and_clear();
-    labelling
+    console::watched("labelling", |watch| {
+        let ballots = BallotRandomness::Fresh;
+        let votes = Labelling { votes: &votes, seed: &seed, ballots, watch };
+        roles::label(EngineSpec::default(), &election, votes, Some(&truth))
+    })
 }
 
 /// What the mechanism gives and costs, over all the shipped votes.
@@ -94,8 +79,8 @@ fn label_some(
 struct Bought {
     queries: usize,
     delta: f64,
-    /// The proven worst case over all possible votes.
-    epsilon: Epsilon,
+    /// The worst case over all possible votes.
+    epsilon: Proven,
     accuracy: Accuracy,
     /// The share of right labels.
     right: f64,
@@ -105,7 +90,6 @@ struct Bought {
 
 impl Bought {
     fn new(votes: &Votes, digits: &Labels, mechanism: &Setting) -> Result<Self, Failure> {
-        let spinner = console::spinner("proving the privacy");
         let histograms: Vec<Histogram> = votes.histograms().collect();
         let samples = votes.samples() as f64;
         let accuracy = Accuracy::of(mechanism, &histograms, Some(digits));
@@ -113,27 +97,26 @@ impl Bought {
         let teachers = u32::try_from(votes.teachers()).map_err(Failure::failed)?;
         let usage = Usage { queries: Queries::new(QUERIES as u64)?, ..Usage::default() };
         let mut figure = DataIndependent::new(mechanism, votes.classes(), Voters::new(teachers)?);
-        let bought = Self {
+        let epsilon = console::watched("proving the privacy", |_| figure.epsilon(usage));
+        Ok(Self {
             queries: QUERIES,
             delta: usage.delta.get(),
-            epsilon: figure.epsilon(usage),
+            epsilon,
             accuracy,
             right: accuracy.correct_labels.unwrap_or(0.0) / samples,
             right_without_privacy: Labels::new(leaders)?.agreement(digits) as f64 / samples,
-        };
-        spinner.finish_and_clear();
-        Ok(bought)
+        })
     }
 
     fn describe(&self) -> String {
-        let row = |name: &str, right: f64, epsilon: Epsilon| {
-            vec![name.to_owned(), percent(right), format!("{epsilon:.2}")]
+        let row = |name: &str, right: f64, epsilon: String| {
+            vec![name.to_owned(), percent(right), epsilon]
         };
         let table = console::table(
             &["what it bought", "right labels", "epsilon"],
             [
-                row("exact argmax", self.right_without_privacy, Epsilon::INFINITE),
-                row("SHIELD", self.right, self.epsilon),
+                row("exact argmax", self.right_without_privacy, "inf".to_owned()),
+                row("SHIELD", self.right, format!("{:.2}", self.epsilon)),
             ],
         );
         format!(

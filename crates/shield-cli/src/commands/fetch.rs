@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use shield::files;
+
 use shield_client as client;
 
 use super::Output;
@@ -15,8 +15,9 @@ use crate::inputs::InvitationArgs;
 /// Get the election file, the public key, the results or what checks them from the server
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  shield fetch public-key --invitation teacher-amber.toml --out \
-        public.key\n  shield fetch results --invitation student.toml --out results.bin"
+    after_help = "Examples:\n  shield election fetch public-key --invitation teacher-amber.toml \
+        --out public.key\n  shield election fetch results --invitation student.toml --out \
+            results.bin"
 )]
 pub(super) struct FetchArgs {
     /// What to get
@@ -50,25 +51,25 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
     let (client, invitation) = args.invitation.client()?;
     let election = args.invitation.election(&invitation)?;
     // Found before anything is fetched.
-    files::check_folder(&args.out)?;
+    shield_data::check_folder(&args.out)?;
+    let file = client::election_file(&client, &election)?;
     match args.what {
-        What::Election => client::fetch_election(&client, &election, &args.out)?,
-        What::PublicKey => client::fetch_public_key(&client, &election, &args.out)?,
-        What::Transcript => client::fetch_transcript(&client, &election, &args.out)?,
+        What::Election => client::write(&args.out, file.canonical().as_bytes())?,
+        What::PublicKey => client::fetch_public_key(&client, &file, &args.out)?,
+        What::Transcript => {
+            client::write(&args.out, &client::transcript(&client, &file)?.encode())?;
+        }
         What::Evidence => {
             console::note(
                 "Whoever has the seed in there knows whom the server drew, and must not see the \
                  labels.",
             );
-            client::fetch_evidence(&client, &election, &args.out)?;
+            client::fetch_evidence(&client, &file, &args.out)?;
         }
         What::Results => {
-            let bar = console::progress(1, "fetching");
-            client::fetch_results(&client, &election, &args.out, |done, all| {
-                bar.set_length(u64::from(all));
-                bar.set_position(u64::from(done));
+            console::watched("fetching", |watch| {
+                client::fetch_results(&client, &file, &args.out, watch)
             })?;
-            bar.finish_and_clear();
         }
     }
     let (out, file) = (args.out.display(), args.invitation.invitation.display());
@@ -86,8 +87,6 @@ pub(super) fn run(args: &FetchArgs, output: Output) -> Result<(), Failure> {
     if !next.is_empty() {
         console::next(output, &next);
     }
-    match output {
-        Output::Json => console::print_json(&json!({ "written": args.out.display().to_string() })),
-        Output::Tables => console::print(&format!("written to {}\n", args.out.display())),
-    }
+    let written = args.out.display().to_string();
+    console::show(output, &json!({ "written": written }), &format!("written to {written}\n"))
 }

@@ -4,21 +4,21 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use rayon::prelude::*;
-use serde_json::{Value, json};
-use shield::labelling::batches_at_once;
+use shield_core::Watch;
+use shield_core::labelling::side_by_side;
 use shield_protocol::job::lease::{LeaseLength, Worker};
-use shield_protocol::{Job, Name, Progress};
+use shield_protocol::{Inputs, Job, Name};
 
 use super::Output;
-use crate::console;
+use super::aggregate::voters_document;
+use crate::console::{self, Report};
 use crate::failure::Failure;
-use crate::inputs::{ElectionArgs, on_threads, system_rng};
+use crate::inputs::{AggregationArgs, system_rng};
 
-/// Server: aggregate in steps that can be interrupted, repeated and shared among machines
+/// Server: aggregate in steps, on one machine or several
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield job freeze --election ward-7.toml --evaluation-key \
         evaluation.key --ballots ballots --out job\n  \
@@ -38,7 +38,7 @@ enum Step {
     Freeze(FreezeArgs),
     /// Compute batches that nobody has computed yet
     Run(RunArgs),
-    /// Compute the jobs of a folder as they come, such as those of `shield serve --jobs`
+    /// Compute the jobs of a folder as they come, such as those of `shield-server serve --jobs`
     Work(WorkArgs),
     /// Show what is there and what is missing
     Status {
@@ -61,20 +61,7 @@ enum Step {
 #[derive(Args, Debug)]
 struct FreezeArgs {
     #[command(flatten)]
-    election: ElectionArgs,
-
-    /// The student's evaluation key
-    #[arg(long, value_name = "FILE")]
-    evaluation_key: PathBuf,
-
-    /// Folder of ballots, under any names; it must stay where it is until the job is finished
-    #[arg(long, value_name = "FOLDER")]
-    ballots: PathBuf,
-
-    /// The server's part of the seed, as `shield commit` wrote it before anyone voted [default: a
-    /// fresh one]
-    #[arg(long, value_name = "FILE")]
-    committed: Option<PathBuf>,
+    of: AggregationArgs,
 
     /// Folder of the job; made if it is not there
     #[arg(long, value_name = "JOB")]
@@ -95,10 +82,6 @@ struct RunArgs {
     /// so many seconds, renewed while they are computed. Ends when all are there
     #[arg(long, value_name = "SECONDS", value_parser = lease_length)]
     lease: Option<LeaseLength>,
-
-    /// Number of threads [default: all cores]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
 }
 
 #[derive(Args, Debug)]
@@ -114,10 +97,6 @@ struct WorkArgs {
     /// End when no job has anything left to compute, instead of waiting for more
     #[arg(long)]
     once: bool,
-
-    /// Number of threads [default: all cores]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
 }
 
 fn lease_length(text: &str) -> Result<LeaseLength, String> {
@@ -145,11 +124,11 @@ pub(super) fn run(args: &JobArgs, output: Output) -> Result<(), Failure> {
     match &args.step {
         Step::Freeze(args) => freeze(args, output),
         Step::Run(args) => {
-            let ran = on_threads(args.threads, |_| run_batches(args))??;
-            show(&args.job, &ran.0, &[("computed", ran.1.into())], output)
+            let (job, computed) = run_batches(args)?;
+            describe(&args.job, &job).key("computed", computed).print(output)
         }
-        Step::Work(args) => on_threads(args.threads, |_| work(args))?,
-        Step::Status { job } => show(job, &Job::open(job)?, &[], output),
+        Step::Work(args) => work(args),
+        Step::Status { job } => describe(job, &Job::open(job)?).print(output),
         Step::Finish { job: path, out } => {
             let job = Job::open(path)?;
             job.finish(out)?;
@@ -159,30 +138,19 @@ pub(super) fn run(args: &JobArgs, output: Output) -> Result<(), Failure> {
                 out.display(),
                 path.display()
             ));
-            show(path, &job, &[("results", out.display().to_string().into())], output)
+            describe(path, &job).file("results", "results", out).print(output)
         }
     }
 }
 
 fn freeze(args: &FreezeArgs, output: Output) -> Result<(), Failure> {
-    let file = args.election.load()?;
-    let bar = console::progress(1, "checking ballots");
-    let frozen = Job::freeze_committed(
-        &file,
-        &args.evaluation_key,
-        &args.ballots,
-        &args.out,
-        args.committed.as_deref(),
-        &mut system_rng(),
-        &|progress| {
-            if let Progress::Checked { of } = progress {
-                bar.set_length(of as u64);
-                bar.inc(1);
-            }
-        },
-    );
-    bar.finish_and_clear();
-    show(&args.out, &frozen?, &[], output)
+    let file = args.of.election.load()?;
+    let frozen = console::watched("checking ballots", |watch| {
+        let inputs = Inputs::new(&file, &args.of.evaluation_key, &args.of.ballots);
+        let committed = args.of.committed.as_deref();
+        Job::freeze(&inputs, &args.out, committed, &mut system_rng(), watch)
+    });
+    describe(&args.out, &frozen?).print(output)
 }
 
 /// Computes what is missing of the batches asked for; gives the job and how many those were.
@@ -198,23 +166,17 @@ fn run_batches(args: &RunArgs) -> Result<(Job, usize), Failure> {
         )));
     }
     let wanted = |batch: &usize| args.batches.as_ref().is_none_or(|asked| asked.0.contains(batch));
-    let missing: Vec<usize> = job.missing().into_iter().filter(wanted).collect();
-    let bar = console::progress(missing.len() as u64, "aggregating");
-    let computed = if let Some(length) = args.lease {
-        let told = |left: usize| bar.set_position(missing.len().saturating_sub(left) as u64);
-        let worker = Worker::new(&mut system_rng());
-        job.share(|batch| wanted(&batch), &worker, length, &told)?
-    } else {
-        for batches in missing.chunks(batches_at_once()) {
-            batches.par_iter().try_for_each(|&batch| -> Result<(), Failure> {
-                job.put(batch, &job.run_batch(batch)?)?;
-                bar.inc(1);
-                Ok(())
-            })?;
+    let computed = console::watched("aggregating", |watch| -> Result<usize, Failure> {
+        if let Some(length) = args.lease {
+            let worker = Worker::new(&mut system_rng());
+            return Ok(job.share(|batch| wanted(&batch), &worker, length, watch)?);
         }
-        missing.len()
-    };
-    bar.finish_and_clear();
+        let missing: Vec<usize> = job.missing().into_iter().filter(wanted).collect();
+        watch.begin("aggregating", missing.len() as u64);
+        let computed = side_by_side(&missing, |&batch| job.put(batch, &job.run_batch(batch)?));
+        computed.inspect(|_| watch.add(1)).collect::<Result<(), _>>()?;
+        Ok(missing.len())
+    })?;
     Ok((job, computed))
 }
 
@@ -225,15 +187,22 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 fn work(args: &WorkArgs) -> Result<(), Failure> {
     let worker = Worker::new(&mut system_rng());
     let mut failed: HashMap<PathBuf, String> = HashMap::new();
+    // Jobs that were found to be complete, and when their batches last changed.
+    let mut complete: HashMap<PathBuf, SystemTime> = HashMap::new();
     loop {
         for path in jobs_in(&args.folder)? {
+            let changed = path.join("parts").metadata().and_then(|parts| parts.modified()).ok();
+            if changed.is_some() && complete.get(&path) == changed.as_ref() {
+                continue;
+            }
             let done = Job::open(&path).and_then(|job| {
-                let computed = job.share(|_| true, &worker, args.lease, &|_| {})?;
+                let computed = job.share(|_| true, &worker, args.lease, &Watch::default())?;
                 Ok((computed, job.file().name().clone()))
             });
             match done {
                 Ok((computed, name)) => {
                     failed.remove(&path);
+                    complete.extend(changed.map(|changed| (path, changed)));
                     if computed > 0 {
                         console::note(&format!("{name}: computed {computed} batches"));
                     }
@@ -266,51 +235,23 @@ fn jobs_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// Where a job is, with what was just done.
-fn show(
-    path: &Path,
-    job: &Job,
-    done: &[(&'static str, Value)],
-    out: Output,
-) -> Result<(), Failure> {
-    let (batches, missing) = (job.file().batches(), job.missing());
-    match out {
-        Output::Json => {
-            let voters = job.voters().iter();
-            let voters =
-                voters.map(|(voters, samples)| json!({"voters": voters, "samples": samples}));
-            let mut status = json!({
-                "job": path.display().to_string(),
-                "election": job.file().name(),
-                "batches": batches,
-                "missing": missing,
-                "voted": job.voted(),
-                "absent": job.absent(),
-                "voters": voters.collect::<Vec<_>>(),
-            });
-            for (key, value) in done {
-                status[*key] = value.clone();
-            }
-            console::print_json(&status)
-        }
-        Output::Tables => {
-            let teachers = job.file().teachers().len();
-            let mut rows = vec![
-                ("job", path.display().to_string()),
-                ("election", job.file().name().to_string()),
-                ("voted", format!("{} of {teachers} teachers", job.voted())),
-            ];
-            if !job.absent().is_empty() {
-                let names: Vec<&str> = job.absent().iter().map(Name::as_str).take(20).collect();
-                rows.push(("without a ballot", names.join(", ")));
-            }
-            rows.push(("computed", format!("{} of {batches} batches", batches - missing.len())));
-            if let Some((_, results)) = done.iter().find(|(key, _)| *key == "results") {
-                rows.push(("results", results.as_str().unwrap_or_default().to_owned()));
-            }
-            console::print(&console::properties(&rows))
-        }
-    }
+/// Where a job is.
+fn describe(path: &Path, job: &Job) -> Report {
+    let (file, missing) = (job.file(), job.missing());
+    let (batches, teachers) = (file.batches(), file.teachers().len());
+    let voted = job.ballots().voted();
+    let absent = job.absent();
+    let named: Vec<&str> = absent.iter().map(Name::as_str).take(20).collect();
+    let report = Report::default()
+        .file("job", "job", path)
+        .fact("election", "election", file.name())
+        .key("batches", batches)
+        .said("voted", voted, "voted", format!("{voted} of {teachers} teachers"))
+        .key("absent", &absent)
+        .key("voters", voters_document(&job.voters()))
+        .rows((!named.is_empty()).then(|| ("without a ballot", named.join(", "))));
+    let computed = format!("{} of {batches} batches", batches - missing.len());
+    report.said("missing", missing, "computed", computed)
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 use shield_protocol::make_keys;
 
 use super::{Output, rehearse};
-use crate::console;
+use crate::console::{self, Report};
 use crate::failure::Failure;
 use crate::inputs::{ElectionArgs, system_rng};
 
@@ -28,44 +27,28 @@ pub(super) struct KeygenArgs {
 
 pub(super) fn run(args: &KeygenArgs, output: Output) -> Result<(), Failure> {
     let file = args.election.load()?;
-    let spinner = console::spinner("making keys");
-    let made = make_keys(&file, &args.out, &mut system_rng());
-    spinner.finish_and_clear();
-    let made = made?;
-    let spinner = console::spinner("seeing that they work");
+    let made = console::watched("making keys", |_| make_keys(&file, &args.out, &mut system_rng()))?;
     let files = &made.files;
-    let rehearsed = rehearse::locally(&file, &files.public, &files.evaluation, &files.secret);
-    spinner.finish_and_clear();
-    rehearsed?;
+    console::watched("testing them", |_| rehearse::locally(&file, files))?;
     console::note(
         "Student and server must not work together: the secret key reads every ballot, and the \
          server has the ballots. Never give secret.key to anyone, and keep a copy: without it \
          nobody can read the labels.",
     );
-    let files = &made.files;
     console::next(
         output,
         &format!(
-            "over a server: shield submit --invitation student.toml {} {}; over files: send the \
-             first to every teacher and the second to the server",
+            "over a server: shield election submit --invitation student.toml {} {}; over files: \
+             send the first to every teacher and the second to the server",
             files.public.display(),
             files.evaluation.display()
         ),
     );
-    match output {
-        Output::Json => console::print_json(&json!({
-            "election": file.name(),
-            "key": made.id.to_string(),
-            "secret_key": made.files.secret.display().to_string(),
-            "public_key": made.files.public.display().to_string(),
-            "evaluation_key": made.files.evaluation.display().to_string(),
-        })),
-        Output::Tables => console::print(&console::properties(&[
-            ("election", file.name().to_string()),
-            ("keys", made.id.to_string()),
-            ("keep, the student alone", made.files.secret.display().to_string()),
-            ("give to every teacher", made.files.public.display().to_string()),
-            ("give to the server", made.files.evaluation.display().to_string()),
-        ])),
-    }
+    Report::default()
+        .fact("election", "election", file.name())
+        .fact("key", "keys", made.id)
+        .file("secret_key", "keep, the student alone", &files.secret)
+        .file("public_key", "give to every teacher", &files.public)
+        .file("evaluation_key", "give to the server", &files.evaluation)
+        .print(output)
 }

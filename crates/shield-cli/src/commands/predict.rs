@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
-use shield::{Class, Labels, files};
+use shield_core::{Class, Labels};
+use shield_learn::Student;
 use shield_learn::data::Mnist;
-use shield_learn::model_file::Student;
 
 use super::Output;
-use crate::console::{self, percent};
+use crate::console::{Report, percent};
 use crate::failure::Failure;
+use crate::inputs::learn_failed;
 
 /// Classify the test images of MNIST with a student's model
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example:\n  shield predict --model student.model --data mnist/package/data \
+    after_help = "Example:\n  shield learn predict --model student.model --data mnist/package/data \
     --out predicted.csv"
 )]
 pub(super) struct PredictArgs {
@@ -33,13 +33,13 @@ pub(super) struct PredictArgs {
 }
 
 pub(super) fn run(args: &PredictArgs, output: Output) -> Result<(), Failure> {
-    files::check_target(&args.out)?;
-    let student = Student::load(&args.model)
-        .map_err(|error| Failure::bad_input(format!("{}: {error}", args.model.display())))?;
-    let public = Mnist::load(&args.data).map_err(Failure::bad_input)?.test;
-    if student.model.shape().side != public.images.side() {
+    shield_data::check_target(&args.out)?;
+    let student = Student::load(&args.model).map_err(learn_failed)?;
+    let public = Mnist::load(&args.data).map_err(learn_failed)?.test;
+    if student.side() != public.images.side() {
         return Err(Failure::bad_input(format!(
-            "{}: the model is for images of another size; make it again with `shield learn`",
+            "{}: the model is for images of another size; make it again with `shield learn \
+             student`",
             args.model.display()
         )));
     }
@@ -47,14 +47,10 @@ pub(super) fn run(args: &PredictArgs, output: Output) -> Result<(), Failure> {
     let right = found.iter().zip(&public.classes).filter(|(a, b)| a == b).count();
     let accuracy = right as f64 / found.len() as f64;
     let labels = found.iter().map(|&class| Some(Class(u16::from(class)))).collect();
-    files::write_labels(&args.out, &Labels::new(labels)?).map_err(Failure::failed)?;
-    match output {
-        Output::Json => {
-            console::print_json(&json!({ "images": found.len(), "accuracy": accuracy }))
-        }
-        Output::Tables => console::print(&console::properties(&[
-            ("predicted", format!("{} ({} images)", args.out.display(), found.len())),
-            ("right", percent(accuracy)),
-        ])),
-    }
+    shield_data::write_labels(&args.out, &Labels::new(labels)?).map_err(Failure::failed)?;
+    Report::default()
+        .key("images", found.len())
+        .row("predicted", format!("{} ({} images)", args.out.display(), found.len()))
+        .said("accuracy", accuracy, "right", percent(accuracy))
+        .print(output)
 }

@@ -15,7 +15,8 @@ use crate::failure::Failure;
 /// Check that everything is ready: server, certificate, token, clock, versions, keys, disk
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example:\n  shield preflight --invitation teacher-amber.toml --key public.key"
+    after_help = "Example:\n  shield election preflight --invitation teacher-amber.toml --key \
+        public.key"
 )]
 pub(super) struct PreflightArgs {
     /// Your invitation
@@ -44,21 +45,16 @@ pub(super) fn run(args: &PreflightArgs, output: Output) -> Result<(), Failure> {
     };
     let checks = preflight(&args.invitation, &invitation, own);
     let wrong = checks.iter().filter(|check| check.verdict == Verdict::Wrong).count();
-    match output {
-        Output::Json => console::print_json(&json!({ "ready": wrong == 0, "checks": checks }))?,
-        Output::Tables => {
-            let mark = |verdict| match verdict {
-                Verdict::Fine => "ok",
-                Verdict::Warning => "look",
-                Verdict::Wrong => "WRONG",
-            };
-            let mut lines = String::new();
-            for Check { subject, verdict, finding } in &checks {
-                let _ = writeln!(lines, "{:>5}  {subject:<14}{finding}", mark(*verdict));
-            }
-            console::print(&lines)?;
-        }
+    let mut lines = String::new();
+    for Check { subject, verdict, finding } in &checks {
+        let mark = match verdict {
+            Verdict::Fine => "ok",
+            Verdict::Warning => "look",
+            Verdict::Wrong => "WRONG",
+        };
+        let _ = writeln!(lines, "{mark:>5}  {subject:<14}{finding}");
     }
+    console::show(output, &json!({ "ready": wrong == 0, "checks": checks }), &lines)?;
     match wrong {
         0 => Ok(()),
         1 => Err(Failure::failed("one thing must be fixed first")),

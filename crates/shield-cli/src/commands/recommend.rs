@@ -1,15 +1,15 @@
 //! `recommend`: a setting for a planned election, before there are any votes.
 
 use clap::Args;
-use shield::privacy::Usage;
-use shield::{Classes, Delta, Epsilon, Queries, Voters};
-use shield_bfv::advice::{self, Planned, Recommendation};
+use shield_bfv::advice::{self, ANSWERED, Planned, Recommendation};
+use shield_core::{Classes, Delta, Epsilon, Queries, Voters};
+use shield_privacy::Usage;
 
 use super::Output;
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
 
-/// A setting for a planned election: needs no votes
+/// Suggest a setting before there are votes
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  \
     shield recommend --teachers 250 --classes 10 --queries 100 --epsilon 2\n\n\
@@ -44,24 +44,35 @@ pub(super) fn run(args: &RecommendArgs, output: Output) -> Result<(), Failure> {
         usage: Usage { queries: args.queries, delta: args.delta },
         budget: Epsilon::new(args.epsilon)?,
     };
-    let spinner = console::spinner("looking for a setting");
-    let recommendation = advice::recommend(&planned);
-    spinner.finish_and_clear();
+    let recommendation = console::watched("looking for a setting", |_| advice::recommend(&planned));
     let recommendation = recommendation.map_err(Failure::bad_input)?;
-    match output {
-        Output::Json => console::print_json(&recommendation),
-        Output::Tables => console::print(&describe(&recommendation)),
-    }
+    console::show(output, &recommendation, &describe(&recommendation))
 }
 
 fn describe(found: &Recommendation) -> String {
-    let setting = shield::Mechanism::Shield(shield::Setting {
+    let setting = shield_privacy::Mechanism::Shield(shield_core::Setting {
         polynomial: found.polynomial.clone(),
         offset: found.offset,
-        ..shield::Setting::default()
+        ..shield_core::Setting::default()
+    });
+    let noisy = found.noisy_argmax.as_ref().map_or_else(String::new, |noisy| {
+        let right = format!("{}, on made-up votes", percent(noisy.expected_right));
+        let silent = format!(
+            "{}: labels {} of the made-up samples, {} of them rightly, at the same epsilon",
+            noisy.threshold,
+            percent(ANSWERED),
+            percent(noisy.expected_precision)
+        );
+        let rows = [
+            ("noise", format!("{:.2}, --mechanism noisy-argmax", noisy.noise)),
+            ("epsilon", format!("{:.3}, proven, against the server, too", noisy.epsilon)),
+            ("right labels", right),
+            ("or with --threshold", silent),
+        ];
+        format!("\nOr a noisy argmax:\n{}", console::properties(&rows))
     });
     format!(
-        "{}{}\n",
+        "{}{}\n{noisy}",
         console::properties(&[
             ("polynomial", found.polynomial.to_string()),
             ("offset", found.offset.to_string()),

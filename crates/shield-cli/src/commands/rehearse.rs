@@ -1,28 +1,26 @@
 //! `rehearse`: do the keys work, before anyone votes?
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 use shield_client as client;
-use shield_protocol::rehearsal::{self, Rehearsal};
-use shield_protocol::{ElectionFile, ProtocolError};
+use shield_protocol::{KeyFiles, PlannedElection, rehearsal};
 
 use super::Output;
 use crate::console;
 use crate::failure::Failure;
-use crate::inputs::{read_election, system_rng};
+use crate::inputs::read_election;
 
 /// Student: see that the keys work, before anyone votes
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example with a server, which makes the ballots; until then it takes none:\n  \
-        shield rehearse --invitation student.toml --secret-key keys/secret.key\n\n\
-    With files alone:\n  shield rehearse --election-file ward-7.toml --public-key \
+#[command(after_help = "Example with a server, which takes no ballot until then:\n  \
+        shield election rehearse --invitation student.toml --secret-key keys/secret.key\n\n\
+    With files alone:\n  shield election rehearse --election-file ward-7.toml --public-key \
         keys/public.key --evaluation-key keys/evaluation.key --secret-key keys/secret.key\n\n\
-    `shield submit` of both keys rehearses by itself if secret.key is beside them."
-)]
+    The program makes up votes, aggregates them and decrypts what it computed itself. The server \
+        computes the same from the keys that it has, and compares a digest; it sees no label.\n\n\
+    `shield election submit` of both keys rehearses by itself if secret.key is beside them.")]
 pub(super) struct RehearseArgs {
     /// Your invitation
     #[arg(long, value_name = "FILE", env = "SHIELD_INVITATION")]
@@ -33,63 +31,45 @@ pub(super) struct RehearseArgs {
     secret_key: PathBuf,
 
     /// The election file, without a server
-    #[arg(long, value_name = "FILE", requires_all = ["public_key", "evaluation_key"],
-        conflicts_with = "invitation")]
+    #[arg(long, value_name = "FILE", conflicts_with = "invitation")]
     election_file: Option<PathBuf>,
 
-    /// The teachers' key, without a server
-    #[arg(long, value_name = "FILE", requires = "election_file")]
+    /// The teachers' key [default: public.key beside the secret key]
+    #[arg(long, value_name = "FILE")]
     public_key: Option<PathBuf>,
 
-    /// The server's key, without a server
-    #[arg(long, value_name = "FILE", requires = "election_file")]
+    /// The server's key [default: evaluation.key beside the secret key]
+    #[arg(long, value_name = "FILE")]
     evaluation_key: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &RehearseArgs, output: Output) -> Result<(), Failure> {
-    let spinner = console::spinner("rehearsing");
-    let labels = match (&args.election_file, &args.public_key, &args.evaluation_key) {
-        (Some(file), Some(public), Some(evaluation)) => {
-            let file = read_election(file)?;
-            locally(&file, public, evaluation, &args.secret_key)
-        }
-        _ => online(args),
+    let beside = KeyFiles::beside(&args.secret_key);
+    let keys = KeyFiles {
+        public: args.public_key.clone().unwrap_or(beside.public),
+        evaluation: args.evaluation_key.clone().unwrap_or(beside.evaluation),
+        secret: beside.secret,
     };
-    spinner.finish_and_clear();
-    let labels = labels?;
-    match output {
-        Output::Json => console::print_json(&json!({ "works": true, "labels": labels })),
-        Output::Tables => {
-            console::print(&format!("the keys work: {labels} labels of made-up votes are right\n"))
-        }
-    }
+    let labels = console::watched("rehearsing", |_| match &args.election_file {
+        Some(file) => locally(&read_election(file)?, &keys),
+        None => online(args, &keys),
+    })?;
+    let text = format!("the keys work: {labels} labels of made-up votes are right\n");
+    console::show(output, &json!({ "works": true, "labels": labels }), &text)
 }
 
-fn online(args: &RehearseArgs) -> Result<usize, Failure> {
-    let path = args.invitation.as_deref().ok_or_else(|| {
-        Failure::bad_input(
-            "give --invitation, or --election-file with --public-key and --evaluation-key",
-        )
-    })?;
+fn online(args: &RehearseArgs, keys: &KeyFiles) -> Result<usize, Failure> {
+    let path = args
+        .invitation
+        .as_deref()
+        .ok_or_else(|| Failure::bad_input("give --invitation, or --election-file"))?;
     let invitation = client::Invitation::read(path)?;
     let server = client::Client::new(&invitation)?;
     let election = client::election_of(&invitation, None)?;
-    Ok(client::rehearse(&server, &election, &args.secret_key)?)
+    Ok(client::rehearse(&server, &election, keys)?)
 }
 
-/// A rehearsal in which this program plays the server, too.
-pub(super) fn locally(
-    file: &ElectionFile,
-    public_key: &Path,
-    evaluation_key: &Path,
-    secret_key: &Path,
-) -> Result<usize, Failure> {
-    let read = |path: &Path| {
-        fs::read(path).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
-    };
-    let (public, evaluation) = (read(public_key)?, read(evaluation_key)?);
-    let rehearsal = Rehearsal::new(file, &public, &evaluation, &mut system_rng())
-        .map_err(Failure::bad_input)?;
-    let labels = rehearsal::labels(file, secret_key, &rehearsal.release)?;
-    Ok(rehearsal.check(&labels).map_err(ProtocolError::Rehearsal)?)
+/// A rehearsal without a server.
+pub(super) fn locally(file: &PlannedElection, keys: &KeyFiles) -> Result<usize, Failure> {
+    Ok(rehearsal::rehearse(file, keys)?.0)
 }

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use shield::{Label, files};
 use shield_protocol::{Inspected, private};
 
-use super::Output;
-use crate::console::{self, percent};
+use super::{Output, roles};
+use crate::console::{self, Report, percent};
 use crate::failure::Failure;
 use crate::inputs::ElectionArgs;
 
@@ -43,10 +42,10 @@ pub(super) struct RevealArgs {
 }
 
 pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
-    args.out.as_deref().map(files::check_target).transpose()?;
+    args.out.as_deref().map(shield_data::check_target).transpose()?;
     let file = args.election.load()?;
     let election = file.election();
-    let truth = args.labels.as_deref().map(files::read_labels).transpose()?;
+    let truth = args.labels.as_deref().map(shield_data::read_labels).transpose()?;
     if let (Some(truth), Some(path)) = (&truth, &args.labels) {
         truth
             .check(election.samples(), election.classes())
@@ -65,58 +64,49 @@ pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
     let correct = truth.map(|truth| truth.agreement(labels));
     let names = file.class_names();
     if let Some(path) = &args.out {
-        files::write_named_labels(path, labels, names).map_err(Failure::failed)?;
+        shield_data::write_named_labels(path, labels, names).map_err(Failure::failed)?;
     }
     console::next(
         output,
         "use the labels, and keep them from the server's people: they know whom the server drew, \
          so no epsilon holds against them",
     );
-    let mut rows = vec![
-        ("election", file.name().to_string()),
-        ("labelled", format!("{} of {samples} samples", samples - absent)),
-        ("voters per sample", voters(&found)),
-    ];
     let excluded = found.transcript.excluded(found.transcript.rounds.len());
-    if !excluded.is_empty() {
-        let names: Vec<&str> = excluded.iter().map(|name| name.as_str()).collect();
-        rows.push(("left out after an audit", names.join(", ")));
-    }
-    if let Some(correct) = correct {
+    let excluded_names: Vec<&str> = excluded.iter().map(|name| name.as_str()).collect();
+    let alarms = found.alarms.iter();
+    let alarms = alarms.map(|(at, alarm)| json!({"sample": at, "alarm": alarm.to_string()}));
+    let turnout = found.transcript.turnout.iter();
+    let turnout = turnout.map(|(samples, voters)| json!({"samples": samples, "voters": voters}));
+    let share = |correct: usize| {
         let share = percent(correct as f64 / samples as f64);
-        rows.push(("correct", format!("{correct} of {samples} ({share})")));
-    }
-    let shown = match (output, &args.out) {
-        (Output::Json, _) => console::print_json(&json!({
-            "election": file.name(),
-            "labels": labels.as_slice(),
-            "class_names": names,
-            "correct": correct,
-            "alarms": found.alarms.iter()
-                .map(|(sample, alarm)| json!({"sample": sample, "alarm": alarm.to_string()}))
-                .collect::<Vec<_>>(),
-            "turnout": found.transcript.turnout.iter()
-                .map(|(samples, voters)| json!({"samples": samples, "voters": voters}))
-                .collect::<Vec<_>>(),
-            "excluded": excluded,
-        })),
-        (Output::Tables, Some(path)) => {
-            rows.push(("labels", path.display().to_string()));
-            console::print(&console::properties(&rows))
-        }
-        (Output::Tables, None) => {
-            console::note(&console::properties(&rows));
-            let line = |label: &Label| match label {
-                None => "\n".to_owned(),
-                Some(class) => match names.and_then(|names| names.name(*class)) {
-                    Some(name) => format!("{name}\n"),
-                    None => format!("{class}\n"),
-                },
-            };
-            console::print(&labels.as_slice().iter().map(line).collect::<String>())
-        }
+        ("correct", format!("{correct} of {samples} ({share})"))
     };
-    shown?;
+    let mut report = Report::default()
+        .fact("election", "election", file.name())
+        .key("labels", labels.as_slice())
+        .row("labelled", format!("{} of {samples} samples", samples - absent))
+        .key("class_names", names)
+        .key("alarms", alarms.collect::<Vec<_>>())
+        .said("turnout", turnout.collect::<Vec<_>>(), "voters per sample", voters(&found))
+        .key("excluded", &excluded)
+        .rows(
+            (!excluded.is_empty()).then(|| ("left out after an audit", excluded_names.join(", "))),
+        )
+        .key("correct", correct)
+        .rows(correct.map(share));
+    if let Some(path) = &args.out {
+        report = report.row("labels", path.display().to_string());
+    } else if output == Output::Tables {
+        console::note(&report.table());
+        console::print(&roles::lines(labels.as_slice(), names))?;
+        return ended(&found);
+    }
+    report.print(output)?;
+    ended(&found)
+}
+
+/// Fails if there were alarms.
+fn ended(found: &Inspected) -> Result<(), Failure> {
     found.warning().map_or(Ok(()), |warning| Err(Failure::failed(warning)))
 }
 

@@ -1,19 +1,16 @@
-//! Every role of SPEED in one process, with any engine: what `label`, `demo` and the commands of
-//! the TFHE engine run.
-
-use std::ops::ControlFlow;
+//! Every role of SPEED in one process, with any engine: what `label` and `demo` run.
 
 use serde::Serialize;
-use shield::backend::Backend;
-use shield::labelling::{self, BallotRandomness, Labelled, Seconds};
-use shield::{Label, Labels, Seed, Votes};
+use shield_core::labelling::{Labelled, Seconds};
+use shield_core::{ClassNames, Election, Label, Labels};
+use shield_protocol::engine::{EngineSpec, Labelling};
 
 use crate::console::{self, duration, percent};
 use crate::failure::Failure;
 
 /// What a run gave.
 #[derive(Debug, Serialize)]
-pub(super) struct Labelling {
+pub(super) struct Outcome {
     pub(super) labels: Vec<Label>,
     /// How many equal the true labels, where those are known.
     pub(super) correct: Option<usize>,
@@ -21,63 +18,39 @@ pub(super) struct Labelling {
     /// Of the aggregation, which is what the paper reports.
     pub(super) seconds_per_sample: f64,
     pub(super) threads: usize,
-    pub(super) backend: &'static str,
+    #[serde(rename = "backend")]
+    pub(super) engine: String,
 }
 
-/// What is labelled, and how.
-#[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
-    pub(super) votes: &'a Votes,
-    pub(super) truth: Option<&'a Labels>,
-    pub(super) seed: &'a Seed,
-    pub(super) threads: usize,
-    pub(super) ballots: BallotRandomness,
-    /// Told how many more samples are labelled.
-    pub(super) done: &'a (dyn Fn(u64) + Sync),
-}
-
-impl<'a> Run<'a> {
-    /// A run whose labels are compared with nothing, with ballots of the teachers' own randomness.
-    pub(super) fn new(
-        votes: &'a Votes,
-        seed: &'a Seed,
-        threads: usize,
-        done: &'a (dyn Fn(u64) + Sync),
-    ) -> Self {
-        Self { votes, truth: None, seed, threads, ballots: BallotRandomness::Fresh, done }
-    }
-}
-
-/// Every role, with this engine.
-pub(super) fn label_with<B: Backend>(backend: &B, run: &Run) -> Result<Labelling, Failure> {
-    let &Run { votes, truth, seed, threads, ballots: randomness, done } = run;
-    let progress = |samples| {
-        done(samples);
-        ControlFlow::Continue(())
-    };
-    let run = labelling::label(backend, votes, seed, randomness, &progress);
-    let Labelled { labels, seconds } = run.map_err(Failure::failed)?;
+/// Every role, with the engine that the spec names.
+pub(super) fn label(
+    spec: EngineSpec,
+    election: &Election,
+    votes: Labelling,
+    truth: Option<&Labels>,
+) -> Result<Outcome, Failure> {
+    let Labelled { labels, seconds } = spec.with(election, votes)?.map_err(Failure::failed)?;
     let found = Labels::new(labels)?;
-    Ok(Labelling {
+    Ok(Outcome {
         correct: truth.map(|truth| truth.agreement(&found)),
-        seconds_per_sample: seconds.aggregate / votes.samples() as f64,
+        seconds_per_sample: seconds.aggregate / election.samples() as f64,
         labels: found.as_slice().to_vec(),
         seconds,
-        threads,
-        backend: backend.name(),
+        threads: rayon::current_num_threads(),
+        engine: spec.engine_name().to_string(),
     })
 }
 
 /// The run in a few lines.
-pub(super) fn describe(labelling: &Labelling) -> String {
-    let samples = labelling.labels.len();
-    let absent = labelling.labels.iter().filter(|label| label.is_none()).count();
-    let seconds = labelling.seconds;
+pub(super) fn describe(outcome: &Outcome) -> String {
+    let samples = outcome.labels.len();
+    let absent = outcome.labels.iter().filter(|label| label.is_none()).count();
+    let seconds = outcome.seconds;
     let mut rows = vec![(
         "labelled",
-        format!("{} of {samples} samples ({} backend)", samples - absent, labelling.backend),
+        format!("{} of {samples} samples (engine {})", samples - absent, outcome.engine),
     )];
-    if let Some(correct) = labelling.correct {
+    if let Some(correct) = outcome.correct {
         let share = percent(correct as f64 / samples as f64);
         rows.push(("correct", format!("{correct} of {samples} ({share})")));
     }
@@ -95,12 +68,25 @@ pub(super) fn describe(labelling: &Labelling) -> String {
             format!(
                 "{} on {} thread{}, {} per sample",
                 duration(seconds.aggregate),
-                labelling.threads,
-                if labelling.threads == 1 { "" } else { "s" },
-                duration(labelling.seconds_per_sample)
+                outcome.threads,
+                if outcome.threads == 1 { "" } else { "s" },
+                duration(outcome.seconds_per_sample)
             ),
         ),
         ("decryption", duration(seconds.decrypt)),
     ]);
     console::properties(&rows)
+}
+
+/// Labels for people and pipes: one per line, by name where the classes have names, and an empty
+/// line where there is none.
+pub(super) fn lines(labels: &[Label], names: Option<&ClassNames>) -> String {
+    let line = |label: &Label| match label {
+        None => "\n".to_owned(),
+        Some(class) => match names.and_then(|names| names.name(*class)) {
+            Some(name) => format!("{name}\n"),
+            None => format!("{class}\n"),
+        },
+    };
+    labels.iter().map(line).collect()
 }

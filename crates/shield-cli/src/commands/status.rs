@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use jiff::Timestamp;
 use serde_json::json;
-use shield::Epsilon;
 use shield_client::{self as client, Client, Invitation};
+use shield_core::Epsilon;
+use shield_core::Watch;
 use shield_protocol::messages::Status;
 
 use super::Output;
@@ -20,9 +20,9 @@ use crate::inputs::InvitationArgs;
 /// Show where an election stands, or all of them, and what to do next
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  shield status --invitation invitations/student.toml --watch\n  \
-    shield status --invitation operator.toml\n  \
-    shield status --invitation operator.toml --election ward-7 --missing"
+    after_help = "Examples:\n  shield election status --invitation invitations/student.toml \
+    --watch\n  shield election status --invitation operator.toml\n  \
+    shield election status --invitation operator.toml --election ward-7 --missing"
 )]
 pub(super) struct StatusArgs {
     #[command(flatten)]
@@ -47,35 +47,29 @@ pub(super) fn run(args: &StatusArgs, output: Output) -> Result<(), Failure> {
     let election = args.invitation.election(&invitation)?;
     let mut status = client::status(&client, &election)?;
     if args.watch {
-        let bar = console::progress(1, "");
-        let mut said = String::new();
-        while !is_over(&status) {
-            let line = show(&bar, &status);
-            // Where no bar can be seen, every change is a line.
-            if !std::io::stderr().is_terminal() && line != said {
-                console::note(&line);
-                said = line;
+        status = console::watched("waiting", |watch| -> Result<Status, Failure> {
+            let mut said = String::new();
+            while !is_over(&status) {
+                let line = show(watch, &status);
+                // Where no bar can be seen, every change is a line.
+                if !std::io::stderr().is_terminal() && line != said {
+                    console::note(&line);
+                    said = line;
+                }
+                std::thread::sleep(Duration::from_secs(1));
+                status = client::status(&client, &election)?;
             }
-            std::thread::sleep(Duration::from_secs(1));
-            status = client::status(&client, &election)?;
-        }
-        bar.finish_and_clear();
+            Ok(status)
+        })?;
     }
     if args.missing {
         let Some(missing) = &status.missing else {
             return Err(Failure::bad_input("only operator and student see who has not voted"));
         };
-        return match output {
-            Output::Json => console::print_json(&json!({ "missing": missing })),
-            Output::Tables => console::print(
-                &missing.iter().flat_map(|name| [name.as_str(), "\n"]).collect::<String>(),
-            ),
-        };
+        let lines: String = missing.iter().flat_map(|name| [name.as_str(), "\n"]).collect();
+        return console::show(output, &json!({ "missing": missing }), &lines);
     }
-    match output {
-        Output::Json => console::print_json(&status),
-        Output::Tables => console::print(&describe(&status)),
-    }?;
+    console::show(output, &status, &describe(&status))?;
     console::next(output, &next(&status, &invitation, &args.invitation.invitation));
     match (&status.problem, args.watch) {
         (Some(problem), true) => Err(Failure::failed(format!("the aggregation failed: {problem}"))),
@@ -90,7 +84,7 @@ fn list(client: &Client, output: Output) -> Result<(), Failure> {
         return console::print_json(&json!({ "elections": statuses }));
     }
     if statuses.is_empty() {
-        console::next(output, "shield submit --invitation operator.toml election.toml");
+        console::next(output, "shield election submit --invitation operator.toml election.toml");
         return console::print("there are no elections yet\n");
     }
     let row = |status: &Status| {
@@ -118,9 +112,9 @@ pub(super) fn next(status: &Status, invitation: &Invitation, file: &Path) -> Str
         if invitation.role == "operator" { format!(" --election {name}") } else { String::new() };
     match (invitation.role.as_str(), status.stage.as_str()) {
         ("student", "awaiting-keys") => format!(
-            "shield fetch election --invitation {file} --out election.toml, then shield keygen \
-             --election election.toml --out keys, then shield submit --invitation {file} \
-             keys/public.key keys/evaluation.key"
+            "shield election fetch election --invitation {file} --out election.toml, then shield \
+             keygen --election election.toml --out keys, then shield election submit --invitation \
+             {file} keys/public.key keys/evaluation.key"
         ),
         ("teacher", "awaiting-keys") => {
             "nothing yet: the student has not sent its keys; try again later".to_owned()
@@ -136,23 +130,25 @@ pub(super) fn next(status: &Status, invitation: &Invitation, file: &Path) -> Str
             format!("shield vote --invitation {file} --votes my-votes.csv")
         }
         ("student" | "operator", "open") if has_quorum => {
-            format!("wait for more ballots, or shield close --invitation {file}{for_operator}")
+            format!(
+                "wait for more ballots, or shield election close --invitation {file}{for_operator}"
+            )
         }
         ("operator", "open") if is_overdue => format!(
-            "too few have voted before the deadline: shield close --withdraw --invitation \
+            "too few have voted before the deadline: shield election close --withdraw --invitation \
              {file}{for_operator} calls the election off"
         ),
         (_, "open") => "wait for more ballots".to_owned(),
         ("student" | "operator", "closing") => {
-            format!("shield status --invitation {file}{for_operator} --watch")
+            format!("shield election status --invitation {file}{for_operator} --watch")
         }
         ("student", "released") => {
-            format!("shield fetch results --invitation {file} --out results.bin")
+            format!("shield election fetch results --invitation {file} --out results.bin")
         }
         (_, "released") => "nothing: the student can read the labels".to_owned(),
         ("student" | "operator", "failed") => format!(
-            "once the problem is solved, shield close --invitation {file}{for_operator} goes on \
-             with the same ballots and draws"
+            "once the problem is solved, shield election close --invitation {file}{for_operator} \
+             goes on with the same ballots and draws"
         ),
         (_, "withdrawn") => "nothing: it was called off, and costs nothing".to_owned(),
         _ => "nothing: wait for the results".to_owned(),
@@ -163,15 +159,15 @@ fn is_over(status: &Status) -> bool {
     matches!(status.stage.as_str(), "released" | "failed" | "withdrawn")
 }
 
-fn show(bar: &ProgressBar, status: &Status) -> String {
+fn show(watch: &Watch, status: &Status) -> String {
     let (what, done, all) = match status.stage.as_str() {
         "closing" => ("aggregating", status.released_batches, status.batches),
         "open" => ("voting", status.voted, status.teachers),
-        _ => ("waiting", 0, 1),
+        // Nothing that could be counted.
+        stage => return format!("{stage}: waiting for the student's keys"),
     };
-    bar.set_message(what);
-    bar.set_length(all as u64);
-    bar.set_position(done as u64);
+    watch.begin(what, all as u64);
+    watch.add(done as u64);
     format!("{}: {what} {done}/{all}", status.stage)
 }
 
@@ -250,19 +246,40 @@ mod tests {
 
     use super::*;
 
-    fn described(changes: &Value) -> String {
+    fn status(changes: &Value) -> Status {
         let mut status = json!({
             "name": "ward-7", "group": "wards", "stage": "open", "digest": "", "key_id": null,
-            "samples": 6,
-            "batches": 1, "released_batches": 0, "teachers": 5, "voted": 0, "voters": null,
-            "quorum": 4,
-            "deadline": null, "created": "2027-03-01T12:00:00Z", "closed": null, "problem": null,
-            "epsilon": 1.0, "delta": 1e-5, "submitted": null,
+            "samples": 6, "batches": 2, "released_batches": 0, "teachers": 5, "voted": 0,
+            "voters": null, "quorum": 4, "deadline": null, "created": "2027-03-01T12:00:00Z",
+            "closed": null, "problem": null, "epsilon": 1.0, "delta": 1e-5, "rehearsed": true,
+            "audits": [],
+            "submitted": null,
         });
         for (key, value) in changes.as_object().unwrap() {
             status[key] = value.clone();
         }
-        describe(&serde_json::from_value(status).unwrap())
+        serde_json::from_value(status).unwrap()
+    }
+
+    fn described(changes: &Value) -> String {
+        describe(&status(changes))
+    }
+
+    /// Before the keys were there, every ten seconds a line once said ": 0 of 1".
+    #[test]
+    fn nothing_is_counted_before_anybody_can_vote() {
+        use std::sync::{Arc, Mutex};
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let hearing = Arc::clone(&heard);
+        let watch = Watch::new(move |now| {
+            hearing.lock().unwrap().push((now.stage.clone(), now.of));
+            std::ops::ControlFlow::Continue(())
+        });
+        let waiting = show(&watch, &status(&json!({ "stage": "awaiting-keys" })));
+        assert!(waiting.contains("waiting for the student's keys"), "{waiting}");
+        assert!(heard.lock().unwrap().is_empty());
+        assert_eq!(show(&watch, &status(&json!({ "voted": 2 }))), "open: voting 2/5");
+        assert!(heard.lock().unwrap().contains(&("voting".to_owned(), 5)));
     }
 
     #[test]
@@ -281,25 +298,12 @@ mod tests {
     #[test]
     fn a_teacher_sees_its_ballot_and_what_comes_next() {
         let part = |batch: u32| json!({ "batch": batch, "hash": format!("{batch}f").repeat(32) });
-        let status = |changes: &Value| {
-            let mut all = json!({
-                "name": "ward-7", "group": "wards", "stage": "open", "digest": "",
-                "key_id": "01", "samples": 6, "batches": 2, "released_batches": 0, "teachers": 5,
-                "voted": 0, "voters": null, "quorum": 4, "deadline": null,
-                "created": "2027-03-01T12:00:00Z", "closed": null, "problem": null,
-                "epsilon": 1.0, "delta": 1e-5, "submitted": [],
-            });
-            for (key, value) in changes.as_object().unwrap() {
-                all[key] = value.clone();
-            }
-            serde_json::from_value::<Status>(all).unwrap()
-        };
         for (submitted, shown) in [
             (json!([]), "not in yet"),
             (json!([part(0)]), "1 of 2 parts are in"),
             (json!([part(0), part(1)]), "your ballot is in, digest "),
         ] {
-            let text = describe(&status(&json!({ "submitted": submitted })));
+            let text = described(&json!({ "submitted": submitted }));
             assert!(text.contains(shown), "{text}");
         }
         let (first, second) = (json!([part(0), part(1)]), json!([part(1), part(0)]));
@@ -316,7 +320,7 @@ mod tests {
         };
         let invitation = Invitation::new("https://a", &role, None, None, token.parse().unwrap());
         let next = |changes: Value| next(&status(&changes), &invitation, Path::new("a.toml"));
-        assert!(next(json!({})).contains("shield vote --invitation a.toml"));
+        assert!(next(json!({ "submitted": [] })).contains("shield vote --invitation a.toml"));
         assert!(next(json!({ "submitted": first })).starts_with("nothing"));
         assert!(next(json!({ "stage": "awaiting-keys" })).contains("keys"));
         let late = json!({ "deadline": "2020-03-01T12:00:00Z" });

@@ -7,7 +7,7 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::json;
 use shield_client::{self as client, Client, Submission};
-use shield_protocol::ElectionFile;
+use shield_protocol::{ElectionFile, KeyFiles};
 
 use super::{Output, status};
 use crate::console;
@@ -16,13 +16,15 @@ use crate::inputs::{InvitationArgs, read_election};
 
 /// Send the server what it needs: an election file (operator), keys (student) or a ballot (teacher)
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  shield submit --invitation operator.toml election.toml \
-        --invitations invitations\n  shield submit --invitation invitations/student.toml \
-        keys/public.key keys/evaluation.key\n  shield submit --invitation \
+#[command(
+    after_help = "Examples:\n  shield election submit --invitation operator.toml election.toml \
+        --invitations invitations\n  shield election submit --invitation invitations/student.toml \
+        keys/public.key keys/evaluation.key\n  shield election submit --invitation \
         invitations/teacher-amber.toml amber.ballot\n\n\
     Sending the same again is harmless, so a submission that was interrupted can be repeated. A \
     ballot gets a receipt beside it: see `shield verify`. With both keys at the server and \
-    secret.key beside them, the keys are rehearsed; before that, no ballot is taken.")]
+    secret.key beside them, the keys are rehearsed; before that, no ballot is taken."
+)]
 pub(super) struct SubmitArgs {
     #[command(flatten)]
     invitation: InvitationArgs,
@@ -76,19 +78,17 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
                 kind.name()
             }
             Submission::Ballot => {
-                let bar = console::progress(1, "submitting");
-                let receipt = client::submit_ballot(&client, &invitation, path, |done, all| {
-                    bar.set_length(u64::from(all));
-                    bar.set_position(u64::from(done));
+                let election = client::election_of(&invitation, None)?;
+                let file = client::election_file(&client, &election)?;
+                let receipt = console::watched("submitting", |watch| {
+                    client::submit_ballot(&client, &invitation, &file, path, watch)
                 })?;
-                bar.finish_and_clear();
                 if output == Output::Tables {
                     let beside = client::receipt_path(path);
                     console::print(&format!(
                         "the ballot is with the server; the receipt is {}\n",
                         beside.display()
                     ))?;
-                    let election = args.invitation.election(&invitation)?;
                     let status = client::status(&client, &election)?;
                     let file = &args.invitation.invitation;
                     console::next(output, &status::next(&status, &invitation, file));
@@ -104,10 +104,7 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
         submitted.push(entry);
     }
     rehearse(args, &client, &invitation, output)?;
-    match output {
-        Output::Json => console::print_json(&json!({ "submitted": submitted })),
-        Output::Tables => Ok(()),
-    }
+    console::show(output, &json!({ "submitted": submitted }), "")
 }
 
 /// What was created, what it costs, and what is left.
@@ -153,22 +150,20 @@ fn rehearse(
     if status.rehearsed || status.stage != "open" {
         return Ok(());
     }
-    let secret = key.with_file_name("secret.key");
-    if !secret.is_file() {
+    let keys = KeyFiles::beside(&key.with_file_name("secret.key"));
+    if !keys.secret.is_file() {
         console::note(
-            "Nobody can vote before you have seen that the keys work: `shield rehearse \
+            "Nobody can vote before you have seen that the keys work: `shield election rehearse \
              --invitation ... --secret-key ...`.",
         );
         return Ok(());
     }
-    let spinner = console::spinner("seeing that the keys work");
-    let labels = client::rehearse(client, &election, &secret);
-    spinner.finish_and_clear();
-    let labels = labels?;
-    match output {
-        Output::Json => Ok(()),
-        Output::Tables => console::print(&format!(
-            "the keys work: {labels} labels of made-up votes are right; teachers can vote\n"
-        )),
+    let labels =
+        console::watched("testing the keys", |_| client::rehearse(client, &election, &keys))?;
+    if output == Output::Json {
+        return Ok(());
     }
+    console::print(&format!(
+        "the keys work: {labels} labels of made-up votes are right; teachers can vote\n"
+    ))
 }

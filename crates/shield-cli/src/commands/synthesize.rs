@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
-use shield::{Classes, Histogram, files, synthetic};
+use shield_core::{Classes, Histogram, synthetic};
 
 use super::Output;
-use crate::console;
+use crate::console::{Report, percent};
 use crate::failure::Failure;
 
-/// Make up votes with the profile of the paper's, to try things out
+/// Make up votes to try things out
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield synthesize --samples 8000 --votes votes.npy --labels \
         labels.npy\n\n\
@@ -42,44 +41,42 @@ pub(super) struct SynthesizeArgs {
 }
 
 pub(super) fn run(args: &SynthesizeArgs, output: Output) -> Result<(), Failure> {
-    files::check_target(&args.votes)?;
-    files::check_target(&args.labels)?;
+    shield_data::check_target(&args.votes)?;
+    shield_data::check_target(&args.labels)?;
     if args.votes == args.labels {
         return Err(Failure::bad_input(
             "--votes and --labels name the same file; give each a file of its own",
         ));
     }
     let (votes, labels) = synthetic::votes(args.teachers, args.classes, args.samples, args.number)?;
-    files::write_votes(&args.votes, &votes).map_err(Failure::failed)?;
-    files::write_labels(&args.labels, &labels).map_err(Failure::failed)?;
+    shield_data::write_votes(&args.votes, &votes).map_err(Failure::failed)?;
+    shield_data::write_labels(&args.labels, &labels).map_err(Failure::failed)?;
     let samples = votes.samples() as f64;
     let top_share =
         votes.histograms().map(|histogram| histogram.top_share()).sum::<f64>() / samples;
-    let leads =
-        |(histogram, truth): &(Histogram, &shield::Label)| histogram.leaders().next() == **truth;
+    let leads = |(histogram, truth): &(Histogram, &shield_core::Label)| {
+        histogram.leaders().next() == **truth
+    };
     let right = votes.histograms().zip(labels.as_slice()).filter(leads).count();
-    match output {
-        Output::Json => console::print_json(&json!({
-            "samples": votes.samples(),
-            "teachers": votes.teachers(),
-            "classes": votes.classes(),
-            "top_share": top_share,
-            "leader_right": right,
-        })),
-        Output::Tables => console::print(&console::properties(&[
-            (
-                "synthetic votes",
-                format!(
-                    "{} ({} samples x {} teachers, {} classes)",
-                    args.votes.display(),
-                    votes.samples(),
-                    votes.teachers(),
-                    votes.classes()
-                ),
-            ),
-            ("true labels", args.labels.display().to_string()),
-            ("mean share of the leading class", console::percent(top_share)),
-            ("leading class is the true one", console::percent(right as f64 / samples)),
-        ])),
-    }
+    let shape = format!(
+        "{} ({} samples x {} teachers, {} classes)",
+        args.votes.display(),
+        votes.samples(),
+        votes.teachers(),
+        votes.classes()
+    );
+    Report::default()
+        .key("samples", votes.samples())
+        .key("teachers", votes.teachers())
+        .key("classes", votes.classes())
+        .row("synthetic votes", shape)
+        .row("true labels", args.labels.display().to_string())
+        .said("top_share", top_share, "mean share of the leading class", percent(top_share))
+        .said(
+            "leader_right",
+            right,
+            "leading class is the true one",
+            percent(right as f64 / samples),
+        )
+        .print(output)
 }

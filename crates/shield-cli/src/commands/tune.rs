@@ -1,6 +1,5 @@
 //! `tune`: the best polynomials and offsets for given votes.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -8,12 +7,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::json;
-use shield::mechanism::best;
-use shield::privacy::Usage;
-use shield::tune::climb::{self, Ascent};
-use shield::tune::front::Point;
-use shield::tune::{MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
-use shield::{Epsilon, Histogram, Labels, Mechanism, Offset, Sampling, Setting};
+use shield_bfv::advice::ANSWERED;
+use shield_core::shared_noise::NoiseFamily;
+use shield_core::{Epsilon, Histogram, Labels, Offset, Sampling, Setting};
+use shield_privacy::mechanism::best;
+use shield_privacy::tune::climb::{self, Ascent};
+use shield_privacy::tune::front::Point;
+use shield_privacy::tune::{MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
+use shield_privacy::{Mechanism, Usage};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -21,7 +22,7 @@ use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, VotesArgs};
 use crate::plot::{self, Figure};
 
-/// The Pareto front of privacy and accuracy over polynomials and offsets
+/// Search for the best trade-offs of privacy and accuracy
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     shield tune --votes examples/mnist/paper-votes.npy.gz --classes 10 --queries 100 \
@@ -77,7 +78,7 @@ pub(super) struct TuneArgs {
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<f64>,
 
-    /// Draw the front: a page (.html) to point at, or a picture (.svg, .png)
+    /// Draw the front: a page (.html) to point at, or a picture (.svg)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -161,30 +162,12 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     };
     let interrupted = console::interruption()?;
     let (start, limit) = (Instant::now(), args.time_limit.unwrap_or(f64::INFINITY));
-    let go_on = || {
-        let over = start.elapsed().as_secs_f64() > limit;
-        if over || interrupted.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    };
-    let outcome = if let Some(budget) = args.how(&search, target_epsilon)? {
-        let bar = console::progress(search.offsets.len() as u64, "offsets");
-        let ascent = Ascent { search: &search, budget };
-        let outcome = ascent.run(histograms, labels.as_ref(), &go_on, &|| bar.inc(1))?;
-        bar.finish_and_clear();
-        outcome
-    } else {
-        let bar = console::progress(search.work(), "polynomials");
-        let progress = |done| {
-            bar.inc(done);
-            go_on()
-        };
-        let outcome = search.run_until(histograms, labels.as_ref(), &progress)?;
-        bar.finish_and_clear();
-        outcome
-    };
+    let stop = move || start.elapsed().as_secs_f64() > limit || interrupted.load(Ordering::Relaxed);
+    let budget = args.how(&search, target_epsilon)?;
+    let outcome = console::watched_until("searching", stop, |watch| match budget {
+        Some(budget) => Ascent { search: &search, budget }.run(histograms, labels.as_ref(), watch),
+        None => search.run(histograms, labels.as_ref(), watch),
+    })?;
     if outcome.stopped {
         console::warn("the search was ended early: better settings may be missing");
     }
@@ -192,7 +175,7 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     let points = outcome.front.points();
     let chosen = match (target_epsilon, args.target_accuracy) {
         // The front rises in both, so the last affordable point is the most accurate one.
-        (Some(target), _) => points.iter().rev().find(|point| point.epsilon <= target),
+        (Some(target), _) => points.iter().rev().find(|point| point.epsilon.get() <= target.get()),
         (_, Some(target)) => points.iter().find(|point| point.accuracy() >= target),
         _ => None,
     };
@@ -264,10 +247,13 @@ struct Other {
     setting: String,
     /// The share of right labels, or of those that equal the majority's.
     right: f64,
+    /// The share of samples with a label.
+    answered: f64,
     holds_against_server: bool,
 }
 
-/// Every other mechanism with the least noise that fits the target, on the same votes.
+/// Every other mechanism with the least noise that fits the target, on the same votes; and the
+/// noisy argmax of that noise once more, silent where it is not sure.
 fn others(
     target: Epsilon,
     histograms: &[Histogram],
@@ -276,13 +262,24 @@ fn others(
 ) -> Vec<Other> {
     let teachers = histograms.iter().map(Histogram::voters).max().unwrap_or(0);
     let teachers = u32::try_from(teachers).unwrap_or(u32::MAX);
-    let other = |mechanism: Mechanism| Other {
-        mechanism: mechanism.name(),
-        setting: mechanism.setting(),
-        right: best::right(&mechanism, histograms, labels),
-        holds_against_server: mechanism.against_server().holds(),
+    let other = |mechanism: Mechanism| {
+        let (right, answered) = best::right_and_answered(&mechanism, histograms, labels);
+        Other {
+            mechanism: mechanism.name(),
+            setting: mechanism.setting(),
+            right,
+            answered,
+            holds_against_server: mechanism.against_server().holds(),
+        }
     };
-    best::others_within(target, histograms, teachers, usage).into_iter().map(other).collect()
+    let found = best::others_within(target, histograms, teachers, usage);
+    let silent = found.iter().find_map(|(mechanism, _)| match mechanism {
+        Mechanism::NoisyArgmax(argmax) if argmax.noise.family() == NoiseFamily::Skellam => {
+            best::silent_argmax_for(ANSWERED, &argmax.noise, histograms)
+        }
+        _ => None,
+    });
+    found.into_iter().map(|(mechanism, _)| mechanism).chain(silent).map(other).collect()
 }
 
 fn compare(others: &[Other], truth_is_known: bool) -> String {
@@ -291,11 +288,16 @@ fn compare(others: &[Other], truth_is_known: bool) -> String {
     }
     let row = |other: &Other| {
         let holds = if other.holds_against_server { "yes" } else { "no" };
-        vec![other.setting.clone(), percent(other.right), holds.to_owned()]
+        let shares = [percent(other.right), percent(other.answered)];
+        [vec![other.setting.clone()], shares.to_vec(), vec![holds.to_owned()]].concat()
     };
     let right = if truth_is_known { "right labels" } else { "as the majority" };
-    let header = ["other mechanisms at the target", right, "against the server?"];
-    format!("\n{}", console::table(&header, others.iter().map(row)))
+    let header = ["other mechanisms at the target", right, "answered", "against the server?"];
+    format!(
+        "\n{}The threshold is chosen on these votes, to show what is possible; an election's must \
+         be known before anyone votes.\n",
+        console::table(&header, others.iter().map(row))
+    )
 }
 
 fn figure<'a>(

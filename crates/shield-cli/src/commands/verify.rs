@@ -3,22 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 use shield_protocol::hex::unhex;
-use shield_protocol::job::verify::{Evidence, verify};
-use shield_protocol::{ElectionFile, Progress, Receipt, Transcript};
+use shield_protocol::job::verify::{Released, verify};
+use shield_protocol::{Inputs, PlannedElection, Receipt, Transcript};
 
 use super::Output;
-use crate::console;
+use crate::console::{self, Report};
 use crate::failure::Failure;
-use crate::inputs::{ElectionArgs, on_threads};
+use crate::inputs::ElectionArgs;
 
-/// Check a finished election: every byte of its results, or that your ballot was counted
+/// Check the results of an election, or that your ballot is in them
 #[derive(Args, Debug)]
 #[command(after_help = "Example for an auditor, who must not see the labels:\n  \
-        shield fetch evidence --invitation operator.toml --election ward-7 --out evidence\n  \
-    shield verify --election evidence/election.toml --evaluation-key evidence/evaluation.key \
-        --ballots evidence/ballots --seed evidence/seed --results evidence/results.bin\n\n\
+        shield election fetch evidence --invitation operator.toml --election ward-7 --out \
+    evidence\n shield verify --election evidence/election.toml --evaluation-key \
+        evidence/evaluation.key --ballots evidence/ballots --seed evidence/seed --results \
+            evidence/results.bin\n\n\
     Teacher:\n  shield verify --election ward-7.toml --receipt amber.ballot.receipt --transcript \
         results.bin.transcript.toml\n\n\
     Exit code 1 if something does not agree.")]
@@ -57,10 +57,6 @@ pub(super) struct VerifyArgs {
     /// What the server published with the results
     #[arg(long, value_name = "FILE")]
     transcript: Option<PathBuf>,
-
-    /// Number of threads [default: all cores]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
 }
 
 pub(super) fn run(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
@@ -74,9 +70,9 @@ pub(super) fn run(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
     if let (Some(evaluation_key), Some(ballots), Some(seed), Some(results)) =
         (&args.evaluation_key, &args.ballots, &args.seed, &args.results)
     {
-        let file = &file;
-        let evidence = Evidence { file, evaluation_key, ballots, seed, results, commitment };
-        return recompute(evidence, args.threads, output);
+        let inputs = Inputs::new(&file, evaluation_key, ballots);
+        let released = Released::new(results, Some(seed));
+        return recompute(&inputs, &released, commitment, output);
     }
     let (Some(transcript), true) =
         (&args.transcript, args.receipt.is_some() || args.ballot.is_some())
@@ -90,58 +86,36 @@ pub(super) fn run(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
 }
 
 fn recompute(
-    evidence: Evidence<'_>,
-    threads: Option<usize>,
+    inputs: &Inputs<'_>,
+    released: &Released,
+    commitment: Option<[u8; 32]>,
     output: Output,
 ) -> Result<(), Failure> {
-    let verified = on_threads(threads, |_| {
-        let bar = console::progress(1, "checking ballots");
-        let verified = verify(evidence, &|progress| match progress {
-            Progress::Checked { of } => {
-                bar.set_length(of as u64);
-                bar.inc(1);
-            }
-            Progress::Aggregated { done, of } => {
-                bar.set_message("computing again");
-                bar.set_length(of as u64);
-                bar.set_position(done as u64);
-            }
-        });
-        bar.finish_and_clear();
-        verified
-    })??;
+    let verified =
+        console::watched("checking ballots", |watch| verify(inputs, released, commitment, watch))?;
     let transcript = &verified.transcript;
-    if evidence.commitment.is_none() {
+    if commitment.is_none() {
         console::note(
             "Without --commitment nobody knows whether the server's part of the seed was fixed \
              before the first ballot: compare the one below with what the parties were told.",
         );
     }
-    match output {
-        Output::Json => console::print_json(&json!({
-            "agrees": true,
-            "election": evidence.file.name(),
-            "ballots": transcript.ballots.len(),
-            "releases": verified.releases,
-            "audits": transcript.rounds.len(),
-            "commitment": transcript.commitment,
-        })),
-        Output::Tables => console::print(&console::properties(&[
-            ("election", evidence.file.name().to_string()),
-            (
-                "ballots",
-                format!("{} of {}", transcript.ballots.len(), evidence.file.teachers().len()),
-            ),
-            ("releases", format!("{} computed again, the same bytes", verified.releases)),
-            ("audits", transcript.rounds.len().to_string()),
-            ("commitment", transcript.commitment.clone()),
-        ])),
-    }
+    let ballots = transcript.ballots.len();
+    let of = inputs.file.teachers().len();
+    let releases = format!("{} computed again, the same bytes", verified.releases);
+    Report::default()
+        .key("agrees", true)
+        .fact("election", "election", inputs.file.name())
+        .said("ballots", ballots, "ballots", format!("{ballots} of {of}"))
+        .said("releases", verified.releases, "releases", releases)
+        .said("audits", transcript.rounds.len(), "audits", transcript.rounds.len().to_string())
+        .fact("commitment", "commitment", &transcript.commitment)
+        .print(output)
 }
 
 fn find(
     args: &VerifyArgs,
-    file: &ElectionFile,
+    file: &PlannedElection,
     transcript: &Path,
     commitment: Option<[u8; 32]>,
     output: Output,
@@ -160,26 +134,17 @@ fn find(
     })?;
     let excluded = published.excluded(published.rounds.len());
     let accused = excluded.contains(&&receipt.teacher);
-    match output {
-        Output::Json => console::print_json(&json!({
-            "counted": true,
-            "teacher": receipt.teacher,
-            "ballot": receipt.ballot,
-            "accused": accused,
-            "voted": published.ballots.len(),
-        })),
-        Output::Tables => {
-            let counted = if accused {
-                "yes, but an audit says that it is no vote, and left it out of the spoiled samples"
-            } else {
-                "yes"
-            };
-            console::print(&console::properties(&[
-                ("teacher", receipt.teacher.to_string()),
-                ("counted", counted.to_owned()),
-                ("ballot", receipt.ballot.clone()),
-                ("ballots in all", published.ballots.len().to_string()),
-            ]))
-        }
-    }
+    let counted = if accused {
+        "yes, but an audit says that it is no vote, and left it out of the spoiled samples"
+    } else {
+        "yes"
+    };
+    let voted = published.ballots.len();
+    Report::default()
+        .fact("teacher", "teacher", &receipt.teacher)
+        .said("counted", true, "counted", counted)
+        .fact("ballot", "ballot", &receipt.ballot)
+        .key("accused", accused)
+        .said("voted", voted, "ballots in all", voted.to_string())
+        .print(output)
 }

@@ -1,21 +1,20 @@
 //! `vote`: one teacher's votes, as a ballot that nobody but the student could read. With an
 //! invitation it also gets what it needs from the server, and submits the ballot.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
 use shield_client::preflight::{Own, Verdict, preflight};
 use shield_client::{self as client, Client, Invitation};
 use shield_protocol::hex::hex;
 use shield_protocol::messages::Status;
 use shield_protocol::{
-    Cast, ElectionFile, Name, cast, cast_counts, understand_counts, understand_votes,
+    Cast, Name, PlannedElection, cast, cast_counts, understand_counts, understand_votes,
 };
 
 use super::{Output, status};
-use crate::console;
+use crate::console::{self, Report};
 use crate::failure::Failure;
 use crate::inputs::{read_election, system_rng, tell};
 
@@ -89,8 +88,8 @@ pub(super) fn run(args: &VoteArgs, output: Output) -> Result<(), Failure> {
 
 fn over_files(
     args: &VoteArgs,
-    election: &std::path::Path,
-    public_key: &std::path::Path,
+    election: &Path,
+    public_key: &Path,
     teacher: &str,
     output: Output,
 ) -> Result<(), Failure> {
@@ -104,57 +103,43 @@ fn over_files(
     let out = args.out.clone().unwrap_or_else(|| format!("{teacher}.ballot").into());
     let (made, samples) = encrypt(args, &file, public_key, teacher, &out)?;
     console::next(output, &format!("give {} to the server, never to the student", out.display()));
-    match output {
-        Output::Json => console::print_json(&json!({
-            "election": file.name(),
-            "teacher": teacher,
-            "key": made.key.to_string(),
-            "samples": samples,
-            "abstentions": made.abstentions,
-            "ballot": out.display().to_string(),
-        })),
-        Output::Tables => console::print(&console::properties(&[
-            ("election", file.name().to_string()),
-            ("teacher", teacher.to_owned()),
-            ("votes", format!("{samples} samples, {} abstentions", made.abstentions)),
-            ("give to the server", out.display().to_string()),
-        ])),
-    }
+    let votes = format!("{samples} samples, {} abstentions", made.abstentions);
+    Report::default()
+        .fact("election", "election", file.name())
+        .fact("teacher", "teacher", teacher)
+        .key("key", made.key.to_string())
+        .said("samples", samples, "votes", votes)
+        .key("abstentions", made.abstentions)
+        .file("ballot", "give to the server", &out)
+        .print(output)
 }
 
 /// Reads the votes and writes the ballot; gives how many samples there are.
 fn encrypt(
     args: &VoteArgs,
-    file: &ElectionFile,
-    public_key: &std::path::Path,
+    file: &PlannedElection,
+    public_key: &Path,
     teacher: &str,
-    out: &std::path::Path,
+    out: &Path,
 ) -> Result<(Cast, usize), Failure> {
     let list = args.samples.as_deref();
-    let spinner = || console::spinner("encrypting");
     let made = if args.counts {
         let read = understand_counts(file, &args.votes, list)?;
         tell(&args.votes, &read.warnings);
-        let spinner = spinner();
-        let made = cast_counts(file, public_key, teacher, &read.value, out, &mut system_rng());
-        spinner.finish_and_clear();
-        made?
+        console::watched("encrypting", |_| {
+            cast_counts(file, public_key, teacher, &read.value, out, &mut system_rng())
+        })?
     } else {
         let read = understand_votes(file, &args.votes, args.column, list)?;
         tell(&args.votes, &read.warnings);
-        let spinner = spinner();
-        let made = cast(file, public_key, teacher, &read.value, out, &mut system_rng());
-        spinner.finish_and_clear();
-        made?
+        console::watched("encrypting", |_| {
+            cast(file, public_key, teacher, &read.value, out, &mut system_rng())
+        })?
     };
     Ok((made, file.election().samples()))
 }
 
-fn over_the_network(
-    args: &VoteArgs,
-    path: &std::path::Path,
-    output: Output,
-) -> Result<(), Failure> {
+fn over_the_network(args: &VoteArgs, path: &Path, output: Output) -> Result<(), Failure> {
     let invitation = Invitation::read(path)?;
     let Some(teacher) = invitation.teacher.clone() else {
         return Err(Failure::bad_input(format!(
@@ -193,12 +178,9 @@ fn over_the_network(
     } else {
         encrypt_with_fetched_key(args, &client, &file, &teacher, &out)?;
     }
-    let bar = console::progress(1, "submitting");
-    let receipt = client::submit_ballot(&client, &invitation, &out, |done, all| {
-        bar.set_length(u64::from(all));
-        bar.set_position(u64::from(done));
+    let receipt = console::watched("submitting", |watch| {
+        client::submit_ballot(&client, &invitation, &file, &out, watch)
     })?;
-    bar.finish_and_clear();
     let after = client::status(&client, &election)?;
     let digest =
         after.ballot_digest().filter(|digest| *digest == receipt.ballot).ok_or_else(|| {
@@ -213,27 +195,19 @@ fn over_the_network(
     }
     console::next(output, &status::next(&after, &invitation, path));
     let key = after.key_id.clone().unwrap_or_default();
-    match output {
-        Output::Json => console::print_json(&json!({
-            "election": file.name(),
-            "teacher": teacher,
-            "key": key,
-            "samples": file.election().samples(),
-            "digest": digest,
-            "receipt": beside.display().to_string(),
-        })),
-        Output::Tables => console::print(&console::properties(&[
-            ("election", file.name().to_string()),
-            ("teacher", teacher.to_string()),
-            ("keep the receipt", beside.display().to_string()),
-            ("encrypted for", format!("the keys {}", key.get(..16).unwrap_or(&key))),
-            ("your ballot", format!("is in, digest {digest}")),
-        ])),
-    }
+    let keys = format!("the keys {}", key.get(..16).unwrap_or(&key));
+    Report::default()
+        .fact("election", "election", file.name())
+        .fact("teacher", "teacher", &teacher)
+        .file("receipt", "keep the receipt", &beside)
+        .said("key", &key, "encrypted for", keys)
+        .key("samples", file.election().samples())
+        .said("digest", &digest, "your ballot", format!("is in, digest {digest}"))
+        .print(output)
 }
 
 /// Everything that `preflight` looks at: what is wrong ends it, and what is odd is said.
-fn check(path: &std::path::Path, invitation: &Invitation) -> Result<(), Failure> {
+fn check(path: &Path, invitation: &Invitation) -> Result<(), Failure> {
     let checks = preflight(path, invitation, Own::default());
     for check in &checks {
         match check.verdict {
@@ -250,7 +224,7 @@ fn check(path: &std::path::Path, invitation: &Invitation) -> Result<(), Failure>
 }
 
 /// The server's election is one, and the teacher's own copy, if there is one, is the same.
-fn agree(args: &VoteArgs, file: &ElectionFile, status: &Status) -> Result<(), Failure> {
+fn agree(args: &VoteArgs, file: &PlannedElection, status: &Status) -> Result<(), Failure> {
     if hex(&file.digest()) != status.digest {
         return Err(Failure::failed(
             "the server's election file is not the one whose digest it tells; ask the operator",
@@ -273,16 +247,16 @@ fn agree(args: &VoteArgs, file: &ElectionFile, status: &Status) -> Result<(), Fa
 fn encrypt_with_fetched_key(
     args: &VoteArgs,
     client: &Client,
-    file: &ElectionFile,
+    file: &PlannedElection,
     teacher: &Name,
-    out: &std::path::Path,
+    out: &Path,
 ) -> Result<(), Failure> {
-    shield::files::check_folder(out)?;
+    shield_data::check_folder(out)?;
     let mut key = out.as_os_str().to_owned();
     key.push(".key");
     let key = PathBuf::from(key);
     let _ = std::fs::remove_file(&key);
-    client::fetch_public_key(client, file.name(), &key)?;
+    client::fetch_public_key(client, file, &key)?;
     let made = encrypt(args, file, &key, teacher.as_str(), out);
     let _ = std::fs::remove_file(&key);
     let (made, samples) = made?;

@@ -1,13 +1,9 @@
 //! A front of settings as one page that needs nothing else: curves, what is under the pointer, and
 //! a table.
 
-use std::io::Write as _;
-use std::path::Path;
-
 use serde_json::json;
-use shield::files;
-use shield::tune::front::Point;
-use shield_server::calculator::CHART_SCRIPT;
+use shield_privacy::explore::page::CHART_SCRIPT;
+use shield_privacy::tune::front::Point;
 
 use super::Figure;
 use crate::failure::Failure;
@@ -17,16 +13,8 @@ const PAGE: &str = include_str!("page.html");
 /// The most points of the cloud that are drawn.
 const CLOUD: usize = 2_000;
 
-/// Writes a figure as a page.
-pub(crate) fn write(path: &Path, figure: &Figure) -> Result<(), Failure> {
-    let page = page(figure)?;
-    let written = files::write_atomically(path, |file| file.write_all(page.as_bytes()));
-    written.map_err(|error| {
-        Failure::failed(format!("{}: cannot write the page: {error}", path.display()))
-    })
-}
-
-fn page(figure: &Figure) -> Result<String, Failure> {
+/// A figure as a page.
+pub(super) fn page(figure: &Figure) -> Result<String, Failure> {
     let point = |point: &Point| {
         json!({
             "x": point.epsilon,

@@ -1,9 +1,10 @@
 //! Every command of docs/data.md, as it is written there, and data as it comes in.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{json, shield, stderr, stdout};
+use crate::common::{Folder, stderr, stdout};
 use crate::pages::run_commands;
 
 const PAGE: &str = include_str!("../../../../docs/data.md");
@@ -11,7 +12,8 @@ const PAGE: &str = include_str!("../../../../docs/data.md");
 #[test]
 fn every_command_of_the_page_works() {
     let folder = tempfile::tempdir().unwrap();
-    let output = run_commands(PAGE, 11, folder.path());
+    let programs = Path::new(env!("CARGO_BIN_EXE_shield")).parent().expect("its folder");
+    let output = run_commands(PAGE, 11, programs, folder.path());
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     let printed = stdout(&output);
@@ -28,35 +30,19 @@ fn every_command_of_the_page_works() {
     }
 }
 
-fn write(folder: &tempfile::TempDir, name: &str, content: &str) -> String {
-    let path = folder.path().join(name);
-    std::fs::write(&path, content).unwrap();
-    path.to_str().unwrap().to_owned()
-}
-
 #[test]
 fn labels_may_know_more_classes_than_votes() {
-    let folder = tempfile::tempdir().unwrap();
-    let votes = write(&folder, "votes.csv", "cat,cat\ndog,dog\n");
-    let labels = write(&folder, "labels.csv", "label\nant\ndog\n");
-    let arguments = ["label", "--votes", &votes, "--labels", &labels, "--offset", "0", "--json"];
-    let found = json(&arguments);
+    let folder = Folder::new();
+    folder.write("votes.csv", "cat,cat\ndog,dog\n");
+    folder.write("labels.csv", "label\nant\ndog\n");
+    folder.write("numbers.csv", "0\n1\n");
+    let found = folder.json("label --votes votes.csv --labels labels.csv --offset 0");
     assert_eq!(found["class_names"], serde_json::json!(["ant", "cat", "dog"]));
     assert_eq!(found["labels"], serde_json::json!([1, 2]));
     assert_eq!(found["correct"], 1);
-    let numbers = write(&folder, "numbers.csv", "0\n1\n");
-    let output = shield(&["label", "--votes", &votes, "--labels", &numbers]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--class-names"), "{}", stderr(&output));
-}
-
-#[test]
-fn counts_are_no_votes_to_label() {
-    let folder = tempfile::tempdir().unwrap();
-    let counts = write(&folder, "counts.csv", "3,1\n0,4\n");
-    let output = shield(&["label", "--votes", &counts, "--counts"]);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--counts"), "{}", stderr(&output));
+    folder.refused("label --votes votes.csv --labels numbers.csv", &["--class-names"]);
+    folder.write("counts.csv", "3,1\n0,4\n");
+    folder.refused("label --votes counts.csv --counts", &["--counts"]);
 }
 
 #[test]

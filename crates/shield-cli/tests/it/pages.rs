@@ -17,10 +17,17 @@ pub(crate) fn blocks<'a>(markdown: &'a str, kind: &'a str) -> impl Iterator<Item
 }
 
 /// Runs all commands of some Markdown in a folder, up to the first that fails. No server is left
-/// behind.
-pub(crate) fn run_commands(markdown: &str, at_least: usize, folder: &Path) -> Output {
-    let mut script =
-        String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n");
+/// behind, and none is waited for longer than ten minutes.
+pub(crate) fn run_commands(
+    markdown: &str,
+    at_least: usize,
+    programs: &Path,
+    folder: &Path,
+) -> Output {
+    let mut script = String::from(
+        "set -euo pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n\
+         trap 'printf %s \"$BASH_COMMAND\" > \"$UNDER_WAY\"' DEBUG\n",
+    );
     let mut commands = 0;
     for line in blocks(markdown, "console").flat_map(str::lines) {
         let command = line.strip_prefix("$ ").or_else(|| line.strip_prefix("> "));
@@ -29,12 +36,16 @@ pub(crate) fn run_commands(markdown: &str, at_least: usize, folder: &Path) -> Ou
         writeln!(script, "{command}").unwrap();
     }
     assert!(commands >= at_least, "only {commands} commands");
-    let program = Path::new(env!("CARGO_BIN_EXE_shield")).parent().expect("its folder");
     let path = std::env::var("PATH").unwrap_or_default();
-    Command::new("bash")
-        .args(["-c", &script])
+    let under_way = tempfile::NamedTempFile::new().expect("a file");
+    let output = Command::new("timeout")
+        .args(["600", "bash", "-c", &script])
         .current_dir(folder)
-        .env("PATH", format!("{}:{path}", program.display()))
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .env("UNDER_WAY", under_way.path())
         .output()
-        .expect("bash runs")
+        .expect("bash runs");
+    let last = std::fs::read_to_string(under_way.path()).unwrap_or_default();
+    assert_ne!(output.status.code(), Some(124), "after ten minutes it still runs: {last}");
+    output
 }

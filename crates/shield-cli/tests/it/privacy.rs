@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 
-use crate::common::{json, shield};
+use crate::common::{assert_refused, json, shield, stderr, words};
 
 fn refused(arguments: &[&str]) -> String {
     let output = shield(arguments);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-    assert!(output.stdout.is_empty(), "{arguments:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    assert_refused(&output, &[]);
+    stderr(&output)
 }
 
 /// Six samples, nine teachers, three classes; every leader is far ahead.
@@ -55,18 +54,8 @@ fn what_depends_on_the_votes_comes_with_a_warning() {
 fn other_mechanisms_are_accounted_for() {
     let (_folder, path) = votes();
     let of = |name: &str| {
-        json(&[
-            "analyze",
-            "--votes",
-            &path,
-            "--classes",
-            "3",
-            "--mechanism",
-            name,
-            "--noise",
-            "3",
-            "--json",
-        ])
+        let noise = format!("--mechanism {name} --noise 3");
+        json(&words(&format!("analyze --votes {path} --classes 3 {noise} --json")))
     };
     let exact = of("exact");
     assert_eq!(exact["epsilon"]["published"], 0.0);
@@ -85,18 +74,7 @@ fn other_mechanisms_are_accounted_for() {
 
 #[test]
 fn bound_has_the_keys_of_the_contract() {
-    let answer = json(&[
-        "bound",
-        "--teachers",
-        "30",
-        "--classes",
-        "4",
-        "--offset",
-        "5",
-        "--budget",
-        "1",
-        "--json",
-    ]);
+    let answer = json(&words("bound --teachers 30 --classes 4 --offset 5 --budget 1 --json"));
     let (proven, found) =
         (answer["epsilon"].as_f64().unwrap(), answer["worst_found"].as_f64().unwrap());
     assert!(found <= proven && proven < 1.05 * found, "{proven} {found}");
@@ -105,18 +83,8 @@ fn bound_has_the_keys_of_the_contract() {
     assert_eq!(votes, 30);
     assert!(answer["exact"]["epsilon"].as_f64().unwrap() <= proven);
     let queries = answer["queries_within_budget"].as_u64().unwrap().to_string();
-    let again = json(&[
-        "bound",
-        "--teachers",
-        "30",
-        "--classes",
-        "4",
-        "--offset",
-        "5",
-        "--queries",
-        &queries,
-        "--json",
-    ]);
+    let election = "--teachers 30 --classes 4 --offset 5";
+    let again = json(&words(&format!("bound {election} --queries {queries} --json")));
     assert!(again["epsilon"].as_f64().unwrap() <= 1.0);
 }
 
@@ -129,18 +97,7 @@ fn no_dummies_no_privacy() {
 
 #[test]
 fn one_named_pair() {
-    let answer = json(&[
-        "bound",
-        "--histogram",
-        "5,3,2",
-        "--from",
-        "0",
-        "--to",
-        "1",
-        "--queries",
-        "3",
-        "--json",
-    ]);
+    let answer = json(&words("bound --histogram 5,3,2 --from 0 --to 1 --queries 3 --json"));
     // With so few queries both end at the largest loss; the grid may add a little to it.
     assert!(answer["exact"].as_f64().unwrap() <= answer["renyi"].as_f64().unwrap() * 1.001);
     for (from, to) in [("0", "0"), ("0", "7")] {
@@ -180,11 +137,6 @@ fn tune_has_the_keys_of_the_contract_and_keeps_to_its_target() {
     }
     let drawing = std::fs::read_to_string(plot).unwrap();
     assert!(drawing.starts_with("<svg") && drawing.contains("ground-truth accuracy"));
-    let bitmap = folder.path().join("front.png");
-    let mut arguments = base.to_vec();
-    arguments.extend(["--offsets", "3", "--plot", bitmap.to_str().unwrap()]);
-    assert!(shield(&arguments).status.success());
-    assert!(std::fs::read(bitmap).unwrap().starts_with(b"\x89PNG"));
     let mut arguments = base.to_vec();
     arguments.extend(["--target-epsilon", "0.000001"]);
     assert_eq!(shield(&arguments).status.code(), Some(1));
@@ -193,19 +145,9 @@ fn tune_has_the_keys_of_the_contract_and_keeps_to_its_target() {
 #[test]
 fn a_plot_that_cannot_be_written_costs_neither_the_answer_nor_the_old_plot() {
     let (folder, path) = votes();
-    let base = [
-        "tune",
-        "--votes",
-        &path,
-        "--classes",
-        "3",
-        "--max-degree",
-        "2",
-        "--max-terms",
-        "3",
-        "--json",
-    ];
-    for name in ["front.svg", "front.png"] {
+    let line = format!("tune --votes {path} --classes 3 --max-degree 2 --max-terms 3 --json");
+    let base = words(&line);
+    for name in ["front.svg", "front.html"] {
         let plot = folder.path().join(name);
         let arguments = [&base[..], &["--plot", plot.to_str().unwrap()]].concat();
         // A folder stands where the plot should go.
@@ -253,7 +195,7 @@ fn bad_input_is_refused() {
     refused(&["analyze", "--votes", &path, "--mechanism", "lnmax", "--noise", "0"]);
     let tune = ["tune", "--votes", &path, "--max-degree", "2", "--max-terms", "3"];
     for (option, value, word) in [
-        ("--plot", "x.jpg", ".html, .svg or .png"),
+        ("--plot", "x.jpg", ".html or .svg"),
         ("--plot", "no/folder/x.svg", "make it first"),
         ("--target-accuracy", "1.5", "from 0 to 1"),
         ("--offsets", "1,b", "--offsets"),
@@ -281,7 +223,8 @@ fn noise_in_shares_is_accounted_for_as_lnmax() {
     let shares = analyze(&["--mechanism", "noisy-argmax"]);
     let dropouts = analyze(&["--mechanism", "noisy-argmax", "--dropouts", "6"]);
     let cost = |answer: &Value| answer["epsilon"]["data_independent"].as_f64().unwrap();
-    assert!(cost(&shares) >= cost(&lnmax) && cost(&shares) < cost(&lnmax) * 1.000_01);
+    // Discrete noise ties, so its labels do not cost quite what those of continuous noise do.
+    assert!((cost(&shares) / cost(&lnmax) - 1.0).abs() < 0.1);
     assert!((cost(&dropouts) / cost(&shares) - 1.0).abs() < 1e-5);
     let argmax = |answer: &Value| answer["accuracy"]["argmax"].as_f64().unwrap();
     assert!(argmax(&dropouts) < argmax(&shares) - 0.01);
@@ -290,6 +233,45 @@ fn noise_in_shares_is_accounted_for_as_lnmax() {
     let message =
         refused(&["analyze", "--votes", &path, "--mechanism", "noisy-argmax", "--dropouts", "9"]);
     assert!(message.contains("below the number of teachers"), "{message}");
+}
+
+#[test]
+fn labels_of_a_noisy_argmax_cost_less_than_its_noisy_counts() {
+    let bound = |more: &[&str]| {
+        let election = ["bound", "--teachers", "50", "--classes", "4", "--queries", "20"];
+        let argmax = ["--mechanism", "noisy-argmax", "--json"];
+        json(&[&election[..], &argmax[..], more].concat())
+    };
+    let answer = bound(&["--noise", "9", "--threshold", "20"]);
+    let figure = |key: &str| answer[key].as_f64().unwrap();
+    assert!(figure("strategy") <= figure("epsilon"));
+    assert!(figure("epsilon") < 1.01 * figure("strategy"));
+    assert!(figure("epsilon") < 0.9 * figure("vector_epsilon"));
+    assert_eq!(answer["mechanism"]["threshold"], 20.0);
+    // A threshold is a class that nobody votes for.
+    assert_eq!(bound(&["--noise", "9"])["epsilon"], answer["epsilon"]);
+    let half = ["--noise", "9", "--threshold", "2.5"];
+    let refused = refused(
+        &[
+            &["bound", "--teachers", "9", "--classes", "3", "--mechanism", "noisy-argmax"],
+            &half[..],
+        ]
+        .concat(),
+    );
+    assert!(refused.contains("whole number of votes"), "{refused}");
+}
+
+#[test]
+fn the_noise_for_an_epsilon_is_found() {
+    let (_folder, path) = votes();
+    let label = ["label", "--votes", &path, "--classes", "3", "--mechanism", "noisy-argmax"];
+    let more = ["--epsilon", "3", "--seed", "1", "--threshold", "1", "--json"];
+    let answer = json(&[&label[..], &more[..]].concat());
+    let epsilon = answer["epsilon"].as_f64().unwrap();
+    assert!(epsilon <= 3.0 && epsilon > 2.98, "{epsilon}");
+    assert!(answer["noise"].as_f64().unwrap() > 0.5);
+    let message = refused(&["label", "--votes", &path, "--classes", "3", "--epsilon", "3"]);
+    assert!(message.contains("noisy-argmax"), "{message}");
 }
 
 #[test]
@@ -380,20 +362,13 @@ fn tune_climbs_where_there_is_too_much_to_look_at() {
     let others = answer["others"].as_array().unwrap();
     assert!(others.iter().any(|other| other["mechanism"] == "gnmax"), "{answer}");
     assert!(others.iter().any(|other| other["holds_against_server"] == true), "{answer}");
-    let again = json(&[
-        "bound",
-        "--teachers",
-        "9",
-        "--classes",
-        "3",
-        "--offset",
-        "4",
-        "--queries",
-        "6",
-        "--polynomial",
-        chosen["polynomial"].as_str().unwrap(),
-        "--json",
-    ]);
+    let silent = |other: &&serde_json::Value| other["answered"].as_f64().unwrap() < 0.999;
+    let silent = others.iter().find(silent).expect("one is silent where it is not sure");
+    assert!(silent["answered"].as_f64().unwrap() >= 0.8, "{silent}");
+    assert!(silent["setting"].as_str().unwrap().contains("no label below"), "{silent}");
+    let (election, found) = ("--teachers 9 --classes 3 --offset 4", &chosen["polynomial"]);
+    let found = found.as_str().unwrap();
+    let again = json(&words(&format!("bound {election} --queries 6 --polynomial {found} --json")));
     let tight = again["exact"]["epsilon"].as_f64().unwrap();
     let moments = again["epsilon"].as_f64().unwrap();
     assert!(tight.min(moments) <= chosen["epsilon"].as_f64().unwrap() * (1.0 + 1e-9));
@@ -417,7 +392,7 @@ fn epsilons_say_against_whom_they_hold() {
     }
 }
 
-/// The exponential operator is proven where its rates fall.
+/// The exponential operator is proven, for its rates must fall.
 #[test]
 fn the_exponential_operator_has_a_proven_cost() {
     let (_folder, path) = votes();
@@ -427,8 +402,6 @@ fn the_exponential_operator_has_a_proven_cost() {
     };
     let proven = of("4x0.2,8x0.1");
     assert!(proven["epsilon"]["data_independent"].as_f64().unwrap() > 0.0, "{proven}");
-    assert!(proven["epsilon"]["at_least"].is_null());
-    let unproven = of("8x0.1,4x0.2");
-    assert_eq!(unproven["epsilon"]["data_independent"], "inf");
-    assert!(unproven["epsilon"]["at_least"].as_f64().unwrap() > 0.0);
+    let rising = ["--mechanism", "exponential-operator", "--schedule", "8x0.1,4x0.2"];
+    refused(&[&["analyze", "--votes", &path, "--classes", "3"], &rising[..]].concat());
 }

@@ -2,15 +2,14 @@
 //! None of it comes with the project.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Read};
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
-use super::idx::{self, IdxError};
 use super::{Images, Labelled};
+use crate::error::LearnError;
 
 /// MNIST, or Fashion-MNIST, which has its sizes: 60,000 images to train on, 10,000 to test.
 #[derive(Clone, Debug)]
@@ -19,39 +18,6 @@ pub struct Mnist {
     pub training: Labelled,
     /// What nobody has seen: the public data set of the experiments.
     pub test: Labelled,
-}
-
-/// A folder that does not hold the data set.
-#[derive(Debug, Error)]
-#[error("{}: {problem}\n{remedy}", path.display())]
-pub struct DataError {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: DataProblem,
-    /// How to get the right files.
-    pub remedy: &'static str,
-}
-
-/// What is wrong with a data file.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum DataProblem {
-    /// The system would not read it.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// It is not MNIST's file, or damaged.
-    #[error("this is not the original file: its SHA-256 is {found}")]
-    Checksum {
-        /// The checksum that it has.
-        found: String,
-    },
-    /// It is not an IDX file.
-    #[error(transparent)]
-    Idx(#[from] IdxError),
-    /// A label above 9 or images of another size.
-    #[error("its content is not MNIST's")]
-    Content,
 }
 
 /// The four files of a data set.
@@ -90,33 +56,37 @@ const NAMES: [&str; 4] = [
     "t10k-labels-idx1-ubyte",
 ];
 
+/// Width and height of an image.
+const SIDE: usize = 28;
+/// Bytes before the pixels of a file of images, and before the classes of a file of labels.
+const HEADERS: (usize, usize) = (16, 8);
 /// No file of these data sets is larger.
 const LARGEST_FILE: u64 = 64 << 20;
 
 impl Mnist {
     /// Reads and checks the four files of MNIST.
-    pub fn load(folder: &Path) -> Result<Self, DataError> {
+    pub fn load(folder: &Path) -> Result<Self, LearnError> {
         Self::from_source(folder, &DIGITS)
     }
 
     /// Reads and checks the four files of Fashion-MNIST: ten kinds of clothes instead of digits.
-    pub fn fashion(folder: &Path) -> Result<Self, DataError> {
+    pub fn fashion(folder: &Path) -> Result<Self, LearnError> {
         Self::from_source(folder, &FASHION)
     }
 
-    fn from_source(folder: &Path, source: &Source) -> Result<Self, DataError> {
+    fn from_source(folder: &Path, source: &Source) -> Result<Self, LearnError> {
         let remedy = source.remedy;
         let read = |(name, checksum): (&str, &str)| {
             let path = folder.join(name);
-            checked(&path, checksum).map_err(|problem| DataError { path, problem, remedy })
+            checked(&path, checksum).map_err(|problem| LearnError::Data { path, problem, remedy })
         };
         let [training_images, training_labels, test_images, test_labels] = source.files;
+        // The checksums leave nothing in the files to be checked.
         let labelled = |images: (&str, &str), labels: (&str, &str)| {
             let (pixels, classes) = (read(images)?, read(labels)?);
-            join(&pixels, &classes).map_err(|problem| {
-                let path = folder.join(images.0);
-                DataError { path, problem, remedy }
-            })
+            let pixels = pixels[HEADERS.0..].iter().map(|&pixel| f32::from(pixel) / 255.0);
+            let images = Images::new(SIDE, pixels.collect());
+            Ok::<_, LearnError>(Labelled { images, classes: classes[HEADERS.1..].to_vec() })
         };
         Ok(Self {
             training: labelled(training_images, training_labels)?,
@@ -126,36 +96,27 @@ impl Mnist {
 }
 
 /// The content of a file, or of the same file compressed, if its checksum is right.
-fn checked(path: &Path, checksum: &str) -> Result<Vec<u8>, DataProblem> {
+fn checked(path: &Path, checksum: &str) -> Result<Vec<u8>, String> {
     let mut compressed = path.as_os_str().to_owned();
     compressed.push(".gz");
     let mut bytes = Vec::new();
-    match (File::open(path), File::open(&compressed)) {
+    let read = match (File::open(path), File::open(&compressed)) {
         (Err(missing), Ok(file)) if missing.kind() == ErrorKind::NotFound => {
-            GzDecoder::new(file).take(LARGEST_FILE).read_to_end(&mut bytes)?
+            GzDecoder::new(file).take(LARGEST_FILE).read_to_end(&mut bytes)
         }
-        (file, _) => file?.take(LARGEST_FILE).read_to_end(&mut bytes)?,
+        (file, _) => file.and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes)),
     };
+    read.map_err(|error| error.to_string())?;
     let found = Sha256::digest(&bytes).iter().fold(String::new(), |mut text, byte| {
         use std::fmt::Write;
         let _ = write!(text, "{byte:02x}");
         text
     });
-    if found == checksum { Ok(bytes) } else { Err(DataProblem::Checksum { found }) }
-}
-
-fn join(images: &[u8], labels: &[u8]) -> Result<Labelled, DataProblem> {
-    let ([count, rows, columns], pixels) = idx::parse::<3>(images)?;
-    let ([label_count], classes) = idx::parse::<1>(labels)?;
-    if count != label_count
-        || rows != columns
-        || rows == 0
-        || classes.iter().any(|&class| class > 9)
-    {
-        return Err(DataProblem::Content);
+    if found == checksum {
+        Ok(bytes)
+    } else {
+        Err(format!("this is not the original file: its SHA-256 is {found}"))
     }
-    let pixels = pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect();
-    Ok(Labelled { images: Images::new(rows, pixels), classes: classes.to_vec() })
 }
 
 #[cfg(test)]
@@ -198,7 +159,7 @@ mod tests {
         encoder.finish().unwrap();
         let right = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(checked(&path, right).unwrap(), b"abc");
-        assert!(matches!(checked(&path, "00"), Err(DataProblem::Checksum { .. })));
+        assert!(checked(&path, "00").unwrap_err().contains("not the original"));
         fs::write(&path, "abc").unwrap();
         assert_eq!(checked(&path, right).unwrap(), b"abc");
     }

@@ -1,11 +1,10 @@
 //! Images, and where they come from.
 
 mod digits;
-mod idx;
 mod mnist;
 
 pub use digits::drawn_digits;
-pub use mnist::{DataError, DataProblem, Mnist};
+pub use mnist::Mnist;
 
 /// Square grey images of one size, values from 0 to 1, one after another.
 #[derive(Clone, PartialEq)]

@@ -4,50 +4,36 @@
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha20Rng;
-use shield::{Classes, Label};
+use shield_core::{Classes, Label};
 
 use crate::data::{Images, Labelled};
+use crate::error::LearnError;
+use crate::student::Variant;
 use crate::student::propagation::{Influence, Propagation};
-use crate::student::{LearnError, Variant};
 
 /// One student's share of the public images, as indices into them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub(crate) struct Split {
     /// What the student sees. It asks for the labels of the first `queries` of them.
-    pub seen: Vec<usize>,
+    pub(crate) seen: Vec<usize>,
     /// How many labels it asks for.
-    pub queries: usize,
+    pub(crate) queries: usize,
     /// What it is tested on, and never sees before.
-    pub tested: Vec<usize>,
-}
-
-/// Sizes that do not fit together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a student cannot see {seen} of {images} images and ask for {queries} labels; leave some \
-     images for testing, and let it ask for 1 to {seen}"
-)]
-pub struct SplitError {
-    /// How many images there are.
-    pub images: usize,
-    /// How many the student would see.
-    pub seen: usize,
-    /// How many labels it would ask for.
-    pub queries: usize,
+    pub(crate) tested: Vec<usize>,
 }
 
 impl Split {
     /// The split of one student: the same for every mechanism, so that mechanisms are compared on
     /// the same images.
-    pub fn draw(
+    pub(crate) fn draw(
         images: usize,
         seen: usize,
         queries: usize,
         seed: u64,
         student: usize,
-    ) -> Result<Self, SplitError> {
+    ) -> Result<Self, LearnError> {
         if seen >= images || !(1..=seen).contains(&queries) {
-            return Err(SplitError { images, seen, queries });
+            return Err(LearnError::Split { images, seen, queries });
         }
         let mut order: Vec<usize> = (0..images).collect();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
@@ -58,7 +44,7 @@ impl Split {
     }
 
     /// The images whose labels are asked for.
-    pub fn asked(&self) -> &[usize] {
+    pub(crate) fn asked(&self) -> &[usize] {
         &self.seen[..self.queries]
     }
 }
@@ -66,7 +52,7 @@ impl Split {
 /// All that students with one split and one way of learning have in common: made once, used for
 /// every mechanism.
 #[derive(Clone, Debug)]
-pub struct Classroom {
+pub(crate) struct Classroom {
     variant: Variant,
     seen: Images,
     /// What each image that may be labelled says of all others.
@@ -77,7 +63,7 @@ pub struct Classroom {
 
 impl Classroom {
     /// Prepares the images of a split and finds which are alike.
-    pub fn new(variant: Variant, public: &Labelled, split: &Split) -> Self {
+    pub(crate) fn new(variant: Variant, public: &Labelled, split: &Split) -> Self {
         let select = |indices: &[usize]| public.images.select(indices.iter().copied());
         let seen = variant.prepare(&select(&split.seen));
         let asked: Vec<usize> = (0..split.queries).collect();
@@ -94,7 +80,7 @@ impl Classroom {
 
     /// Teaches one student the labels of the first images, and says for which share of the others
     /// it is right.
-    pub fn accuracy(
+    pub(crate) fn accuracy(
         &self,
         labels: &[Label],
         classes: Classes,
@@ -102,9 +88,6 @@ impl Classroom {
     ) -> Result<f64, LearnError> {
         let mut all = labels.to_vec();
         all.resize(self.seen.len(), None);
-        if labels.iter().all(Option::is_none) {
-            return Err(LearnError::NoLabels);
-        }
         let targets = self.influence.as_ref().map(|influence| influence.spread(&all, classes));
         let model = self.variant.train(&self.seen, targets.as_ref(), &all, classes, seed)?;
         let found = model.predict(&self.tested);

@@ -3,16 +3,16 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use shield::privacy::calibrate;
-use shield::privacy::noisy_argmax::NoisyArgmax;
-use shield::tune::front::Point;
-use shield::tune::{Objective, Search, Space};
-use shield::{Epsilon, Histogram, Labels, Mechanism, Offset, Sampling};
+use shield_core::{Epsilon, Histogram, Labels, Offset, Sampling};
+use shield_privacy::Mechanism;
+use shield_privacy::mechanism::best::{self, Composition};
+use shield_privacy::tune::front::Point;
+use shield_privacy::tune::{Objective, Search, Space};
 
 use super::Stages;
-use super::error::ExperimentError;
-use super::rows::{Kind, Noisy};
+use super::rows::Kind;
 use super::tuning::{Tuning, setting};
+use crate::error::LearnError;
 
 /// Epsilon and a share.
 pub type Place = (f64, f64);
@@ -41,7 +41,7 @@ pub struct Curves {
 }
 
 /// The costs that PATE's mechanisms are shown at.
-const COSTS: [f64; 12] = [0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0];
+const COSTS: [f64; 7] = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
 
 /// Settings of SHIELD on its curve: to prove what one costs takes seconds.
 const SETTINGS: usize = 12;
@@ -50,8 +50,8 @@ const SETTINGS: usize = 12;
 pub(super) fn paper_fronts(
     stages: &Stages<'_>,
     histograms: &[Histogram],
-) -> Result<Vec<PaperFront>, ExperimentError> {
-    let Stages { study, folder, progress, .. } = *stages;
+) -> Result<Vec<PaperFront>, LearnError> {
+    let Stages { study, folder, watch, .. } = *stages;
     let panels: Vec<Search> = [12, 17, 32]
         .into_iter()
         .filter(|&max_terms| max_terms <= study.tuning.max_terms())
@@ -63,12 +63,12 @@ pub(super) fn paper_fronts(
             usage: study.usage,
         })
         .collect();
-    progress.stage("fronts", panels.iter().map(Search::work).sum());
+    watch.begin("fronts", panels.iter().map(Search::work).sum());
     let mut fronts = Vec::new();
     for search in &panels {
         let max_terms = search.space.max_terms;
         fronts.push(folder.unit_or(&format!("front-{max_terms}"), || {
-            let outcome = search.run(histograms, &|done| progress.step(done))?;
+            let outcome = search.run(histograms, None, watch)?;
             Ok(PaperFront { max_terms, cloud: outcome.cloud, front: outcome.front.into_points() })
         })?);
     }
@@ -81,35 +81,37 @@ pub(super) fn curves(
     tuning: &Tuning,
     histograms: &[Histogram],
     truth: &Labels,
-) -> Result<Curves, ExperimentError> {
-    let Stages { study, folder, progress, .. } = *stages;
+) -> Result<Curves, LearnError> {
+    let Stages { study, folder, watch, .. } = *stages;
     folder.unit_or("proven-curves", || {
         let settings: Vec<Mechanism> = spread(&tuning.front, SETTINGS)
             .map(|point| Mechanism::Shield(setting(point.polynomial.clone(), point.offset)))
             .collect();
-        progress.stage("curves", (settings.len() + 2 * COSTS.len()) as u64);
+        watch.begin("curves", (settings.len() + 2 * COSTS.len()) as u64);
         let samples = histograms.len() as f64;
+        let right = |mechanism: &Mechanism| {
+            let accuracy = mechanism.accuracy(histograms, Some(truth));
+            accuracy.correct_labels.unwrap_or(0.0) / samples
+        };
         let place = |mechanism: &Mechanism| {
-            let right = mechanism.accuracy(histograms, Some(truth)).correct_labels.unwrap_or(0.0);
-            let cost = mechanism.proven_for(histograms, study.usage).epsilon();
-            progress.step(1);
-            (cost.get(), right / samples)
+            let cost = mechanism.proven_for(histograms, study.usage);
+            watch.add(1);
+            (cost.get(), right(mechanism))
         };
         let mut shield: Vec<Place> = settings.par_iter().map(place).collect();
         shield.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let noisy = |argmax: Noisy, kind: Kind| -> Result<Vec<Place>, ExperimentError> {
-            let mut places = Vec::new();
-            for cost in COSTS {
-                let noise = calibrate::noise_within(Epsilon::new(cost)?, study.usage, argmax);
-                places.extend(noise.map(|noise| place(&kind(noise))));
-            }
-            Ok(places)
+        // The least noise comes with its price, which takes seconds to prove.
+        let noisy = |kind: Kind| -> Result<Vec<Place>, LearnError> {
+            let budgets = COSTS.iter().map(|&cost| Epsilon::new(cost));
+            let budgets = budgets.collect::<Result<Vec<_>, _>>()?;
+            let least = |&budget: &Epsilon| {
+                let found = best::noise_within(kind, Composition::Tight, budget, study.usage);
+                watch.add(1);
+                found.map(|(mechanism, price)| (price.get(), right(&mechanism)))
+            };
+            Ok(budgets.par_iter().filter_map(least).collect())
         };
-        Ok(Curves {
-            shield,
-            lnmax: noisy(NoisyArgmax::Laplace, Mechanism::Lnmax)?,
-            gnmax: noisy(NoisyArgmax::Gaussian, Mechanism::Gnmax)?,
-        })
+        Ok(Curves { shield, lnmax: noisy(Mechanism::Lnmax)?, gnmax: noisy(Mechanism::Gnmax)? })
     })
 }
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use shield::files::write_atomically;
+use shield_data::write_atomically;
 
-use super::error::ExperimentError;
+use crate::error::LearnError;
 
 const SETTINGS: &str = "settings.json";
 const UNITS: &str = "units";
@@ -26,11 +26,8 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Opens the folder, or makes it. Refuses one that holds an experiment with other settings.
-    pub(super) fn open(
-        path: &Path,
-        settings: &Map<String, Value>,
-    ) -> Result<Self, ExperimentError> {
-        let bad = |why: String| ExperimentError::Folder { path: path.to_owned(), why };
+    pub(super) fn open(path: &Path, settings: &Map<String, Value>) -> Result<Self, LearnError> {
+        let bad = |why: String| LearnError::Unusable { path: path.to_owned(), why };
         let units = path.join(UNITS);
         fs::create_dir_all(&units).map_err(|error| {
             bad(format!("cannot make the folder ({error}); give another --out"))
@@ -75,18 +72,18 @@ impl Folder {
         &self,
         unit: &str,
         result: &T,
-    ) -> Result<T, ExperimentError> {
+    ) -> Result<T, LearnError> {
         let text = document(result)?;
         write_text(&self.unit(unit), &text)?;
-        serde_json::from_str(&text).map_err(ExperimentError::failed)
+        serde_json::from_str(&text).map_err(LearnError::failed)
     }
 
     /// A unit from the folder, or else made now and kept.
     pub(super) fn unit_or<T: Serialize + DeserializeOwned>(
         &self,
         unit: &str,
-        make: impl FnOnce() -> Result<T, ExperimentError>,
-    ) -> Result<T, ExperimentError> {
+        make: impl FnOnce() -> Result<T, LearnError>,
+    ) -> Result<T, LearnError> {
         if let Some(known) = self.finished(unit) {
             return Ok(known);
         }
@@ -94,11 +91,7 @@ impl Folder {
     }
 
     /// Writes a document beside the units.
-    pub(super) fn write<T: Serialize>(
-        &self,
-        name: &str,
-        content: &T,
-    ) -> Result<(), ExperimentError> {
+    pub(super) fn write<T: Serialize>(&self, name: &str, content: &T) -> Result<(), LearnError> {
         write_text(&self.path(name), &document(content)?)
     }
 
@@ -107,13 +100,13 @@ impl Folder {
     }
 }
 
-fn document<T: Serialize>(content: &T) -> Result<String, ExperimentError> {
-    Ok(serde_json::to_string_pretty(content).map_err(ExperimentError::failed)? + "\n")
+fn document<T: Serialize>(content: &T) -> Result<String, LearnError> {
+    Ok(serde_json::to_string_pretty(content).map_err(LearnError::failed)? + "\n")
 }
 
-fn write_text(path: &Path, text: &str) -> Result<(), ExperimentError> {
+fn write_text(path: &Path, text: &str) -> Result<(), LearnError> {
     write_atomically(path, |file| file.write_all(text.as_bytes())).map_err(|error| {
-        ExperimentError::failed(format!("{}: cannot write it: {error}", path.display()))
+        LearnError::failed(format!("{}: cannot write it: {error}", path.display()))
     })
 }
 

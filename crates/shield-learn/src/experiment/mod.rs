@@ -16,7 +16,6 @@
 
 mod classroom;
 mod curves;
-mod error;
 mod folder;
 mod results;
 mod rows;
@@ -26,13 +25,14 @@ mod tuning;
 
 use std::path::{Path, PathBuf};
 
-use shield::{Histogram, Label, Votes, files};
+use shield_core::Watch;
+use shield_core::{Histogram, Label, Votes};
+use shield_data as files;
 
+use crate::error::LearnError;
 use crate::student::Variant;
 
-pub use classroom::{Classroom, Split, SplitError};
 pub use curves::{Curves, PaperFront, Place};
-pub use error::ExperimentError;
 pub use results::{EncryptedSummary, ResultRow, Results, Spread};
 pub use study::{PAPER, Study};
 pub use tuning::Tuned;
@@ -40,7 +40,7 @@ pub use tuning::Tuned;
 use folder::Folder;
 use rows::{Analysis, Row};
 use students::{Labelled, Mark};
-use tuning::Tuning;
+use tuning::{Asked, Tuning};
 
 /// How much of a study is run.
 #[derive(Clone, Debug)]
@@ -55,14 +55,6 @@ pub struct Scope {
     pub votes: Option<PathBuf>,
     /// Decides teachers, splits, draws and first weights.
     pub seed: u64,
-}
-
-/// Hears how far an experiment has come.
-pub trait Progress: Sync {
-    /// A stage begins that has so many steps.
-    fn stage(&self, name: &'static str, steps: u64);
-    /// So many more steps of the stage are done.
-    fn step(&self, steps: u64);
 }
 
 /// All that an experiment found out.
@@ -82,11 +74,11 @@ pub fn run(
     study: &Study,
     scope: &Scope,
     out: &Path,
-    progress: &dyn Progress,
-) -> Result<Findings, ExperimentError> {
+    watch: &Watch,
+) -> Result<Findings, LearnError> {
     let given = scope.votes.as_deref().map(|path| study.read_votes(path)).transpose()?;
     let folder = Folder::open(out, &study.settings(scope.seed, given.as_ref()))?;
-    let stages = Stages { study, scope, folder: &folder, progress };
+    let stages = Stages { study, scope, folder: &folder, watch };
     let observations = stages.observe(given)?;
     let results = Results::new(study, scope.seed, &observations);
     folder.write("results.json", &results)?;
@@ -102,7 +94,7 @@ struct Stages<'a> {
     study: &'a Study,
     scope: &'a Scope,
     folder: &'a Folder,
-    progress: &'a dyn Progress,
+    watch: &'a Watch,
 }
 
 /// What the rows of the table are made of.
@@ -117,8 +109,8 @@ struct Observations {
 }
 
 impl Stages<'_> {
-    fn observe(&self, given: Option<Votes>) -> Result<Observations, ExperimentError> {
-        let Self { study, scope, folder, progress } = *self;
+    fn observe(&self, given: Option<Votes>) -> Result<Observations, LearnError> {
+        let Self { study, scope, folder, watch } = *self;
         let votes = match given {
             Some(votes) => votes,
             None => self.trained()?,
@@ -127,19 +119,19 @@ impl Stages<'_> {
         let histograms: Vec<Histogram> = votes.histograms().collect();
 
         let tuning = folder.unit_or("tuning", || {
-            progress.stage("tuning", study.tuning.work(study.usage));
-            let done = |steps| progress.step(steps);
-            study.tuning.tune(&votes, study.queries, study.usage, &done)
+            watch.begin("tuning", study.tuning.work(study.usage));
+            let (queries, usage) = (study.queries, study.usage);
+            study.tuning.tune(Asked { votes: &votes, queries, usage, watch })
         })?;
         let rows = wanted(rows::rows(study, votes.teachers(), &tuning.chosen)?, &scope.rows)?;
-        progress.stage("accounting", rows.len() as u64);
+        watch.begin("accounting", rows.len() as u64);
         let mut analysed = Vec::new();
         for (_, row) in &rows {
             let analysis = folder.unit_or(&format!("{}.analysis", row.key), || {
                 Ok(row.analyse(&votes, &histograms, &truth, study.usage))
             })?;
             analysed.push((row.clone(), analysis));
-            progress.step(1);
+            watch.add(1);
         }
 
         let splits = (0..scope.students)
@@ -152,26 +144,25 @@ impl Stages<'_> {
     }
 
     /// The votes of teachers trained here, now or by an earlier run.
-    fn trained(&self) -> Result<Votes, ExperimentError> {
-        let Self { study, scope, folder, progress } = *self;
+    fn trained(&self) -> Result<Votes, LearnError> {
+        let Self { study, scope, folder, watch } = *self;
         let path = folder.path("votes.npy.gz");
         if path.exists() {
             return study.read_votes(&path);
         }
-        progress.stage("teaching", study.teachers as u64);
-        let votes = study.teach(scope.seed, || progress.step(1))?;
-        files::write_votes(&path, &votes).map_err(ExperimentError::writing)?;
+        let votes = study.teach(scope.seed, watch)?;
+        files::write_votes(&path, &votes).map_err(LearnError::failed)?;
         Ok(votes)
     }
 }
 
 /// The rows that were asked for, each with its place among all rows: the place decides its draws,
 /// so the choice of rows changes no label.
-fn wanted(all: Vec<Row>, names: &[String]) -> Result<Vec<(usize, Row)>, ExperimentError> {
+fn wanted(all: Vec<Row>, names: &[String]) -> Result<Vec<(usize, Row)>, LearnError> {
     let known = |name: &&String| all.iter().any(|row| row.key.starts_with(name.as_str()));
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         let rows: Vec<&str> = all.iter().map(|row| row.key.as_str()).collect();
-        return Err(ExperimentError::NoSuchRow { name: unknown.clone(), rows: rows.join(", ") });
+        return Err(LearnError::NoSuchRow { name: unknown.clone(), rows: rows.join(", ") });
     }
     let wanted =
         |row: &Row| names.is_empty() || names.iter().any(|name| row.key.starts_with(name.as_str()));

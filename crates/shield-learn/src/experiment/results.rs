@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use shield::mechanism::Costs;
-use shield::{Epsilon, Offset, Polynomial};
+use shield_core::{Epsilon, Offset, Polynomial};
+use shield_privacy::mechanism::Costs;
 
 use super::Observations;
 use super::students::{Encrypted, Labelled, Mark};
@@ -55,13 +55,13 @@ pub struct ResultRow {
     /// Their number among the images that a student sees.
     pub right_of_seen: f64,
     /// What the labels cost.
-    pub epsilon: Costs,
+    pub epsilon: Costs<Epsilon>,
     /// The share of right labels among those that the students really got.
     right_of_asked: f64,
     /// How the encrypted engine did, where it labelled.
     pub encrypted: Option<EncryptedSummary>,
     /// What the students are worth, by the name of their variant.
-    pub students: BTreeMap<&'static str, Spread>,
+    pub students: BTreeMap<String, Spread>,
 }
 
 /// The labellings of one row by the encrypted engine.
@@ -123,7 +123,7 @@ impl Results {
         let rows = observations.rows.iter().zip(&observations.labels).zip(&observations.marks);
         let rows = rows.map(|(((row, analysis), labelled), marks)| {
             let description = row.mechanism.description();
-            let mut by_variant: BTreeMap<&'static str, Vec<&Mark>> = BTreeMap::new();
+            let mut by_variant: BTreeMap<String, Vec<&Mark>> = BTreeMap::new();
             for mark in marks {
                 by_variant.entry(mark.variant.name()).or_default().push(mark);
             }
@@ -176,10 +176,8 @@ impl Results {
 impl ResultRow {
     /// The data-independent cost: the smaller of what moments and tight composition prove.
     pub fn proven(&self) -> Epsilon {
-        let moments = self.epsilon.data_independent;
-        match &self.epsilon.exact {
-            Some(exact) if exact.data_independent < moments => exact.data_independent,
-            _ => moments,
-        }
+        let moments = self.epsilon.moments.data_independent;
+        let exact = self.epsilon.exact.as_ref().map(|exact| exact.data_independent);
+        exact.filter(|exact| *exact < moments).unwrap_or(moments)
     }
 }

@@ -4,18 +4,20 @@ use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use shield::mechanism::{Costs, Observed};
-use shield::privacy::noisy_argmax::{Noise, NoisyArgmax};
-use shield::privacy::skellam::{self, Sensitivity};
-use shield::privacy::{Usage, calibrate};
-use shield::{
-    Accuracy, Epsilon, Histogram, Label, Labels, Mechanism, Offset, OutputDistribution, Polynomial,
-    Votes,
+use shield_core::shared_noise::NoiseFamily;
+use shield_core::{
+    Accuracy, Epsilon, Histogram, Label, Labels, Offset, OutputDistribution, Polynomial, Votes,
+    Watch,
 };
+use shield_privacy::Mechanism;
+use shield_privacy::mechanism::best::{self, Composition};
+use shield_privacy::mechanism::{Costs, Observed};
+use shield_privacy::noisy_argmax::Noise;
+use shield_privacy::{Usage, calibrate};
 
-use super::error::ExperimentError;
 use super::study::{PAPER, SharedNoiseRows, Study};
 use super::tuning::{Tuned, setting};
+use crate::error::LearnError;
 
 /// One row.
 #[derive(Clone, Debug)]
@@ -34,11 +36,10 @@ pub(super) struct Analysis {
     pub(super) accuracy: Accuracy,
     /// The expected share of right labels.
     pub(super) right: f64,
-    pub(super) epsilon: Costs,
+    pub(super) epsilon: Costs<Epsilon>,
 }
 
-/// A noisy argmax as calibration knows it, and as a mechanism.
-pub(super) type Noisy = fn(Noise) -> NoisyArgmax;
+/// One of PATE's mechanisms, but for its noise.
 pub(super) type Kind = fn(Noise) -> Mechanism;
 
 /// All rows: the exact argmax, the paper's polynomials, the tuned ones, and the other mechanisms at
@@ -47,14 +48,14 @@ pub(super) fn rows(
     study: &Study,
     teachers: usize,
     tuned: &[Tuned],
-) -> Result<Vec<Row>, ExperimentError> {
+) -> Result<Vec<Row>, LearnError> {
     let mut rows = vec![Row {
         key: "exact".to_owned(),
         name: "exact argmax".to_owned(),
         mechanism: Mechanism::Exact,
     }];
     for (i, text) in PAPER.iter().enumerate().skip(PAPER.len().saturating_sub(study.paper_rows)) {
-        let polynomial: Polynomial = text.parse().map_err(ExperimentError::failed)?;
+        let polynomial: Polynomial = text.parse().map_err(LearnError::failed)?;
         rows.push(Row {
             key: format!("paper-{}", i + 1),
             name: format!("{text}, w = 1"),
@@ -68,18 +69,20 @@ pub(super) fn rows(
             mechanism: Mechanism::Shield(setting(polynomial.clone(), *offset)),
         });
     }
-    let noisy: [(&str, &str, Noisy, Kind); 2] = [
-        ("lnmax", "LNMax, scale", NoisyArgmax::Laplace, Mechanism::Lnmax),
-        ("gnmax", "GNMax, deviation", NoisyArgmax::Gaussian, Mechanism::Gnmax),
+    let noisy: [(&str, &str, Kind); 2] = [
+        ("lnmax", "LNMax, scale", Mechanism::Lnmax),
+        ("gnmax", "GNMax, deviation", Mechanism::Gnmax),
     ];
-    for (key, what, noisy, kind) in noisy {
+    for (key, what, kind) in noisy {
         for Tuned { target, .. } in tuned {
-            let noise = calibrate::noise_within(Epsilon::new(*target)?, study.usage, noisy)
-                .ok_or(ExperimentError::NothingAffordable { target: *target })?;
+            let (tight, budget) = (Composition::Tight, Epsilon::new(*target)?);
+            let (mechanism, _) = best::noise_within(kind, tight, budget, study.usage)
+                .ok_or(LearnError::NothingAffordable { target: *target })?;
+            let noise = mechanism.description().noise.unwrap_or_default();
             rows.push(Row {
                 key: format!("{key}-{target}"),
-                name: format!("{what} {:.1}", noise.get()),
-                mechanism: kind(noise),
+                name: format!("{what} {noise:.1}"),
+                mechanism,
             });
         }
     }
@@ -92,17 +95,18 @@ pub(super) fn rows(
 }
 
 /// SPEED's argmax with Skellam noise in shares, at a cost.
-fn noisy_argmax(study: &Study, teachers: usize, target: f64) -> Result<Row, ExperimentError> {
+fn noisy_argmax(study: &Study, teachers: usize, target: f64) -> Result<Row, LearnError> {
     let teachers = u32::try_from(teachers).unwrap_or(u32::MAX);
     let classes = study.classes.count();
     let budget = Epsilon::new(target)?;
-    let noise =
-        skellam::deviation_within(budget, study.usage, teachers, 0, classes, Sensitivity::Vote)
-            .ok_or(ExperimentError::NothingAffordable { target })?;
+    let skellam = NoiseFamily::Skellam;
+    let (noise, _) =
+        calibrate::shared_noise_within(budget, study.usage, skellam, teachers, 0, classes)
+            .ok_or(LearnError::NothingAffordable { target })?;
     Ok(Row {
         key: format!("noisy-{target}"),
         name: format!("noisy argmax, deviation {:.1}", noise.scale().get()),
-        mechanism: Mechanism::NoisyArgmax(noise),
+        mechanism: Mechanism::NoisyArgmax(noise.into()),
     })
 }
 
@@ -117,7 +121,7 @@ impl Row {
     ) -> Analysis {
         let observed = Observed { histograms, votes: Some(votes) };
         let accuracy = self.mechanism.accuracy(histograms, Some(truth));
-        let epsilon = self.mechanism.costs(observed, usage);
+        let epsilon = self.mechanism.costs(observed, usage, &Watch::default()).figures();
         let right = accuracy.correct_labels.unwrap_or(0.0) / histograms.len().max(1) as f64;
         Analysis { accuracy, right, epsilon }
     }

@@ -1,20 +1,21 @@
 //! The labels that each student gets, and what it learns from them.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use shield::backend::{Backend, ClearBackend};
-use shield::labelling::{self, BallotRandomness};
-use shield::{Class as Digit, Election, Label, Labels, Mechanism, Seed, Votes};
-use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_bfv::BfvEngine;
+use shield_core::Watch;
+use shield_core::engine::{ClearEngine, Engine};
+use shield_core::labelling::{self, BallotRandomness};
+use shield_core::{Class as Digit, Election, Label, Labels, Seed, Votes};
+use shield_privacy::Mechanism;
 
 use super::classroom::{Classroom, Split};
-use super::error::ExperimentError;
 use super::rows::{self, Row};
 use super::{Stages, right};
+use crate::error::LearnError;
 use crate::student::Variant;
 
 /// One student's labels.
@@ -64,12 +65,9 @@ pub(super) struct Class<'a> {
 
 impl Class<'_> {
     /// For each row, the labels of each student.
-    pub(super) fn label(
-        &self,
-        rows: &[(usize, Row)],
-    ) -> Result<Vec<Vec<Labelled>>, ExperimentError> {
-        let Stages { folder, progress, scope, .. } = self.stages;
-        progress.stage("labelling", (rows.len() * self.splits.len()) as u64);
+    pub(super) fn label(&self, rows: &[(usize, Row)]) -> Result<Vec<Vec<Labelled>>, LearnError> {
+        let Stages { folder, watch, scope, .. } = self.stages;
+        watch.begin("labelling", (rows.len() * self.splits.len()) as u64);
         let mut all = Vec::with_capacity(rows.len());
         for (place, row) in rows {
             let mut own = Vec::with_capacity(self.splits.len());
@@ -81,7 +79,7 @@ impl Class<'_> {
                         .stream("shield 2026 experiment", (place * 1_000_000 + student) as u64);
                     self.label_one(&row.mechanism, split, &mut draws)
                 })?);
-                progress.step(1);
+                watch.add(1);
             }
             all.push(own);
         }
@@ -93,7 +91,7 @@ impl Class<'_> {
         mechanism: &Mechanism,
         split: &Split,
         draws: &mut ChaCha20Rng,
-    ) -> Result<Labelled, ExperimentError> {
+    ) -> Result<Labelled, LearnError> {
         let asked = split.asked();
         let rows = asked.iter().map(|&image| self.votes.sample(image));
         let votes = Votes::from_rows(self.votes.classes(), rows)?;
@@ -107,10 +105,9 @@ impl Class<'_> {
                     setting.clone(),
                 )?;
                 let seed = Seed::random(draws);
-                let bfv = BfvBackend::new(election.clone(), ReleaseMode::Reveal)
-                    .map_err(ExperimentError::failed)?;
+                let bfv = BfvEngine::new(election.clone()).map_err(LearnError::failed)?;
                 let labelled = label_with(&bfv, &votes, &seed)?;
-                let clear = label_with(&ClearBackend::new(election), &votes, &seed)?;
+                let clear = label_with(&ClearEngine::new(election), &votes, &seed)?;
                 let same = labelled.labels.iter().zip(&clear.labels).filter(|(a, b)| a == b);
                 let encrypted = Encrypted {
                     as_in_the_clear: same.count(),
@@ -138,17 +135,17 @@ impl Class<'_> {
         rows: &[(usize, Row)],
         labels: &[Vec<Labelled>],
         variants: &[Variant],
-    ) -> Result<Vec<Vec<Mark>>, ExperimentError> {
+    ) -> Result<Vec<Vec<Mark>>, LearnError> {
         let total = rows.len() * self.splits.len() * variants.len();
-        let Stages { folder, progress, study, .. } = self.stages;
-        progress.stage("students", total as u64);
+        let Stages { folder, watch, study, .. } = self.stages;
+        watch.begin("students", total as u64);
         let mut marks: Vec<Vec<Mark>> = vec![Vec::new(); rows.len()];
         for (student, split) in self.splits.iter().enumerate() {
             for &variant in variants {
                 let unit = |row: &Row| format!("{}.{}.{}", row.key, variant.name(), student + 1);
                 let known: Vec<Option<Mark>> =
                     rows.iter().map(|(_, row)| folder.finished(&unit(row))).collect();
-                progress.step(known.iter().flatten().count() as u64);
+                watch.add(known.iter().flatten().count() as u64);
                 if let Some(known) = known.iter().copied().collect::<Option<Vec<Mark>>>() {
                     marks.iter_mut().zip(known).for_each(|(marks, mark)| marks.push(mark));
                     continue;
@@ -164,10 +161,10 @@ impl Class<'_> {
                         }
                         let mark = self.mark(&classroom, &labels[student], student, variant)?;
                         let mark = folder.keep(&unit(row), &mark)?;
-                        progress.step(1);
+                        watch.add(1);
                         Ok(mark)
                     })
-                    .collect::<Result<Vec<Mark>, ExperimentError>>()?;
+                    .collect::<Result<Vec<Mark>, LearnError>>()?;
                 marks.iter_mut().zip(found).for_each(|(marks, mark)| marks.push(mark));
             }
         }
@@ -180,7 +177,7 @@ impl Class<'_> {
         labelled: &Labelled,
         student: usize,
         variant: Variant,
-    ) -> Result<Mark, ExperimentError> {
+    ) -> Result<Mark, LearnError> {
         let start = Instant::now();
         // The same first weights in every row: only the labels differ.
         let seed = self.stages.scope.seed.wrapping_mul(1_000_003).wrapping_add(student as u64);
@@ -190,12 +187,11 @@ impl Class<'_> {
 }
 
 /// Labels votes with an engine: every role in this process.
-fn label_with<B: Backend>(
-    backend: &B,
+fn label_with<B: Engine>(
+    engine: &B,
     votes: &Votes,
     seed: &Seed,
-) -> Result<labelling::Labelled, ExperimentError> {
-    let go_on = |_| ControlFlow::Continue(());
-    labelling::label(backend, votes, seed, BallotRandomness::Fresh, &go_on)
-        .map_err(ExperimentError::failed)
+) -> Result<labelling::Labelled, LearnError> {
+    labelling::label(engine, votes, seed, BallotRandomness::Fresh, &Watch::default())
+        .map_err(LearnError::failed)
 }

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
-use shield::privacy::Usage;
-use shield::tune::Space;
-use shield::{Class, Classes, Delta, Labels, Offset, Queries, Votes, files};
+use shield_core::Watch;
+use shield_core::{Class, Classes, Delta, Labels, Offset, Queries, Votes};
+use shield_privacy::Usage;
+use shield_privacy::tune::Space;
 
 use super::classroom::Split;
-use super::error::ExperimentError;
 use super::tuning::{Choice, TuningSpace};
 use crate::data::{Labelled, Mnist, drawn_digits};
+use crate::error::LearnError;
 use crate::glyphs::{self, ALPHABET};
 use crate::student::Variant;
 use crate::teachers::{Profile, teach};
@@ -67,15 +69,17 @@ const SMALL: usize = 100;
 const PUBLIC_TYPEFACES: usize = 60;
 
 impl Study {
-    /// MNIST in a folder with the paper's sizes, with teachers of a profile and the profile's name.
-    pub fn mnist(folder: &Path, name: &str, profile: Profile) -> Result<Self, ExperimentError> {
+    /// MNIST in a folder with the paper's sizes, with teachers of a profile.
+    pub fn mnist(folder: &Path, profile: Profile) -> Result<Self, LearnError> {
+        let name =
+            profile.to_possible_value().map_or(String::new(), |name| name.get_name().to_owned());
         Self::like_the_paper(format!("mnist, {name} profile"), Mnist::load(folder)?, profile)
     }
 
     /// Fashion-MNIST in a folder, with the paper's sizes.
-    pub fn fashion(folder: &Path) -> Result<Self, ExperimentError> {
+    pub fn fashion(folder: &Path) -> Result<Self, LearnError> {
         let data = Mnist::fashion(folder)?;
-        let study = Self::like_the_paper("fashion".to_owned(), data, Profile::pate())?;
+        let study = Self::like_the_paper("fashion".to_owned(), data, Profile::Pate)?;
         Ok(Self {
             // Chosen from what is known, not by a search on these votes.
             tuning: Choice::Table { targets: vec![1.0, 2.0, 4.0], curve: vec![0.5, 1.5, 3.0] },
@@ -86,11 +90,7 @@ impl Study {
         })
     }
 
-    fn like_the_paper(
-        name: String,
-        data: Mnist,
-        profile: Profile,
-    ) -> Result<Self, ExperimentError> {
+    fn like_the_paper(name: String, data: Mnist, profile: Profile) -> Result<Self, LearnError> {
         Ok(Self {
             name,
             classes: Classes::new(10)?,
@@ -114,9 +114,9 @@ impl Study {
     }
 
     /// A small study for tests and first looks.
-    pub fn digits() -> Result<Self, ExperimentError> {
+    pub fn digits() -> Result<Self, LearnError> {
         let teaching =
-            Teaching::Networks { profile: Profile::pate(), training: drawn_digits(600, 1) };
+            Teaching::Networks { profile: Profile::Pate, training: drawn_digits(600, 1) };
         Ok(Self {
             name: "drawn digits".to_owned(),
             classes: Classes::new(10)?,
@@ -141,7 +141,7 @@ impl Study {
 
     /// The 150 characters of the typefaces in a folder, and so many teachers that own different
     /// ones. With few teachers everything is small: a first look.
-    pub fn glyphs(folder: &Path, teachers: usize) -> Result<Self, ExperimentError> {
+    pub fn glyphs(folder: &Path, teachers: usize) -> Result<Self, LearnError> {
         let (typefaces, files) = glyphs::typefaces(folder)?;
         let small = teachers < SMALL;
         let (public, copies) = if small { (1, 4) } else { (PUBLIC_TYPEFACES, COPIES) };
@@ -176,17 +176,13 @@ impl Study {
     }
 
     /// Trains the teachers and lets them vote on the public images.
-    pub(super) fn teach(
-        &self,
-        seed: u64,
-        done: impl Fn() + Sync,
-    ) -> Result<Votes, ExperimentError> {
+    pub(super) fn teach(&self, seed: u64, watch: &Watch) -> Result<Votes, LearnError> {
         let images = &self.public.images;
         match &self.teaching {
             Teaching::Networks { profile, training } => {
-                Ok(teach(profile, training, images, self.teachers, seed, done)?)
+                teach(*profile, training, images, self.teachers, seed, watch)
             }
-            Teaching::Typefaces(shares) => Ok(shares.teach(images, seed, done)),
+            Teaching::Typefaces(shares) => Ok(shares.teach(images, seed, watch)),
         }
     }
 
@@ -215,10 +211,10 @@ impl Study {
     }
 
     /// Reads votes on the public images.
-    pub(super) fn read_votes(&self, path: &Path) -> Result<Votes, ExperimentError> {
-        let votes = files::read_votes(path, Some(self.classes))?;
+    pub(super) fn read_votes(&self, path: &Path) -> Result<Votes, LearnError> {
+        let votes = shield_data::read_votes(path, Some(self.classes))?;
         if votes.samples() != self.public.images.len() {
-            return Err(ExperimentError::OtherImages {
+            return Err(LearnError::OtherImages {
                 path: path.to_owned(),
                 found: votes.samples(),
                 wanted: self.public.images.len(),
@@ -228,18 +224,18 @@ impl Study {
     }
 
     /// The true classes of the public images.
-    pub(super) fn truth(&self) -> Result<Labels, ExperimentError> {
+    pub(super) fn truth(&self) -> Result<Labels, LearnError> {
         let digits = self.public.classes.iter().map(|&digit| Some(Class(u16::from(digit))));
         Ok(Labels::new(digits.collect())?)
     }
 
     /// One student's split.
-    pub(super) fn split(&self, seed: u64, student: usize) -> Result<Split, ExperimentError> {
-        Ok(Split::draw(self.public.images.len(), self.seen, self.queries, seed, student)?)
+    pub(super) fn split(&self, seed: u64, student: usize) -> Result<Split, LearnError> {
+        Split::draw(self.public.images.len(), self.seen, self.queries, seed, student)
     }
 }
 
-fn offsets(dummies: &[u32]) -> Result<Vec<Offset>, ExperimentError> {
+fn offsets(dummies: &[u32]) -> Result<Vec<Offset>, LearnError> {
     Ok(dummies.iter().map(|&dummies| Offset::new(dummies)).collect::<Result<_, _>>()?)
 }
 

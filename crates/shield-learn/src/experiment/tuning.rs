@@ -2,18 +2,18 @@
 //! project knows.
 
 use serde::{Deserialize, Serialize};
-use shield::mechanism::best;
-use shield::privacy::Usage;
-use shield::privacy::data_independent::{self, DataIndependent};
-use shield::tune::front::Point;
-use shield::tune::{Objective, Search, Space};
-use shield::{
-    Classes, Election, Epsilon, Histogram, Mechanism, Offset, Polynomial, Sampling, Setting,
-    Voters, Votes,
+use shield_bfv::BfvEngine;
+use shield_core::Watch;
+use shield_core::{
+    Classes, Election, Epsilon, Histogram, Offset, Polynomial, Sampling, Setting, Voters, Votes,
 };
-use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_privacy::data_independent::{self, DataIndependent};
+use shield_privacy::mechanism::best;
+use shield_privacy::tune::front::{Cost, Point};
+use shield_privacy::tune::{Objective, Search, Space};
+use shield_privacy::{Mechanism, Proven, Usage};
 
-use super::error::ExperimentError;
+use crate::error::LearnError;
 
 /// A setting that tuning chose.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,6 +35,15 @@ pub(super) struct Tuning {
 
 /// The most samples that the known polynomials are compared on.
 const COMPARED_ON: usize = 1000;
+
+/// What settings are chosen for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) votes: &'a Votes,
+    pub(super) queries: usize,
+    pub(super) usage: Usage,
+    pub(super) watch: &'a Watch,
+}
 
 /// How settings are chosen.
 #[derive(Clone, Debug)]
@@ -89,18 +98,10 @@ impl Choice {
     }
 
     /// For each target, the most accurate setting that costs no more and that the engine can run.
-    pub(super) fn tune(
-        &self,
-        votes: &Votes,
-        queries: usize,
-        usage: Usage,
-        progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Tuning, ExperimentError> {
+    pub(super) fn tune(&self, asked: Asked) -> Result<Tuning, LearnError> {
         match self {
-            Self::Search(search) => search.tune(votes, queries, usage, progress),
-            Self::Table { targets, curve } => {
-                from_table(targets, curve, votes, queries, usage, progress)
-            }
+            Self::Search(search) => search.tune(asked),
+            Self::Table { targets, curve } => from_table(targets, curve, asked),
         }
     }
 }
@@ -110,48 +111,36 @@ pub(super) fn setting(polynomial: Polynomial, offset: Offset) -> Setting {
     Setting { polynomial, offset, sampling: Sampling::default() }
 }
 
-/// Whether the engine can run a setting.
-fn runs(votes: &Votes, queries: usize, polynomial: &Polynomial, offset: Offset) -> bool {
-    let setting = setting(polynomial.clone(), offset);
-    Election::new(votes.teachers(), votes.classes(), queries, setting)
-        .is_ok_and(|election| BfvBackend::new(election, ReleaseMode::Reveal).is_ok())
+impl Asked<'_> {
+    /// Whether the engine can run a setting.
+    fn runs(&self, polynomial: &Polynomial, offset: Offset) -> bool {
+        let (votes, setting) = (self.votes, setting(polynomial.clone(), offset));
+        Election::new(votes.teachers(), votes.classes(), self.queries, setting)
+            .is_ok_and(|election| BfvEngine::new(election).is_ok())
+    }
 }
 
-fn from_table(
-    targets: &[f64],
-    curve: &[f64],
-    votes: &Votes,
-    queries: usize,
-    usage: Usage,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Result<Tuning, ExperimentError> {
+fn from_table(targets: &[f64], curve: &[f64], asked: Asked) -> Result<Tuning, LearnError> {
+    let Asked { votes, usage, watch, .. } = asked;
     // Evenly spread: candidates are told apart by fewer samples than there are.
     let step = votes.samples().div_ceil(COMPARED_ON).max(1);
     let histograms: Vec<Histogram> = votes.histograms().step_by(step).collect();
-    let best = |target: f64| -> Result<Option<Point>, ExperimentError> {
+    let best = |target: f64| -> Result<Option<Point>, LearnError> {
         let found = best::shield_within(Epsilon::new(target)?, &histograms, None, usage);
-        progress(1);
+        watch.add(1);
         let fits = |candidate: &best::Candidate| {
             let setting = &candidate.setting;
-            runs(votes, queries, &setting.polynomial, setting.offset)
+            asked.runs(&setting.polynomial, setting.offset)
         };
         Ok(found.into_iter().find(fits).map(|candidate| {
             let accuracy = Mechanism::Shield(candidate.setting.clone()).accuracy(&histograms, None);
-            let polynomial = candidate.setting.polynomial;
-            Point {
-                offset: candidate.setting.offset,
-                epsilon: candidate.epsilon,
-                ground_truth: accuracy.ground_truth,
-                right: None,
-                terms: polynomial.rounds().count(),
-                degree: polynomial.degree(),
-                polynomial,
-            }
+            let Setting { polynomial, offset, .. } = candidate.setting;
+            Point::new(polynomial, offset, Cost::Proven(candidate.epsilon), accuracy.ground_truth)
         }))
     };
     let (mut chosen, mut front) = (Vec::new(), Vec::new());
     for &target in targets {
-        let point = best(target)?.ok_or(ExperimentError::NothingAffordable { target })?;
+        let point = best(target)?.ok_or(LearnError::NothingAffordable { target })?;
         let (polynomial, offset) = (point.polynomial.clone(), point.offset);
         chosen.push(Tuned { target, polynomial, offset });
         front.push(point);
@@ -179,26 +168,20 @@ pub(super) struct TuningSpace {
 
 impl TuningSpace {
     /// For each target, the most accurate setting that costs no more and that the engine can run.
-    fn tune(
-        &self,
-        votes: &Votes,
-        queries: usize,
-        usage: Usage,
-        progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Tuning, ExperimentError> {
+    fn tune(&self, asked: Asked) -> Result<Tuning, LearnError> {
+        let Asked { votes, usage, watch, .. } = asked;
         let search = self.search(usage);
         let histograms: Vec<Histogram> = votes.histograms().take(self.samples).collect();
-        let front = search.run(&histograms, progress)?.front.into_points();
+        let front = search.run(&histograms, None, watch)?.front.into_points();
         let mut chosen = Vec::new();
         let known = self.known_points(&histograms, usage);
         let mut all: Vec<&Point> = front.iter().chain(&known).collect();
         all.sort_by(|a, b| b.ground_truth.total_cmp(&a.ground_truth));
         for &target in &self.targets {
-            let affordable =
-                |point: &&&Point| point.epsilon.is_finite() && point.epsilon.get() <= target;
+            let affordable = |point: &&&Point| point.epsilon.get() <= target;
             let mut best = all.iter().filter(affordable);
-            let best = best.find(|p| runs(votes, queries, &p.polynomial, p.offset));
-            let best = best.ok_or(ExperimentError::NothingAffordable { target })?;
+            let best = best.find(|p| asked.runs(&p.polynomial, p.offset));
+            let best = best.ok_or(LearnError::NothingAffordable { target })?;
             chosen.push(Tuned { target, polynomial: best.polynomial.clone(), offset: best.offset });
         }
         Ok(Tuning { chosen, front })
@@ -210,15 +193,12 @@ impl TuningSpace {
         let point = |polynomial: &Polynomial, offset: Offset| {
             let setting = setting(polynomial.clone(), offset);
             let classes = Classes::new(histograms.first()?.classes()).ok()?;
-            let cost = |&voters: &Voters| {
-                DataIndependent::new(&setting, classes, voters).epsilon(usage).get()
-            };
-            let epsilon = Epsilon::new(voters.iter().map(cost).fold(0.0, f64::max)).ok()?;
+            let cost =
+                |&voters: &Voters| DataIndependent::new(&setting, classes, voters).epsilon(usage);
+            let cost = Cost::Proven(voters.iter().map(cost).reduce(Proven::larger)?);
             let ground_truth =
                 Mechanism::Shield(setting.clone()).accuracy(histograms, None).ground_truth;
-            let (terms, degree) = (polynomial.round_count(), polynomial.degree());
-            let polynomial = polynomial.clone();
-            Some(Point { polynomial, offset, epsilon, ground_truth, right: None, terms, degree })
+            Some(Point::new(polynomial.clone(), offset, cost, ground_truth))
         };
         let offsets = || self.offsets.iter().copied();
         let of = |polynomial| offsets().filter_map(move |offset| point(polynomial, offset));
@@ -246,7 +226,7 @@ mod tests {
     #[test]
     fn a_small_search_tunes_to_no_less_than_what_is_known() {
         let classes = Classes::new(4).unwrap();
-        let (votes, _) = shield::synthetic::votes(40, classes, 60, 1).unwrap();
+        let (votes, _) = shield_core::synthetic::votes(40, classes, 60, 1).unwrap();
         let space = |known: &[&str]| TuningSpace {
             space: Space { max_degree: 2, max_terms: 3 },
             offsets: vec![Offset::new(4).unwrap()],
@@ -255,7 +235,9 @@ mod tests {
             known: known.iter().map(|text| text.parse().unwrap()).collect(),
         };
         let tuned = |known: &[&str]| {
-            let tuning = space(known).tune(&votes, 10, Usage::default(), &|_| {}).unwrap();
+            let (usage, watch) = (Usage::default(), &Watch::default());
+            let asked = Asked { votes: &votes, queries: 10, usage, watch };
+            let tuning = space(known).tune(asked).unwrap();
             let Tuned { polynomial, offset, .. } = tuning.chosen[0].clone();
             let mechanism = Mechanism::Shield(setting(polynomial, offset));
             let histograms: Vec<Histogram> = votes.histograms().collect();

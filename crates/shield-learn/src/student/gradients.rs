@@ -21,7 +21,7 @@ const WIDTH: f32 = 2.0;
 const BLUR: f32 = 0.7;
 
 /// The points that stand for some images.
-pub fn gradients(images: &Images) -> Points {
+pub(crate) fn gradients(images: &Images) -> Points {
     let side = images.side();
     let softened = transform::blur(images, BLUR);
     let places: Vec<Vec<f32>> =

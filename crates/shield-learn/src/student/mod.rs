@@ -1,71 +1,49 @@
 //! The student: few private labels, many images without one, one model.
 //!
-//! Labels spread over a graph of similar images ([`crate::neighbours`], [`propagation`]), which
+//! Labels spread over a graph of similar images (`neighbours`, `propagation`), which
 //! also outvotes the wrong ones among them; a network then learns from what every image was given.
 
-pub mod gradients;
-pub mod propagation;
+pub(crate) mod gradients;
+pub(crate) mod propagation;
 
+use clap::ValueEnum;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::{Deserialize, Serialize};
-use shield::{Class, Classes, Label};
+use shield_core::{Class, Classes, Label};
 
 use self::propagation::Propagation;
 use crate::data::Images;
+use crate::error::LearnError;
 use crate::neighbours::{Neighbours, Points};
-use crate::training::{Augmentation, Averaging, Model, Targets, Training};
+use crate::network::Model;
+use crate::training::{Augmentation, Averaging, Targets, Training};
 use crate::transform;
 
 /// How the student learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// Semi-supervised, on deskewed images; similarity is that of their strokes.
+    /// Semi-supervised, on upright images, compared by their strokes
     Strong,
-    /// Semi-supervised, on images as they are, compared pixel by pixel and then by what a first
-    /// network makes of them.
+    /// Semi-supervised, on images as they are
+    // Compared pixel by pixel, and then by what a first network makes of them.
     Plain,
-    /// On the labelled images alone, deskewed.
+    /// On the labelled images alone, upright
     Supervised,
-    /// Semi-supervised, on images as they are; similarity is that of their strokes. For what is not
-    /// written by hand, where a slant may be all that tells two classes apart.
+    /// Semi-supervised, on images as they are, compared by their strokes
+    // For what is not written by hand, where a slant may be all that tells two classes apart.
     Shapes,
-}
-
-/// Why a student cannot learn.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LearnError {
-    /// Another number of labels than images.
-    #[error(
-        "there are {labels} labels for {images} images; give each image one, absent where there \
-         is none"
-    )]
-    LabelCount {
-        /// How many labels.
-        labels: usize,
-        /// How many images.
-        images: usize,
-    },
-    /// All labels are absent.
-    #[error("none of the images has a label; label some first")]
-    NoLabels,
 }
 
 impl Variant {
     /// Its name in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Strong => "strong",
-            Self::Plain => "plain",
-            Self::Supervised => "supervised",
-            Self::Shapes => "shapes",
-        }
+    pub fn name(self) -> String {
+        self.to_possible_value().expect("no variant is hidden").get_name().to_owned()
     }
 
     /// What this student sees of an image.
-    pub fn prepare(self, images: &Images) -> Images {
+    pub(crate) fn prepare(self, images: &Images) -> Images {
         match self {
             Self::Strong | Self::Supervised => transform::deskew(images),
             Self::Plain | Self::Shapes => images.clone(),
@@ -73,7 +51,7 @@ impl Variant {
     }
 
     /// Which prepared images are alike; `None` where the student does not ask.
-    pub fn neighbours(self, prepared: &Images) -> Option<Neighbours> {
+    pub(crate) fn neighbours(self, prepared: &Images) -> Option<Neighbours> {
         match self {
             Self::Strong | Self::Shapes => Some(Neighbours::of(&gradients::gradients(prepared))),
             Self::Plain => Some(Neighbours::of(&Points::from(prepared))),
@@ -82,7 +60,7 @@ impl Variant {
     }
 
     /// How its network is trained.
-    pub fn recipe(self) -> Training {
+    pub(crate) fn recipe(self) -> Training {
         let base = Training {
             channels: 8,
             epochs: 4,
@@ -101,27 +79,9 @@ impl Variant {
         }
     }
 
-    /// Learns from images that are prepared and, some of them, labelled.
-    pub fn learn(
-        self,
-        prepared: &Images,
-        neighbours: Option<&Neighbours>,
-        labels: &[Label],
-        classes: Classes,
-        seed: u64,
-    ) -> Result<Model, LearnError> {
-        if labels.len() != prepared.len() {
-            return Err(LearnError::LabelCount { labels: labels.len(), images: prepared.len() });
-        }
-        if labels.iter().all(Option::is_none) {
-            return Err(LearnError::NoLabels);
-        }
-        let targets = neighbours.map(|graph| Propagation::default().spread(graph, labels, classes));
-        self.train(prepared, targets.as_ref(), labels, classes, seed)
-    }
-
-    /// The same, where it is known already what every image is taken for.
-    pub fn train(
+    /// Trains on prepared images, given what each is taken for; a student who does not ask for
+    /// that learns from the labelled ones alone.
+    pub(crate) fn train(
         self,
         prepared: &Images,
         targets: Option<&Targets>,
@@ -129,6 +89,9 @@ impl Variant {
         classes: Classes,
         seed: u64,
     ) -> Result<Model, LearnError> {
+        if labels.iter().all(Option::is_none) {
+            return Err(LearnError::NoLabels);
+        }
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let recipe = self.recipe();
         match targets {
@@ -145,9 +108,6 @@ impl Variant {
             None => {
                 let labelled: Vec<usize> =
                     (0..labels.len()).filter(|&image| labels[image].is_some()).collect();
-                if labelled.is_empty() {
-                    return Err(LearnError::NoLabels);
-                }
                 let known = labelled.iter().filter_map(|&image| labels[image]).map(Class::index);
                 let targets = Targets::certain(classes.count(), known.collect::<Vec<_>>());
                 Ok(recipe.run(&prepared.select(labelled), &targets, &mut rng))

@@ -8,18 +8,18 @@
 //! label that they find less likely than a random guess is left out.
 
 use rayon::prelude::*;
-use shield::{Class, Classes, Label};
+use shield_core::{Class, Classes, Label};
 
 use crate::neighbours::Neighbours;
 use crate::training::Targets;
 
 /// The settings of the spreading.
 #[derive(Clone, Copy, Debug)]
-pub struct Propagation {
+pub(crate) struct Propagation {
     /// How much of what an image is taken for comes from its neighbours, at each step.
-    pub trust: f32,
+    pub(crate) trust: f32,
     /// How many steps.
-    pub steps: usize,
+    pub(crate) steps: usize,
 }
 
 impl Default for Propagation {
@@ -34,7 +34,7 @@ const MOST_SOURCES: usize = 1000;
 
 /// What each of some images says of every image.
 #[derive(Clone, Debug)]
-pub struct Influence {
+pub(crate) struct Influence {
     sources: Vec<usize>,
     /// Image by image, source by source.
     rows: Vec<f32>,
@@ -45,7 +45,7 @@ impl Propagation {
     ///
     /// # Panics
     /// If there is none.
-    pub fn influence(&self, graph: &Neighbours, sources: &[usize]) -> Influence {
+    pub(crate) fn influence(&self, graph: &Neighbours, sources: &[usize]) -> Influence {
         let width = sources.len();
         assert!(width > 0, "somebody has to say something");
         let mut given = vec![0.0f32; graph.len() * width];
@@ -59,7 +59,7 @@ impl Propagation {
     ///
     /// # Panics
     /// If the labels are not as many as the images, or none of them is there.
-    pub fn spread(&self, graph: &Neighbours, labels: &[Label], classes: Classes) -> Targets {
+    pub(crate) fn spread(&self, graph: &Neighbours, labels: &[Label], classes: Classes) -> Targets {
         assert_eq!(graph.len(), labels.len(), "one label an image");
         let sources: Vec<usize> = (0..labels.len()).filter(|&i| labels[i].is_some()).collect();
         if sources.len() <= MOST_SOURCES {
@@ -103,7 +103,7 @@ impl Propagation {
 impl Influence {
     /// What each image is taken for, given labels of the sources. Labels of other images count for
     /// nothing.
-    pub fn spread(&self, labels: &[Label], classes: Classes) -> Targets {
+    pub(crate) fn spread(&self, labels: &[Label], classes: Classes) -> Targets {
         let k = classes.count();
         let mut known: Vec<Label> = self.sources.iter().map(|&image| labels[image]).collect();
         let contradicted = self.contradicted(&known, k);

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use rand::CryptoRng;
-use shield::files::{IgnoredColumns, ReadOptions, TeacherCounts, Understood, Warning};
+use shield_data::{Ballot, Understood, Warning};
 
-use super::{Cast, check_samples, write};
-use crate::election_file::ElectionFile;
+use super::{Cast, check_samples, read_with_ids, write};
+use crate::election_file::{ElectionFile, PlannedElection};
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::samples::SamplesDigest;
 
 /// Reads one teacher's counts: one row per sample of the election, one column per class. Rows that
 /// count more voters than the election allows are refused.
@@ -20,9 +19,10 @@ pub fn understand_counts(
     list: Option<&Path>,
 ) -> Result<Understood<Vec<Vec<u32>>>, ProtocolError> {
     let refuse = |problem| Refused { path: path.to_owned(), problem };
-    let counts = file.choice().counts().ok_or_else(|| refuse(Problem::NeedsVotes))?;
-    let read = read_with_ids(file, path, counts.voters())?;
-    let TeacherCounts { counts, ids, class_names } = read.value;
+    let counts = file.spec().counts().ok_or_else(|| refuse(Problem::NeedsVotes))?;
+    let most = counts.voters();
+    let read = read_with_ids(file, |o| shield_data::understand_counts_ballot(path, o, most))?;
+    let Ballot { entries: counts, ids, class_names } = read.value;
     if let (Some(names), None) = (&class_names, file.class_names()) {
         let (first, last) = (names.as_slice()[0].clone(), file.election().classes().count() - 1);
         return Err(refuse(Problem::NamedColumns { first, last }).into());
@@ -42,36 +42,9 @@ pub fn understand_counts(
     Ok(Understood { value: counts, warnings: read.warnings.into_iter().filter(news).collect() })
 }
 
-fn read_with_ids(
-    file: &ElectionFile,
-    path: &Path,
-    most: u32,
-) -> Result<Understood<TeacherCounts>, ProtocolError> {
-    let options = |ignored| ReadOptions {
-        classes: Some(file.election().classes()),
-        names: file.class_names().cloned(),
-        ignored,
-    };
-    let read = |options: &ReadOptions| shield::files::understand_counts_ballot(path, options, most);
-    let guessed = read(&options(IgnoredColumns::Guess));
-    if let Some(bound) = file.samples_digest()
-        && !matches!(&guessed, Ok(read) if read.value.ids.is_some())
-    {
-        // Short ids look like counts; if they are the election's samples, they are none.
-        let first = read(&options(IgnoredColumns::These(vec!["1".to_owned()])));
-        let is_list = |ids: &Vec<String>| SamplesDigest::of(ids) == bound;
-        if let Ok(read) = first
-            && read.value.ids.as_ref().is_some_and(is_list)
-        {
-            return Ok(read);
-        }
-    }
-    Ok(guessed?)
-}
-
 /// Writes the ballot of the teacher of that name from its counts; never over another file.
 pub fn cast_counts<R: CryptoRng>(
-    file: &ElectionFile,
+    file: &PlannedElection,
     public_key: &Path,
     teacher: &str,
     counts: &[Vec<u32>],

@@ -8,10 +8,8 @@
 //! polynomial = "8X^4+6X^3+4X^2+X"      # optional, this is the default
 //! offset = 5                           # optional, 5 by default
 //! sampling = "with-replacement"        # optional
-//! engine = "bfv"                       # optional, or "tfhe-leveled", "tfhe-bootstrapped"
+//! engine = "bfv"                       # optional, or "tfhe"
 //! mechanism = "shield"                 # optional, or "noisy-argmax"
-//! release = "reveal"                   # optional, or "composable"; for bfv
-//! # upload = "plain"                   # optional, or "compact"; for tfhe-leveled
 //! # noise = 40.0                       # for noisy-argmax: scale or deviation, in votes
 //! # noise_law = "skellam"              # optional, or "laplace"; for noisy-argmax
 //! # dropouts = 0                       # optional, for noisy-argmax: who may be missing
@@ -28,6 +26,7 @@
 
 mod engine_keys;
 mod mistakes;
+mod planned;
 mod reader;
 mod subject;
 #[cfg(test)]
@@ -38,15 +37,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use shield::{ClassNames, Election, Offset, Polynomial, Sampling, Setting};
+use shield_core::shared_noise::NoiseFamily;
+use shield_core::{ClassNames, Election, Offset, Polynomial, Sampling, Setting};
 
-use crate::engine::{
-    Choice, ChoiceError, Engine, EngineName, Mechanism, MechanismName, NoisyArgmax,
-};
+use crate::engine::{Engine, EngineName, EngineSpec, NoisyArgmax, Outline, SpecError};
 use crate::name::Name;
 use crate::samples::SamplesDigest;
 use engine_keys::EngineKeys;
 pub use mistakes::{ElectionFileError, Mistake};
+pub use planned::PlannedElection;
 use reader::Reader;
 
 /// The longest election file that is read: room for 100,000 teachers.
@@ -60,8 +59,8 @@ pub struct ElectionFile {
     class_names: Option<ClassNames>,
     samples_digest: Option<SamplesDigest>,
     election: Election,
-    choice: Choice,
-    batches: usize,
+    spec: EngineSpec,
+    outline: Outline,
     quorum: u32,
     deadline: Option<Timestamp>,
     teachers: Vec<Name>,
@@ -126,17 +125,15 @@ impl ElectionFile {
         }
         let mut planned = None;
         if let (Some(election), Some(quorum)) = (&election, quorum) {
-            let choice = engine_keys.choice(&mut reader, election.teachers(), quorum);
-            if let (Some(choice), true) = (choice, reader.is_fine()) {
-                match choice.batches(election) {
-                    Ok(batches) => planned = Some((choice, batches)),
-                    Err(error @ ChoiceError::NotBuilt(_)) => {
-                        reader.mistake_at("engine", error.to_string());
-                    }
+            let spec = engine_keys.spec(&mut reader, election.teachers(), quorum);
+            if let (Some(spec), true) = (spec, reader.is_fine()) {
+                match spec.outline(election) {
+                    Ok(outline) => planned = Some((spec, outline)),
                     Err(error) => {
-                        let key = match choice.mechanism() {
-                            Mechanism::Shield => "polynomial",
-                            Mechanism::NoisyArgmax(_) => "noise",
+                        let key = match (&error, spec.argmax()) {
+                            (SpecError::Plan(_), None) => "polynomial",
+                            (SpecError::Plan(_), Some(_)) => "noise",
+                            _ => "engine",
                         };
                         reader.mistake_at(key, error.to_string());
                     }
@@ -148,7 +145,7 @@ impl ElectionFile {
         else {
             return Err(reader.into_error());
         };
-        let (Some((choice, batches)), true) = (planned, reader.is_fine()) else {
+        let (Some((spec, outline)), true) = (planned, reader.is_fine()) else {
             return Err(reader.into_error());
         };
         let (class_names, samples_digest) = (class_names.flatten(), samples_digest.flatten());
@@ -158,8 +155,8 @@ impl ElectionFile {
             class_names,
             samples_digest,
             election,
-            choice,
-            batches,
+            spec,
+            outline,
             quorum,
             deadline,
             teachers,
@@ -193,14 +190,19 @@ impl ElectionFile {
         &self.election
     }
 
-    /// The engine and the mechanism, with everything that they need to know.
-    pub fn choice(&self) -> Choice {
-        self.choice
+    /// The engine and the mechanism.
+    pub fn spec(&self) -> &EngineSpec {
+        &self.spec
     }
 
     /// How many batches the engine makes of the samples: known without making the engine.
     pub fn batches(&self) -> usize {
-        self.batches
+        self.outline.batches
+    }
+
+    /// The engine's view of the election: known without making the engine.
+    pub fn outline(&self) -> Outline {
+        self.outline
     }
 
     /// How many voters every sample must have.
@@ -224,9 +226,9 @@ impl ElectionFile {
         u32::try_from(place).ok()
     }
 
-    /// The engine for this election.
-    pub fn engine(&self) -> Arc<dyn Engine> {
-        self.choice.engine(&self.election).expect("the plan was made when the file was read")
+    /// A new engine for this election.
+    pub(crate) fn engine(&self) -> Arc<dyn Engine> {
+        self.spec.engine(&self.election).expect("the plan was made when the file was read")
     }
 
     /// A digest of everything that the file says: the same for every way of writing it down.
@@ -236,8 +238,7 @@ impl ElectionFile {
 
     /// The file as this program writes it: every key that counts, in a fixed order.
     ///
-    /// Digests are made of this text. An election with the engine and the mechanism of version 0.1
-    /// has the text that it had there, without any newer key.
+    /// Digests are made of this text. The default engine, mechanism and noise law are not in it.
     pub fn canonical(&self) -> String {
         let setting = self.election.setting();
         let mut text = String::new();
@@ -259,34 +260,30 @@ impl ElectionFile {
         if let Some(digest) = self.samples_digest {
             line("samples_digest", &quoted(&digest));
         }
-        let engine = self.choice.engine_name();
-        if engine != EngineName::default() {
-            line("engine", &quoted(&engine));
+        if self.spec.engine_name() != EngineName::default() {
+            line("engine", &quoted(&self.spec.engine_name()));
         }
-        match self.choice.mechanism() {
-            Mechanism::Shield => {
+        match self.spec.argmax() {
+            None => {
                 line("polynomial", &quoted(&setting.polynomial));
                 line("offset", &setting.offset);
                 line("sampling", &quoted(&setting.sampling));
             }
-            Mechanism::NoisyArgmax(NoisyArgmax { noise, counts }) => {
-                line("mechanism", &quoted(&MechanismName::NoisyArgmax));
+            Some(NoisyArgmax { noise, counts, threshold }) => {
+                line("mechanism", &quoted(&self.spec.mechanism_name()));
                 line("noise", &format!("{:?}", noise.scale().get()));
-                // Files without the key keep the digest that they had.
-                if noise.family() != engine.default_noise_law() {
+                if noise.family() != NoiseFamily::default() {
                     line("noise_law", &quoted(&noise.family()));
                 }
                 line("dropouts", &noise.dropouts());
+                if let Some(threshold) = threshold {
+                    line("threshold", &threshold);
+                }
                 if let Some(counts) = counts {
                     line("voters_per_teacher", &counts.voters());
                     line("protects", &quoted(&counts.protects()));
                 }
             }
-        }
-        match self.choice {
-            Choice::Bfv { release } => line("release", &quoted(&release)),
-            Choice::TfheLeveled { upload } => line("upload", &quoted(&upload)),
-            _ => {}
         }
         line("quorum", &self.quorum);
         if let Some(deadline) = self.deadline {

@@ -6,13 +6,16 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use shield::ParameterError;
+use shield_core::ParameterError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::MAX_BYTES;
 use super::mistakes::{ElectionFileError, Mistake};
 use crate::name::Name;
+
+/// How many mistakes are told: whoever makes more has sent something else.
+const MOST: usize = 20;
 
 /// Takes the keys out of a table one by one and collects what is wrong.
 pub(super) struct Reader<'a> {
@@ -41,9 +44,7 @@ impl<'a> Reader<'a> {
         let value = self.table.remove(key);
         match &value {
             Some(value) => self.places.push((key, value.span())),
-            None => {
-                self.mistakes.push(Mistake { line: None, problem: format!("`{key}` is missing") });
-            }
+            None => self.mistake(None, || format!("`{key}` is missing")),
         }
         value
     }
@@ -162,6 +163,7 @@ impl<'a> Reader<'a> {
         for entry in array {
             let parsed = entry.get_ref().as_str().map(Name::from_str);
             let problem = match parsed {
+                _ if self.is_full() => break,
                 Some(Ok(name)) if met.insert(name.clone()) => {
                     names.push(name);
                     continue;
@@ -170,8 +172,7 @@ impl<'a> Reader<'a> {
                 Some(Err(error)) => format!("`{key}`: {error}"),
                 None => format!("`{key}` must hold names in quotes"),
             };
-            let line = Some(line_of(self.text, entry.span().start));
-            self.mistakes.push(Mistake { line, problem });
+            self.mistake(Some(entry.span().start), || problem);
         }
         if array.is_empty() {
             self.mistake_at(key, format!("`{key}` is empty; name at least one"));
@@ -180,17 +181,37 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn refuse_the_rest(&mut self) {
-        for key in self.table.keys() {
-            let line = Some(line_of(self.text, key.span().start));
-            let problem = format!("`{}` is not a key of an election file", key.get_ref());
-            self.mistakes.push(Mistake { line, problem });
+        let rest: Vec<_> = self.table.keys().take(MOST + 1).cloned().collect();
+        for key in rest {
+            let problem = || format!("`{}` is not a key of an election file", key.get_ref());
+            self.mistake(Some(key.span().start), problem);
         }
     }
 
     pub(super) fn mistake_at(&mut self, key: &'static str, problem: String) {
         let place = self.places.iter().find(|(known, _)| *known == key);
-        let line = place.map(|(_, span)| line_of(self.text, span.start));
-        self.mistakes.push(Mistake { line, problem });
+        let start = place.map(|(_, span)| span.start);
+        self.mistake(start, || problem);
+    }
+
+    /// Whether so much is wrong that nothing more is told.
+    fn is_full(&self) -> bool {
+        self.mistakes.len() > MOST
+    }
+
+    /// Notes a mistake at a place in the text, if there are not too many already: finding its line
+    /// takes time.
+    fn mistake(&mut self, start: Option<usize>, problem: impl FnOnce() -> String) {
+        let mistake = match self.mistakes.len() {
+            ..MOST => {
+                Mistake { line: start.map(|start| line_of(self.text, start)), problem: problem() }
+            }
+            MOST => {
+                Mistake { line: None, problem: "there are more: put these right first".to_owned() }
+            }
+            _ => return,
+        };
+        self.mistakes.push(mistake);
     }
 
     /// Whether nothing is wrong so far.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use shield::{ClassNames, Classes};
+use shield_core::{ClassNames, Classes};
 
 use super::reader::Reader;
 use super::usize_of;
@@ -47,7 +47,7 @@ pub(super) fn samples(
     }
     let Some(folder) = folder else {
         let problem = "`samples_file` names a file that is not here; give the election file that \
-            `shield fetch election` or the operator's program wrote";
+            `shield election fetch election` or the operator's program wrote";
         reader.mistake_at("samples_file", problem.to_owned());
         return None;
     };

@@ -1,31 +1,33 @@
 //! Engines as the protocol sees them: everything goes in and out as bytes.
 //!
-//! [`Choice`] turns what an election file says into an [`Engine`], and nothing else in protocol,
-//! server and client names one: keys, ballots and releases are bytes to them. Every engine that has
-//! [`BackendBytes`](shield::backend::BackendBytes) is an [`Engine`].
+//! [`EngineSpec`] names an engine and turns into an [`Engine`], and nothing else in protocol,
+//! server and client names one: keys, ballots and releases are bytes to them. Every
+//! [`shield_core::engine::Engine`] is an [`Engine`].
 
-mod bfv;
-mod choice;
-mod erased;
+mod adapter;
 #[cfg(any(test, feature = "test-engine"))]
 pub mod faults;
-mod noisy_argmax;
+mod labelling;
+mod spec;
 
 use std::error::Error;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rand::CryptoRng;
-use shield::backend::{BallotBoxError, Presence};
-use shield::framing::{DecodeError, KeyId, Kind};
-use shield::votes::Vote;
-use shield::{Label, Seed};
+use shield_core::engine::{BallotBoxError, Presence};
+use shield_core::framing::{DecodeError, KeyId, Kind};
+use shield_core::votes::Vote;
+use shield_core::{Label, Seed};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-pub use choice::{Choice, ChoiceError, EngineName, Mechanism, MechanismName, Upload};
-pub use noisy_argmax::{Counts, CountsError, NoisyArgmax, Protects};
-pub use shield_bfv::{Alarm, ReleaseMode};
+pub use labelling::Labelling;
+pub use shield_core::engine::{Again, Alarm, Revealed};
+pub use spec::{
+    Counts, EngineName, EngineSpec, MechanismName, NoisyArgmax, Outline, Protects, SpecError,
+    UseEngine,
+};
 
 /// Random bytes at the end of every ballot: its teacher's part of the seed. Whatever the engine
 /// does, no two ballots are the same, and nobody knows their digests before they are sent.
@@ -33,7 +35,8 @@ pub const NONCE: usize = 32;
 
 /// The checksum that the votes of a ballot end with, before the nonce; zeros if there is none.
 pub fn votes_checksum(ballot: &[u8]) -> [u8; 32] {
-    erased::votes_of(ballot).last_chunk().copied().unwrap_or_default()
+    let votes = &ballot[..ballot.len().saturating_sub(NONCE)];
+    votes.last_chunk().copied().unwrap_or_default()
 }
 
 /// What an engine stumbled over.
@@ -90,9 +93,7 @@ pub trait Engine: Send + Sync {
 
     /// The most bytes of the audit of a batch; `None` if the engine cannot tell a ballot that is
     /// no vote from one that is.
-    fn audit_bytes(&self) -> Option<usize> {
-        None
-    }
+    fn audit_bytes(&self) -> Option<usize>;
 
     /// The statistical distance between everything that the engine releases in this election and
     /// what the labels alone would give: what flooding leaves.
@@ -127,12 +128,10 @@ pub trait Voting: Send + Sync {
     /// One teacher's ballot of counts per class for a batch, sample by sample.
     fn encrypt_counts(
         &self,
-        _batch: usize,
-        _counts: &[Vec<u32>],
-        _rng: &mut dyn CryptoRng,
-    ) -> Result<Vec<u8>, EngineError> {
-        Err(EngineError::new(NoCounts))
-    }
+        batch: usize,
+        counts: &[Vec<u32>],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, EngineError>;
 }
 
 /// An engine with the server's key.
@@ -151,25 +150,21 @@ pub trait Aggregating: Send + Sync {
     /// The check of every teacher alone on some samples of a batch, counted from 0 within it.
     fn audit(
         &self,
-        _batch: usize,
-        _ballots: &dyn BallotBytes,
-        _seed: &Seed,
-        _samples: &[usize],
-    ) -> Result<Vec<u8>, EngineError> {
-        Err(EngineError::new(NoAudit))
-    }
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        samples: &[usize],
+    ) -> Result<Vec<u8>, EngineError>;
 
     /// What the student gets for some samples of a batch, counted from 0 within it, without some
     /// teachers; all other samples come out as junk.
     fn aggregate_again(
         &self,
-        _batch: usize,
-        _ballots: &dyn BallotBytes,
-        _seed: &Seed,
-        _again: Again<'_>,
-    ) -> Result<Vec<u8>, EngineError> {
-        Err(EngineError::new(NoAudit))
-    }
+        batch: usize,
+        ballots: &dyn BallotBytes,
+        seed: &Seed,
+        again: Again<'_>,
+    ) -> Result<Vec<u8>, EngineError>;
 
     /// What some teachers' ballots add to a batch.
     fn shard(
@@ -193,15 +188,6 @@ pub trait Aggregating: Send + Sync {
     ) -> Result<Vec<u8>, EngineError>;
 }
 
-/// What is aggregated a second time.
-#[derive(Clone, Copy, Debug)]
-pub struct Again<'a> {
-    /// The teachers whose ballots do not count.
-    pub excluded: &'a [u32],
-    /// The samples, counted from 0 within the batch.
-    pub samples: &'a [usize],
-}
-
 /// The engine takes votes, not counts.
 #[derive(Clone, Copy, Debug, Error)]
 #[error(
@@ -218,13 +204,12 @@ pub struct NoCounts;
 )]
 pub struct NoAudit;
 
-/// What the student reads out of the release of one batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Revealed {
-    /// The label of each sample.
-    pub labels: Vec<Label>,
-    /// Samples, counted from 0 within the batch, that show what honest ballots cannot cause.
-    pub alarms: Vec<(usize, Alarm)>,
+/// The engine's work does not add up.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the engine `{engine}` has no shards of teachers; run whole batches")]
+pub struct NoShards {
+    /// The engine.
+    engine: &'static str,
 }
 
 /// An engine with the student's key.
@@ -241,9 +226,7 @@ pub trait Revealing: Send + Sync {
     }
 
     /// The teachers whose ballots are no votes, out of the audit of a batch.
-    fn read_audit(&self, _batch: usize, _audit: &[u8]) -> Result<Vec<u32>, RevealError> {
-        Err(EngineError::new(NoAudit).into())
-    }
+    fn read_audit(&self, batch: usize, audit: &[u8]) -> Result<Vec<u32>, RevealError>;
 }
 
 /// Why a release gave no labels.

@@ -1,11 +1,13 @@
-//! What the student has answered: at most so many audits with one key, and each question once.
+//! What the student has asked and answered: so many audits with one key, and each once.
 //!
-//! A student's answer is one bit per teacher, and a server that does not follow the protocol
-//! decides what the bit says. It could ask about the same samples again and again, each time with
-//! something else in place of the checks, or make up results with alarms. So the student's program
-//! writes down beside the secret key what it has read, before it says what it read: the very same
-//! audit may be answered again, another one in its place never, and no more than
-//! [`MOST_ROUNDS`] with one key. All that a server can ever get are that many bits per teacher.
+//! A question names samples, and an answer names teachers. A server that does not follow the
+//! protocol decides what they say: it can make up results in which a sample is spoiled if somebody
+//! voted for some class on it, and put something else in place of the checks. It could do so again
+//! and again. So the student's program writes down beside the secret key what it asks before it
+//! asks, and what it has read before it says what it read: the very same again is fine, another
+//! audit of the same question is never answered, and no more than [`MOST_ROUNDS`] are asked or
+//! answered with one key. All that a server can ever get are that many bits per sample, and per
+//! teacher.
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +15,40 @@ use crate::error::ProtocolError;
 use crate::hex::hex;
 use crate::new_file::{Readers, Unnamed};
 use crate::transcript::MOST_ROUNDS;
+
+/// Writes a question down beside the secret key, unless that has been done. Fails if too many
+/// others were asked.
+pub(super) fn ask_once(question: &str, secret_key: &Path) -> Result<(), ProtocolError> {
+    let text = format!("question = \"{question}\"\n");
+    if write_down(secret_key, "question", &text, |_| Ok(()))? {
+        return Ok(());
+    }
+    Err(ProtocolError::NoAudit(format!(
+        "{MOST_ROUNDS} questions about other results were asked with this key ({}), and each tells \
+         the server a bit of every sample; hold a new election",
+        record_path(secret_key, "question", 1).display()
+    )))
+}
+
+/// Writes a record beside the secret key, unless the very same is there; `other` looks at those
+/// that are there. Gives whether there was room.
+fn write_down(
+    secret_key: &Path,
+    what: &str,
+    text: &str,
+    other: impl Fn(&Path) -> Result<(), ProtocolError>,
+) -> Result<bool, ProtocolError> {
+    for number in 1..=MOST_ROUNDS {
+        let path = record_path(secret_key, what, number);
+        let written = Unnamed::write(&path, Readers::Owner, text.as_bytes());
+        match written.and_then(|file| file.name_or_find(&path)) {
+            Ok(()) => return Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => other(&path)?,
+            Err(source) => return Err(ProtocolError::Write { path, source }),
+        }
+    }
+    Ok(false)
+}
 
 /// An audit that the student is about to read.
 #[derive(Debug)]
@@ -42,35 +78,32 @@ impl Reading {
             self.question,
             hex(self.checks.finalize().as_bytes())
         );
-        for number in 1..=MOST_ROUNDS {
-            let path = record_path(secret_key, number);
-            let written = Unnamed::write(&path, Readers::Owner, text.as_bytes());
-            match written.and_then(|file| file.name_or_find(&path)) {
-                Ok(()) => return Ok(()),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(ProtocolError::Write { path, source }),
+        let other = |path: &Path| {
+            let other = std::fs::read_to_string(path).unwrap_or_default();
+            if !other.contains(&self.question) {
+                return Ok(());
             }
-            let other = std::fs::read_to_string(&path).unwrap_or_default();
-            if other.contains(&self.question) {
-                return Err(ProtocolError::NoAudit(format!(
-                    "another audit of the same question was read before ({}): a server that asks \
-                     twice learns more than it should, so this one is not answered; have an \
-                     auditor run `shield verify`",
-                    path.display()
-                )));
-            }
+            Err(ProtocolError::NoAudit(format!(
+                "another audit of the same question was read before ({}): a server that asks \
+                 twice learns more than it should, so this one is not answered; have an auditor \
+                 run `shield verify`",
+                path.display()
+            )))
+        };
+        if write_down(secret_key, "audit", &text, other)? {
+            return Ok(());
         }
         Err(ProtocolError::NoAudit(format!(
             "{MOST_ROUNDS} audits were read with this key ({}), and each tells the server a bit of \
              every teacher; hold a new election",
-            record_path(secret_key, 1).display()
+            record_path(secret_key, "audit", 1).display()
         )))
     }
 }
 
-fn record_path(secret_key: &Path, number: usize) -> PathBuf {
+fn record_path(secret_key: &Path, what: &str, number: usize) -> PathBuf {
     let mut name = secret_key.as_os_str().to_owned();
-    name.push(format!(".audit-{number}.toml"));
+    name.push(format!(".{what}-{number}.toml"));
     name.into()
 }
 
@@ -97,6 +130,17 @@ mod tests {
         let last = read(40, b"one").unwrap_err().to_string();
         assert!(last.contains("hold a new election"), "{last}");
         read(3, b"one").unwrap();
-        assert!(!crate::private::is_open_to_others(&record_path(&key, 1)).unwrap());
+        assert!(!crate::private::is_open_to_others(&record_path(&key, "audit", 1)).unwrap());
+    }
+
+    #[test]
+    fn only_a_few_questions_are_asked_with_one_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("secret.key");
+        let ask = |question: usize| ask_once(&format!("{question:064x}"), &key);
+        (0..MOST_ROUNDS).for_each(|question| ask(question).unwrap());
+        let last = ask(MOST_ROUNDS).unwrap_err().to_string();
+        assert!(last.contains("hold a new election"), "{last}");
+        ask(0).unwrap();
     }
 }

@@ -10,10 +10,11 @@
 //! # What each learns
 //!
 //! The student learns who cheated on which of the samples. The server learns which samples were
-//! spoiled, and one bit per teacher. A server that does not follow the protocol could put something
-//! else than the checks into the audit, so that the bit says, of every teacher, whether it voted
-//! for some class on some sample. So the student answers only about samples that raised an alarm,
-//! once ([`answered`](super::answered)), and not at all if more than a third of the voters would be
+//! spoiled, and one bit per teacher. A server that does not follow the protocol could make up
+//! results, so that a sample is spoiled if some teacher voted for some class on it, and put
+//! something else than the checks into the audit, so that the bit says the like of every teacher.
+//! So the student asks few questions and answers each once ([`answered`]), only
+//! about samples that raised an alarm, and not at all if more than a third of the voters would be
 //! accused: then the server is more likely to cheat than they are.
 //!
 //! # Once
@@ -38,28 +39,33 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use shield_core::Watch;
+use shield_core::labelling::side_by_side;
+use zeroize::Zeroizing;
 
-use super::answered::Reading;
-use super::checked::{Checked, Progress};
-use super::freeze::{audit_records, seed_path, stored_part};
-use super::storage::local_files;
-use super::verify::{Recomputing, differences, numbers};
+use super::answered::{self, Reading};
+use super::freeze::{audit_records, seed_path, stored_part, write_once};
+use super::inputs::Inputs;
+use super::releases::{excluded, turnout_again};
+use super::verify::Released;
 use crate::bundle::{BundleReader, Content};
-use crate::election_file::ElectionFile;
+use crate::election_file::PlannedElection;
 use crate::engine::{NoAudit, RevealError};
 use crate::error::{Problem, ProtocolError, Refused};
-use crate::files::{Existing, check_folder_of, read_bounded, write_bundle};
+use crate::files::{
+    Existing, check_folder_of, read_bounded, read_toml, write_bundle, write_or_find,
+};
 use crate::hex::hex;
 use crate::name::Name;
-use crate::new_file::{Readers, Unnamed};
-use crate::results;
+use crate::new_file::Readers;
+use crate::results::{self, Place};
 use crate::reveal::{Inspected, inspect, open_secret_key};
-use crate::seed::Purpose;
 use crate::transcript::{AskedBatch, MOST_ROUNDS, Round, Transcript, is_sound};
 use crate::turnout::VoterCounts;
 
 /// The student's question: whose ballots spoiled these samples?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The election file's digest.
@@ -72,6 +78,7 @@ pub struct Question {
 
 /// The student's answer: these teachers' ballots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The election file's digest.
@@ -84,12 +91,12 @@ pub struct Answer {
 
 impl Question {
     /// The question about all samples of some results that showed nothing.
-    pub fn new(file: &ElectionFile, inspected: &Inspected) -> Result<Self, ProtocolError> {
+    pub fn new(file: &PlannedElection, inspected: &Inspected) -> Result<Self, ProtocolError> {
         let engine = file.engine();
         if engine.audit_bytes().is_none() {
             return Err(ProtocolError::NoAudit(NoAudit.to_string()));
         }
-        let asked = inspected.to_ask(&*engine);
+        let asked = inspected.to_ask(file);
         if asked.is_empty() {
             let none = "no sample is spoiled in a way that an audit explains; there is nothing to \
                         ask";
@@ -104,6 +111,11 @@ impl Question {
         digest(self.text().as_bytes())
     }
 
+    /// Student: writes down beside the secret key that it is asked. Fails if too many others were.
+    pub fn ask_once(&self, secret_key: &Path) -> Result<(), ProtocolError> {
+        answered::ask_once(&self.digest(), secret_key)
+    }
+
     /// How many samples it is about.
     pub fn samples(&self) -> usize {
         self.asked.iter().map(|asked| asked.samples.len()).sum()
@@ -114,14 +126,14 @@ impl Question {
     }
 
     /// Refuses a question that is not about these results.
-    pub fn check(&self, file: &ElectionFile, transcript: &Transcript) -> Result<(), String> {
+    pub fn check(&self, file: &PlannedElection, transcript: &Transcript) -> Result<(), String> {
         if self.election != hex(&file.digest()) {
             return Err("this is about another election".to_owned());
         }
         if self.results != digest(&transcript.encode()) {
             return Err("this is about other results".to_owned());
         }
-        if !is_sound(&self.asked, &*file.engine()) {
+        if !is_sound(&self.asked, file) {
             return Err("this is about samples that the election does not have".to_owned());
         }
         if transcript.rounds.len() >= MOST_ROUNDS {
@@ -143,7 +155,7 @@ fn digest(bytes: &[u8]) -> String {
 
 /// The accused, unless there are so many that the server is more likely to cheat.
 pub fn judge(
-    file: &ElectionFile,
+    file: &PlannedElection,
     transcript: &Transcript,
     accused: &BTreeSet<u32>,
 ) -> Result<Vec<Name>, ProtocolError> {
@@ -152,8 +164,8 @@ pub fn judge(
     let voters = transcript.ballots.len();
     if names.is_empty() {
         let nobody = "no ballot is at fault: the evaluation key is damaged, or the server does not \
-                      follow the protocol. Hold a rehearsal (`shield rehearse`), and have an \
-                      auditor run `shield verify`";
+                      follow the protocol. Hold a rehearsal (`shield election rehearse`), and \
+                      have an auditor run `shield verify`";
         return Err(ProtocolError::NoAudit(nobody.to_owned()));
     }
     if 3 * names.len() > voters {
@@ -169,92 +181,52 @@ pub fn judge(
 
 /// Student: which samples were spoiled. Writes the question for the server.
 pub fn ask(
-    file: &ElectionFile,
+    file: &PlannedElection,
     secret_key: &Path,
     results: &Path,
     out: &Path,
 ) -> Result<Question, ProtocolError> {
     check_folder_of(out)?;
     let question = Question::new(file, &inspect(file, secret_key, results)?)?;
+    question.ask_once(secret_key)?;
     write(out, &question.text(), Problem::OtherResults)?;
     Ok(question)
 }
 
-/// What the server's steps need.
-#[derive(Clone, Copy, Debug)]
-pub struct Server<'a> {
-    /// The election.
-    pub file: &'a ElectionFile,
-    /// The student's evaluation key.
-    pub evaluation_key: &'a Path,
-    /// The folder of the ballots.
-    pub ballots: &'a Path,
-    /// The results so far.
-    pub results: &'a Path,
-    /// The server's part of the seed; beside the results if it is not named.
-    pub seed: Option<&'a Path>,
-}
-
-impl Server<'_> {
-    /// Everything that a release follows from, and what was published.
-    fn open(
-        &self,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<(Checked, Transcript), ProtocolError> {
-        let checked =
-            Checked::new(self.file, self.evaluation_key, &local_files(), self.ballots, progress)?;
-        let reader = results::open(self.results, self.file, &self.file.engine())?;
-        let transcript = reader.transcript().clone();
-        let found = differences(&transcript, &checked.frozen);
-        if found.is_empty() {
-            return Ok((checked, transcript));
-        }
-        let reason = format!("these are not the results of the ballots: {}", found.join(", "));
-        Err(ProtocolError::Disagrees { path: self.results.to_owned(), reason })
-    }
-
-    fn seed(&self) -> std::path::PathBuf {
-        self.seed.map_or_else(|| seed_path(self.results), Path::to_owned)
-    }
-
-    /// Writes a record among the ballots, once.
-    fn record(&self, name: &str, text: &str) -> Result<(), ProtocolError> {
-        let path = self.ballots.join(name);
-        write(&path, text, Problem::OtherRound)
-    }
-}
-
 /// Server: the check of every teacher alone on the spoiled samples. Writes the audit.
 pub fn check(
-    server: Server<'_>,
+    inputs: &Inputs<'_>,
+    released: &Released,
     question: &Path,
     out: &Path,
-    progress: &(dyn Fn(Progress) + Sync),
+    watch: &Watch,
 ) -> Result<Question, ProtocolError> {
     check_folder_of(out)?;
-    let (checked, transcript) = server.open(progress)?;
-    let asked: Question = read(question, server.file)?;
+    let file = inputs.file;
+    let (checked, _) = inputs.open_once(watch)?;
+    let (_, transcript) = released.open(&checked)?;
+    let asked: Question = read(question, file)?;
     let refuse = |reason| ProtocolError::Disagrees { path: question.to_owned(), reason };
-    asked.check(server.file, &transcript).map_err(refuse)?;
-    let part = stored_part(&checked.frozen, &server.seed())?;
+    asked.check(file, &transcript).map_err(refuse)?;
+    let part = stored_part(&checked.frozen, &released.seed)?;
+    let releases = checked.with(part);
     let [record, _] = audit_records(transcript.rounds.len() + 1);
-    server.record(&record, &asked.text())?;
-    let bound = transcript.asked(&checked.frozen.digest(), &asked.asked);
-    let seed = part.seed(Purpose::Audit, &bound);
-    let parts = 1 + asked.asked.len();
-    write_bundle(out, Content::Audit, Existing::Replaced, server.file, parts, |part| {
-        let Some(part) = part.checked_sub(1) else { return Ok(asked.text().into_bytes()) };
-        let AskedBatch { batch, samples } = &asked.asked[part];
-        progress(Progress::Aggregated { done: part, of: asked.asked.len() });
-        let ballots = checked.folder.batch(*batch);
-        Ok(checked.aggregating.audit(*batch, &ballots, &seed, samples)?)
+    write(&inputs.ballots.join(record), &asked.text(), Problem::OtherRound)?;
+    watch.begin("computing", asked.asked.len() as u64);
+    let batches = &asked.asked;
+    let mut checks = side_by_side(batches, |batch| releases.checks(&transcript, batches, batch))
+        .inspect(|_| watch.add(1));
+    let text = || Ok(asked.text().into_bytes());
+    write_bundle(out, Content::Audit, Existing::Replaced, file, 1 + batches.len(), |part| {
+        if part == 0 { text() } else { checks.next().unwrap_or_else(text) }
     })?;
+    drop(checks);
     Ok(asked)
 }
 
 /// Student: reads the audit, and writes the names of those whose ballots are no votes.
 pub fn answer(
-    file: &ElectionFile,
+    file: &PlannedElection,
     secret_key: &Path,
     results: &Path,
     audit: &Path,
@@ -263,46 +235,62 @@ pub fn answer(
     check_folder_of(out)?;
     let inspected = inspect(file, secret_key, results)?;
     let own = Question::new(file, &inspected)?;
-    let engine = file.engine();
-    let revealing = open_secret_key(&engine, secret_key)?;
-    let refuse = |problem| Refused { path: audit.to_owned(), problem };
-    let from = fs::File::open(audit).map_err(|error| refuse(error.into()))?;
-    let mut bundle = BundleReader::audit(std::io::BufReader::new(from), &file.digest())
-        .map_err(|error| refuse(error.into()))?;
-    let mut part =
-        |limit| bundle.part(limit).map_err(|error| ProtocolError::from(refuse(error.into())));
+    let damaged = |error| Refused::new(audit, Problem::Bundle(error));
+    let from = fs::File::open(audit).map_err(|error| Refused::new(audit, error))?;
+    let from = std::io::BufReader::new(from);
+    let mut bundle = BundleReader::audit(from, &file.digest()).map_err(damaged)?;
     let most = Transcript::max_bytes(0, file.election().samples());
-    let question = part(most)?;
     // Only what raised an alarm here, and all of it: anything else would be the server's question.
-    if question.is_none_or(|question| question != own.text().as_bytes()) {
-        let reason =
-            "the audit is about other samples than those that are spoiled here; it is not \
-                      answered"
-                .to_owned();
-        return Err(ProtocolError::Disagrees { path: audit.to_owned(), reason });
+    if bundle.part(most).map_err(damaged)?.is_none_or(|asked| asked != own.text().as_bytes()) {
+        let reason = "the audit is about other samples than those that are spoiled here; it is \
+                      not answered";
+        return Err(ProtocolError::Disagrees { path: audit.to_owned(), reason: reason.to_owned() });
     }
+    let limit = file.engine().audit_bytes().unwrap_or(0);
     let mut checks = Vec::new();
-    let mut reading = Reading::new(own.digest());
     for _ in &own.asked {
-        let bytes = part(engine.audit_bytes().unwrap_or(0))?;
-        let bytes = bytes.ok_or_else(|| refuse(Problem::Damaged))?;
-        reading.add(&bytes);
-        checks.push(bytes);
+        checks.extend(bundle.part(limit).map_err(damaged)?);
     }
-    part(0)?;
-    reading.write_down(secret_key)?;
-    let mut accused = BTreeSet::new();
-    for (&AskedBatch { batch, .. }, bytes) in own.asked.iter().zip(&checks) {
-        let found = revealing.read_audit(batch, bytes).map_err(|error| match error {
-            RevealError::Release(source) => refuse(Problem::Batch { batch, source }).into(),
-            RevealError::Engine(error) => ProtocolError::from(error),
-        })?;
-        accused.extend(found);
-    }
-    let accused = judge(file, &inspected.transcript, &accused)?;
-    let answer = Answer { election: hex(&file.digest()), question: own.digest(), accused };
+    bundle.part(0).map_err(damaged)?;
+    let answer = own.answer(file, secret_key, &inspected, &checks, audit)?;
     write(out, &answer.text(), Problem::OtherResults)?;
     Ok(answer)
+}
+
+impl Question {
+    /// Student: the answer, read out of the checks of every batch, in order. It is written down
+    /// beside the secret key first: see [`answered`]. `from` is what errors call
+    /// the audit.
+    pub fn answer(
+        &self,
+        file: &PlannedElection,
+        secret_key: &Path,
+        inspected: &Inspected,
+        checks: &[Vec<u8>],
+        from: &Path,
+    ) -> Result<Answer, ProtocolError> {
+        if checks.len() != self.asked.len() {
+            return Err(Refused::new(from, Problem::Damaged).into());
+        }
+        let revealing = open_secret_key(file, secret_key)?;
+        let mut reading = Reading::new(self.digest());
+        for bytes in checks {
+            reading.add(bytes);
+        }
+        reading.write_down(secret_key)?;
+        let mut accused = BTreeSet::new();
+        for (&AskedBatch { batch, .. }, bytes) in self.asked.iter().zip(checks) {
+            let found = revealing.read_audit(batch, bytes).map_err(|error| match error {
+                RevealError::Release(source) => {
+                    Refused::new(from, Problem::Batch { batch, source }).into()
+                }
+                RevealError::Engine(error) => ProtocolError::from(error),
+            })?;
+            accused.extend(found);
+        }
+        let accused = judge(file, &inspected.transcript, &accused)?;
+        Ok(Answer { election: self.election.clone(), question: self.digest(), accused })
+    }
 }
 
 /// What was aggregated again.
@@ -316,17 +304,19 @@ pub struct Repaired {
 
 /// Server: aggregates the spoiled samples again, without the accused. Writes all results so far.
 pub fn again(
-    server: Server<'_>,
+    inputs: &Inputs<'_>,
+    released: &Released,
     answer: &Path,
     out: &Path,
-    progress: &(dyn Fn(Progress) + Sync),
+    watch: &Watch,
 ) -> Result<Repaired, ProtocolError> {
     check_folder_of(out)?;
-    let file = server.file;
-    let (checked, mut transcript) = server.open(progress)?;
+    let file = inputs.file;
+    let (checked, _) = inputs.open_once(watch)?;
+    let (mut before, mut transcript) = released.open(&checked)?;
     let round = transcript.rounds.len() + 1;
-    let [asked, answered] = audit_records(round);
-    let question: Question = read(&server.ballots.join(asked), file)?;
+    let [asked, answered] = audit_records(round).map(|name| inputs.ballots.join(name));
+    let question: Question = read(&asked, file)?;
     let given: Answer = read(answer, file)?;
     let refuse = |reason: &str| ProtocolError::Disagrees {
         path: answer.to_owned(),
@@ -339,71 +329,35 @@ pub fn again(
     {
         return Err(refuse("it accuses nobody, or somebody who is no teacher"));
     }
-    let part = stored_part(&checked.frozen, &server.seed())?;
-    let engine = file.engine();
+    let part = stored_part(&checked.frozen, &released.seed)?;
     transcript.rounds.push(Round { asked: question.asked, accused: given.accused.clone() });
-    let excluded = numbers(file, &transcript.excluded(round));
-    let samples = transcript.rounds[round - 1].asked.iter().flat_map(|asked| {
-        let first = engine.batch(asked.batch).start;
-        asked.samples.iter().map(move |sample| first + sample)
-    });
-    let turnout = checked.folder.turnout_without(file, &excluded).only(samples);
-    let voters = turnout.with_quorum(file.quorum()).map_err(|short| {
-        let remaining = checked.folder.len().saturating_sub(excluded.len());
-        let (first, voters) = (short.first + 1, short.voters);
-        ProtocolError::Quorum {
-            voted: remaining,
-            teachers: file.teachers().len(),
-            short: short.samples,
-            samples: turnout.voters().len(),
-            quorum: file.quorum(),
-            first,
-            voters,
-            missing: checked.missing.clone(),
-        }
-    })?;
-    server.record(&answered, &given.text())?;
+    let turnout = turnout_again(&checked.ballots, &transcript, round);
+    let voters = checked.ballots.quorum(&turnout, &excluded(file, &transcript, round))?;
+    write(&answered, &given.text(), Problem::OtherRound)?;
     // The part of the seed goes with the results, so that the next step finds it there.
-    let stored = read_bounded(&server.seed(), 1 << 10)
-        .map_err(|problem| Refused { path: server.seed(), problem })?;
-    super::freeze::write_once(&seed_path(out), Readers::Owner, &zeroize::Zeroizing::new(stored))?;
-    let Checked { frozen, folder, aggregating, .. } = checked;
-    let work = Recomputing { file, folder: &folder, aggregating: &*aggregating, part, frozen };
-    let mut before = results::open(server.results, file, &engine)?;
-    let mut done = 0;
-    let of = transcript.rounds[round - 1].asked.len();
-    results::write(out, Existing::Compared, file, &transcript, |place| {
-        if place.round < round {
-            let next = before.release().map_err(|error| Refused {
-                path: server.results.to_owned(),
-                problem: error.into(),
-            })?;
-            let damaged = Refused { path: server.results.to_owned(), problem: Problem::Damaged };
-            return Ok(next.ok_or(damaged)?.1);
-        }
-        progress(Progress::Aggregated { done, of });
-        done += 1;
-        work.release(&transcript, place)
-    })?;
-    transcript.publish(out)?;
+    let stored = read_bounded(&released.seed, 1 << 10)
+        .map_err(|problem| Refused::new(&released.seed, problem))?;
+    write_once(&seed_path(out), Readers::Owner, &Zeroizing::new(stored))?;
+    let releases = checked.with(part);
+    let asked = &transcript.rounds[round - 1].asked;
+    watch.begin("aggregating", asked.len() as u64);
+    let earlier = std::iter::from_fn(|| match before.release() {
+        Ok(release) => release.map(|(_, bytes)| Ok(bytes)),
+        Err(error) => Some(Err(Refused::new(&released.results, error).into())),
+    });
+    let made = side_by_side(asked, |asked| {
+        releases.release(&transcript, Place { round, batch: asked.batch })
+    });
+    let all = earlier.chain(made.inspect(|_| watch.add(1)));
+    results::write(out, Existing::Compared, file, &transcript, all)?;
     Ok(Repaired { accused: given.accused, voters })
 }
 
-fn read<T: for<'a> Deserialize<'a>>(path: &Path, file: &ElectionFile) -> Result<T, Refused> {
-    let refuse = |problem| Refused { path: path.to_owned(), problem };
-    let most = Transcript::max_bytes(file.teachers().len(), file.election().samples());
-    let bytes = read_bounded(path, most).map_err(refuse)?;
-    let text = String::from_utf8(bytes).ok();
-    text.and_then(|text| toml::from_str(&text).ok()).ok_or_else(|| refuse(Problem::Damaged))
+fn read<T: for<'a> Deserialize<'a>>(path: &Path, file: &PlannedElection) -> Result<T, Refused> {
+    read_toml(path, Transcript::max_bytes(file.teachers().len(), file.election().samples()))
 }
 
 /// Writes a file, unless it is there with the same bytes.
 fn write(path: &Path, text: &str, otherwise: Problem) -> Result<(), ProtocolError> {
-    let written = Unnamed::write(path, Readers::Everyone, text.as_bytes());
-    match written.and_then(|file| file.name_or_find(path)) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(Refused { path: path.to_owned(), problem: otherwise }.into())
-        }
-        named => named.map_err(|source| ProtocolError::Write { path: path.to_owned(), source }),
-    }
+    write_or_find(path, Readers::Everyone, text.as_bytes(), otherwise)
 }

@@ -1,5 +1,8 @@
 //! A folder of ballots: checked once as a whole, then opened batch by batch.
 //!
+//! A ballot is a file with all of its batches, as its teacher wrote it, or a folder with a file for
+//! each, as a server received them.
+//!
 //! What stays in memory of a ballot is 48 bytes a batch, and a bit a sample if the teacher
 //! abstained somewhere; as much again while ballots are compared with each other. The ciphertexts
 //! stay on the disk until the engine asks for one.
@@ -12,18 +15,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
-use shield::backend::{BallotBoxError, Presence};
-use shield::framing::{KeyId, Kind};
+use shield_core::Watch;
+use shield_core::engine::{BallotBoxError, Presence};
+use shield_core::framing::{KeyId, Kind};
 
 use super::freeze::{RECORD, is_audit_record};
-use super::storage::{ByteRange, Storage};
+use super::storage::{ByteRange, LocalFiles, Storage};
 use crate::bundle::{self, BundleReader, Content};
-use crate::election_file::ElectionFile;
-use crate::engine::{BallotBytes, Engine, votes_checksum};
+use crate::election_file::PlannedElection;
+use crate::engine::{BallotBytes, votes_checksum};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::parts;
+use crate::hex::hex;
+use crate::name::Name;
 use crate::transcript::ballot_digest;
-use crate::turnout::Turnout;
+use crate::turnout::{Turnout, VoterCounts};
 
 /// One batch in a ballot file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +44,6 @@ pub(super) struct Part {
     pub(super) votes: [u8; 32],
 }
 
-impl Part {
-    /// Whether two parts are the same bytes.
-    fn is_same(&self, other: &Self) -> bool {
-        self.hash == other.hash
-    }
-}
-
 /// On which samples a teacher voted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Attendance {
@@ -53,9 +52,20 @@ pub(super) enum Attendance {
     Partly(Vec<Presence>),
 }
 
+impl Attendance {
+    /// From one presence a batch.
+    fn of(presences: Vec<Presence>) -> Self {
+        let whole = |presence: &Presence| (0..presence.len()).all(|s| presence.contains(s));
+        if presences.iter().all(whole) { Self::Everywhere } else { Self::Partly(presences) }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BallotFile {
+    /// The file, or the folder of the batches.
     pub(super) path: PathBuf,
+    /// Whether each batch is a file of its own, named after its number and its digest.
+    pub(super) is_split: bool,
     pub(super) parts: Vec<Part>,
     pub(super) attendance: Attendance,
 }
@@ -66,12 +76,6 @@ impl BallotFile {
         ballot_digest(self.parts.iter().map(|part| &part.hash))
     }
 
-    /// Whether two files hold the same batches.
-    fn is_same(&self, other: &Self) -> bool {
-        let mut pairs = self.parts.iter().zip(&other.parts);
-        self.parts.len() == other.parts.len() && pairs.all(|(one, other)| one.is_same(other))
-    }
-
     /// Every batch with the checksum of its votes.
     fn hashes(&self) -> impl Iterator<Item = (usize, [u8; 32])> + '_ {
         self.parts.iter().map(|part| part.votes).enumerate()
@@ -79,8 +83,13 @@ impl BallotFile {
 
     /// Where one batch is.
     fn range(&self, batch: usize) -> Option<ByteRange> {
-        let part = self.parts.get(batch)?;
-        Some(ByteRange { path: self.path.clone(), start: part.place, length: part.length })
+        let &Part { place, length, hash, .. } = self.parts.get(batch)?;
+        Some(if self.is_split {
+            let path = self.path.join(format!("{batch}-{}", hex(&hash)));
+            ByteRange { path, start: 0, length }
+        } else {
+            ByteRange { path: self.path.clone(), start: place, length }
+        })
     }
 
     /// The bytes of one batch, if they are still those that were checked.
@@ -89,6 +98,34 @@ impl BallotFile {
             Some(part) if *blake3::hash(&bytes).as_bytes() == part.hash => Ok(bytes),
             _ => Err(Problem::Changed { batch }),
         }
+    }
+}
+
+/// One batch of a ballot that a server has checked and kept, as a file of its own.
+#[derive(Clone, Debug)]
+pub struct KeptBatch {
+    /// How many bytes it has.
+    pub length: usize,
+    /// Their BLAKE3 hash.
+    pub hash: [u8; 32],
+    /// What [`votes_checksum`] says of them.
+    pub votes: [u8; 32],
+    /// On which of its samples the teacher voted.
+    pub presence: Presence,
+}
+
+impl BallotFile {
+    /// A ballot in a folder of its own, batch by batch.
+    fn kept(path: PathBuf, batches: Vec<KeptBatch>) -> Self {
+        let part = |kept: &KeptBatch| Part {
+            place: 0,
+            length: kept.length,
+            hash: kept.hash,
+            votes: kept.votes,
+        };
+        let parts = batches.iter().map(part).collect();
+        let presences = batches.into_iter().map(|kept| kept.presence).collect();
+        Self { path, is_split: true, parts, attendance: Attendance::of(presences) }
     }
 }
 
@@ -112,33 +149,33 @@ impl Owners {
 }
 
 /// Ballots that are all for this election, these keys, and one a teacher.
-pub(super) struct BallotFolder {
-    pub(super) engine: Arc<dyn Engine>,
+#[derive(Clone)]
+pub struct BallotFolder {
+    pub(super) file: PlannedElection,
     pub(super) storage: Arc<dyn Storage>,
-    pub(super) ballots: BTreeMap<u32, BallotFile>,
+    pub(super) ballots: Arc<BTreeMap<u32, BallotFile>>,
 }
 
 impl BallotFolder {
     /// Checks every file of a folder but hidden ones, and says all that is wrong at once.
     pub(super) fn open(
-        file: &ElectionFile,
-        engine: &Arc<dyn Engine>,
+        file: &PlannedElection,
         key: KeyId,
         storage: &Arc<dyn Storage>,
         folder: &Path,
-        checked: &(dyn Fn(usize) + Sync),
+        watch: &Watch,
     ) -> Result<Self, ProtocolError> {
         let paths = list(&**storage, folder)
             .map_err(|error| Refused { path: folder.to_owned(), problem: error.into() })?;
-        let files = paths.len();
+        watch.begin("checking ballots", paths.len() as u64);
         let read: Vec<Result<(u32, BallotFile), Refused>> = paths
             .into_par_iter()
             .map(|path| {
-                let ballot = check(file, &**engine, key, &**storage, &path);
-                checked(files);
+                let ballot = check(file, key, &**storage, &path);
+                watch.add(1);
                 match ballot {
                     Ok((teacher, parts, attendance)) => {
-                        Ok((teacher, BallotFile { path, parts, attendance }))
+                        Ok((teacher, BallotFile { path, is_split: false, parts, attendance }))
                     }
                     Err(problem) => Err(Refused { path, problem }),
                 }
@@ -169,7 +206,7 @@ impl BallotFolder {
                     place.insert(ballot);
                 }
                 // The same bytes under two names are one ballot.
-                Entry::Occupied(first) if first.get().is_same(&ballot) => {}
+                Entry::Occupied(first) if first.get().parts == ballot.parts => {}
                 Entry::Occupied(first) => {
                     let other = first.get().path.clone();
                     let problem = Problem::SecondBallot { teacher: name(teacher), other };
@@ -179,48 +216,81 @@ impl BallotFolder {
         }
         if refused.is_empty() {
             let storage = Arc::clone(storage);
-            Ok(Self { engine: Arc::clone(engine), storage, ballots })
+            Ok(Self { file: file.clone(), storage, ballots: Arc::new(ballots) })
         } else {
             Err(ProtocolError::Ballots(refused))
         }
     }
 
-    /// Whether a teacher has a ballot.
-    pub(super) fn has(&self, teacher: u32) -> bool {
-        self.ballots.contains_key(&teacher)
+    /// No ballots yet, for a server that adds what it has checked and kept on this machine.
+    pub fn empty(file: &PlannedElection) -> Self {
+        Self { file: file.clone(), storage: Arc::new(LocalFiles), ballots: Arc::default() }
     }
 
-    /// How many teachers have one.
-    pub(super) fn len(&self) -> usize {
+    /// Adds a teacher's ballot: a folder under `ballots` that is named after its number, with a
+    /// file `<batch>-<hash>` for each batch. Nothing is added if it is none of this election.
+    pub fn add(&mut self, ballots: &Path, teacher: u32, batches: Vec<KeptBatch>) -> Option<()> {
+        let is_ours = (teacher as usize) < self.file.teachers().len();
+        if !is_ours || batches.len() != self.file.batches() {
+            return None;
+        }
+        let ballot = BallotFile::kept(ballots.join(teacher.to_string()), batches);
+        Arc::make_mut(&mut self.ballots).insert(teacher, ballot);
+        Some(())
+    }
+
+    /// How many teachers have a ballot.
+    pub fn voted(&self) -> usize {
         self.ballots.len()
     }
 
+    /// The teachers who have a ballot, or those who have none.
+    pub(super) fn teachers(&self, have: bool) -> Vec<Name> {
+        let numbered = (0..).zip(self.file.teachers());
+        let wanted = numbered.filter(|(number, _)| self.ballots.contains_key(number) == have);
+        wanted.map(|(_, name)| name.clone()).collect()
+    }
+
     /// The digest of every ballot, by the teacher's name.
-    pub(super) fn digests(&self, file: &ElectionFile) -> BTreeMap<String, [u8; 32]> {
-        let name = |teacher: &u32| file.teachers()[*teacher as usize].to_string();
+    pub(super) fn digests(&self) -> BTreeMap<String, [u8; 32]> {
+        let name = |teacher: &u32| self.file.teachers()[*teacher as usize].to_string();
         self.ballots.iter().map(|(teacher, ballot)| (name(teacher), ballot.digest())).collect()
     }
 
-    /// How many voters each sample has.
-    pub(super) fn turnout(&self, file: &ElectionFile) -> Turnout {
-        self.turnout_without(file, &[])
-    }
-
     /// How many voters each sample has, some teachers left out.
-    pub(super) fn turnout_without(&self, file: &ElectionFile, excluded: &[u32]) -> Turnout {
-        let mut turnout = Turnout::nobody(file.election().samples());
+    pub fn turnout_without(&self, excluded: &[u32]) -> Turnout {
+        let mut turnout = Turnout::nobody(self.file.election().samples());
         let counted = self.ballots.iter().filter(|(teacher, _)| !excluded.contains(teacher));
         for (_, ballot) in counted {
             match &ballot.attendance {
                 Attendance::Everywhere => turnout.add_everywhere(),
                 Attendance::Partly(batches) => {
                     for (batch, presence) in batches.iter().enumerate() {
-                        turnout.add(self.engine.batch(batch), presence);
+                        turnout.add(self.file.engine().batch(batch), presence);
                     }
                 }
             }
         }
         turnout
+    }
+
+    /// How many samples of a turnout have how many voters, if all of them have a quorum.
+    pub(super) fn quorum(
+        &self,
+        turnout: &Turnout,
+        excluded: &[u32],
+    ) -> Result<VoterCounts, ProtocolError> {
+        let quorum = self.file.quorum();
+        turnout.with_quorum(quorum).map_err(|short| ProtocolError::Quorum {
+            voted: self.voted().saturating_sub(excluded.len()),
+            teachers: self.file.teachers().len(),
+            short: short.samples,
+            samples: turnout.voters().len(),
+            quorum,
+            first: short.first + 1,
+            voters: short.voters,
+            missing: self.teachers(false),
+        })
     }
 
     /// The ballots of one batch.
@@ -251,8 +321,7 @@ fn list(storage: &dyn Storage, folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Reads one ballot file from end to end: nothing of it can fail later.
 fn check(
-    file: &ElectionFile,
-    engine: &dyn Engine,
+    file: &PlannedElection,
     key: KeyId,
     storage: &dyn Storage,
     path: &Path,
@@ -261,7 +330,7 @@ fn check(
         io::ErrorKind::IsADirectory => Problem::Folder,
         _ => error.into(),
     })?;
-    let batches = engine.batches();
+    let (engine, batches) = (file.engine(), file.batches());
     let mut reader = BundleReader::ballot(from, &file.digest(), parts(batches))?;
     let Content::Ballot { teacher } = reader.content() else { return Err(Problem::Damaged) };
     let teachers = file.teachers().len();
@@ -270,23 +339,19 @@ fn check(
     }
     let mut found = Vec::with_capacity(batches);
     let mut presences = Vec::with_capacity(batches);
-    let mut everywhere = true;
     let mut place = bundle::START;
     while let Some(bytes) = reader.part(engine.max_bytes(Kind::Ballot))? {
         let batch = found.len();
         let presence = engine
             .check_ballot(&bytes, batch, key)
             .map_err(|source| Problem::Batch { batch, source })?;
-        everywhere &= (0..presence.len()).all(|sample| presence.contains(sample));
         presences.push(presence);
         place += bundle::LENGTH;
         let (hash, votes) = (*blake3::hash(&bytes).as_bytes(), votes_checksum(&bytes));
         found.push(Part { place, length: bytes.len(), hash, votes });
         place += bytes.len() as u64;
     }
-    let attendance =
-        if everywhere { Attendance::Everywhere } else { Attendance::Partly(presences) };
-    Ok((teacher, found, attendance))
+    Ok((teacher, found, Attendance::of(presences)))
 }
 
 /// The ballots of one batch, in their files.
@@ -342,7 +407,7 @@ impl BatchBox<'_> {
 
 impl BallotBytes for BatchBox<'_> {
     fn presence(&self, teacher: u32) -> Result<Presence, BallotBoxError> {
-        let samples = self.folder.engine.batch(self.batch).len();
+        let samples = self.folder.file.engine().batch(self.batch).len();
         Ok(match self.folder.ballots.get(&teacher).map(|ballot| &ballot.attendance) {
             None => Presence::none(samples),
             Some(Attendance::Everywhere) => Presence::new((0..samples).map(|_| true)),

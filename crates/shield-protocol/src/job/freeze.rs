@@ -61,29 +61,13 @@ pub fn seed_path(results: &Path) -> PathBuf {
     name.into()
 }
 
-/// What the ballots are frozen for.
+/// Where a release goes, and its seed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Destination<'a> {
-    /// A file of results, with its seed beside it.
-    Results(&'a Path),
-    /// A job, with its seed inside.
-    Job(&'a Path),
-}
-
-impl<'a> Destination<'a> {
-    /// Where the seed is.
-    pub(super) fn seed_path(self) -> PathBuf {
-        match self {
-            Self::Results(results) => seed_path(results),
-            Self::Job(job) => job.join("seed"),
-        }
-    }
-
-    fn path(self) -> &'a Path {
-        match self {
-            Self::Results(path) | Self::Job(path) => path,
-        }
-    }
+pub(super) struct Place<'a> {
+    /// A file of results, or a job's folder.
+    pub(super) out: &'a Path,
+    /// The server's part of the seed.
+    pub(super) seed: &'a Path,
 }
 
 /// What [`RECORD`] says.
@@ -118,38 +102,19 @@ impl Record {
             .and_then(|file| file.take(MAX_RECORD as u64 + 1).read_to_end(&mut bytes));
         match read {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|error| refused(path, error.into()))?,
+            read => read.map_err(|error| Refused::new(path, error))?,
         };
         let text = String::from_utf8(bytes).ok();
         let record = text.and_then(|text| toml::from_str(&text).ok());
-        record.ok_or_else(|| refused(path, Problem::Damaged)).map(Some)
-    }
-
-    /// What is not as it was.
-    fn differences(&self, frozen: &Frozen) -> Vec<String> {
-        if self.election != hex(&frozen.election) {
-            return vec!["they were the ballots of another election".to_owned()];
-        }
-        let mut found = Vec::new();
-        if self.evaluation_key != hex(&frozen.evaluation_key) {
-            found.push("the evaluation key is another one".to_owned());
-        }
-        for (teacher, hash) in &frozen.ballots {
-            match self.ballots.get(teacher) {
-                None => found.push(format!("the ballot of `{teacher}` was not there")),
-                Some(known) if *known != hex(hash) => {
-                    found.push(format!("the ballot of `{teacher}` was another one"));
-                }
-                Some(_) => {}
-            }
-        }
-        let gone = self.ballots.keys().filter(|&teacher| !frozen.ballots.contains_key(teacher));
-        found.extend(gone.map(|teacher| format!("the ballot of `{teacher}` is gone")));
-        found
+        record.ok_or_else(|| Refused::new(path, Problem::Damaged)).map(Some)
     }
 
     fn check(&self, path: &Path, frozen: &Frozen) -> Result<(), ProtocolError> {
-        let differences = self.differences(frozen);
+        let differences = if self.election == hex(&frozen.election) {
+            frozen.differences(&self.evaluation_key, &self.ballots)
+        } else {
+            vec!["they were the ballots of another election".to_owned()]
+        };
         if differences.is_empty() {
             return Ok(());
         }
@@ -204,9 +169,9 @@ impl BoundSeed {
         let Some(bytes) = read_if_there(path, SEED_BYTES)? else { return Ok(None) };
         let bytes = Zeroizing::new(bytes);
         if let Some(found) = other_version(&bytes) {
-            return Err(refused(path, Problem::SeedVersion { found, known: VERSION }));
+            return Err(Refused::new(path, Problem::SeedVersion { found, known: VERSION }));
         }
-        Self::decode(&bytes).ok_or_else(|| refused(path, Problem::Damaged)).map(Some)
+        Self::decode(&bytes).ok_or_else(|| Refused::new(path, Problem::Damaged)).map(Some)
     }
 
     fn check(&self, path: &Path, frozen: &Frozen) -> Result<(), ProtocolError> {
@@ -251,7 +216,7 @@ pub(super) fn check_record(
 /// The server's part that a commitment was made to, if it is this election's.
 pub(super) fn committed(path: &Path, election: &[u8; 32]) -> Result<SeedPart, ProtocolError> {
     let Some(bound) = BoundSeed::read(path)? else {
-        return Err(refused(path, Problem::Io(io::ErrorKind::NotFound.into())).into());
+        return Err(Refused::new(path, Problem::Io(io::ErrorKind::NotFound.into())).into());
     };
     if bound.election == *election {
         return Ok(bound.part);
@@ -277,14 +242,13 @@ pub fn commit<R: CryptoRng>(
 /// The one part for what is frozen: the stored one, the committed one, or a fresh one. Stored now.
 pub(super) fn settle<R: CryptoRng>(
     frozen: &Frozen,
-    storage: &dyn Storage,
     ballots: &Path,
-    destination: Destination,
+    storage: &dyn Storage,
+    Place { out, seed: seed_path }: Place<'_>,
     committed: Option<SeedPart>,
     rng: &mut R,
 ) -> Result<Settled, ProtocolError> {
-    let (record_path, seed_path) = (ballots.join(RECORD), destination.seed_path());
-    let (seed_path, results) = (seed_path.as_path(), destination.path());
+    let record_path = ballots.join(RECORD);
     let record = Record::read(storage, &record_path)?;
     if let Some(record) = &record {
         record.check(&record_path, frozen)?;
@@ -304,12 +268,9 @@ pub(super) fn settle<R: CryptoRng>(
                 ),
             ));
         }
-        (None, None)
-            if matches!(destination, Destination::Results(_))
-                && results.symlink_metadata().is_ok() =>
-        {
+        (None, None) if out.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {
             return Err(second_draw(
-                results,
+                out,
                 format!(
                     "the file exists, but not {}, the seed that results come from; restore the \
                      seed from a backup, or write somewhere else if these are not the results of \
@@ -326,7 +287,7 @@ pub(super) fn settle<R: CryptoRng>(
             };
             write_once(seed_path, Readers::Owner, &fresh.encode())?;
             // Whoever was first, if two run at once: what stands there is the seed.
-            BoundSeed::read(seed_path)?.ok_or_else(|| refused(seed_path, Problem::Damaged))?
+            BoundSeed::read(seed_path)?.ok_or_else(|| Refused::new(seed_path, Problem::Damaged))?
         }
     };
     bound.check(seed_path, frozen)?;
@@ -336,17 +297,18 @@ pub(super) fn settle<R: CryptoRng>(
         return Err(second_draw(seed_path, reason.to_owned()));
     }
     if record.is_none() {
-        let record = Record::new(frozen, &bound.part, results);
+        let record = Record::new(frozen, &bound.part, out);
         let text = toml::to_string(&record).expect("strings and a table of strings");
         let text = RECORD_START.to_owned() + &text;
         match storage.write_new(&record_path, text.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            written => written
-                .map_err(|source| ProtocolError::Write { path: record_path.clone(), source })?,
+            written => {
+                written.map_err(|error| ProtocolError::cannot_write(&record_path, error))?;
+            }
         }
     }
     let record = Record::read(storage, &record_path)?;
-    let record = record.ok_or_else(|| refused(&record_path, Problem::Damaged))?;
+    let record = record.ok_or_else(|| Refused::new(&record_path, Problem::Damaged))?;
     record.check(&record_path, frozen)?;
     if record.seed != hex(&bound.part.name()) {
         return Err(second_draw(
@@ -366,7 +328,7 @@ pub(super) fn settle<R: CryptoRng>(
 pub(crate) fn stored_part(frozen: &Frozen, seed_path: &Path) -> Result<SeedPart, ProtocolError> {
     let Some(bound) = BoundSeed::read(seed_path)? else {
         let problem = Problem::Io(io::ErrorKind::NotFound.into());
-        return Err(refused(seed_path, problem).into());
+        return Err(Refused::new(seed_path, problem).into());
     };
     bound.check(seed_path, frozen)?;
     Ok(bound.part)
@@ -386,19 +348,15 @@ pub(super) fn write_once(
 ) -> Result<(), ProtocolError> {
     match write_new(path, readers, content) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        written => written.map_err(|source| ProtocolError::Write { path: path.to_owned(), source }),
+        written => written.map_err(|error| ProtocolError::cannot_write(path, error)),
     }
 }
 
 fn read_if_there(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Refused> {
     match read_bounded(path, limit) {
         Err(Problem::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(|problem| refused(path, problem)),
+        read => read.map(Some).map_err(|problem| Refused::new(path, problem)),
     }
-}
-
-fn refused(path: &Path, problem: Problem) -> Refused {
-    Refused { path: path.to_owned(), problem }
 }
 
 fn second_draw(path: &Path, reason: String) -> ProtocolError {
@@ -406,7 +364,7 @@ fn second_draw(path: &Path, reason: String) -> ProtocolError {
 }
 
 #[cfg(test)]
-pub(crate) fn seed_of(results: &Path) -> shield::Seed {
+pub(crate) fn seed_of(results: &Path) -> shield_core::Seed {
     let bound = BoundSeed::read(&seed_path(results)).unwrap().unwrap();
     bound.part.seed(crate::seed::Purpose::Draws, &bound.frozen)
 }

@@ -2,28 +2,29 @@
 //! present. Written when the job is frozen, so that nobody has to read all ballots again.
 //!
 //! ```text
-//! (teacher u32 | length u32 | file name | partly u8 | (length u64 | hash 32 | votes 32)* | presence*)*
+//! (teacher u32 | length u32 | name | partly u8 | split u8 | (length u64 | hash 32 | votes 32)* | presence*)*
 //! ```
 //!
-//! One part and, for a teacher who abstained somewhere, one presence for each batch.
+//! One part and, for a teacher who abstained somewhere, one presence for each batch. A split ballot
+//! is a folder with a file for each batch.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use shield::framing::{Reader, write_presence};
+use shield_core::framing::{Reader, write_presence};
 
 use super::ballot_folder::{Attendance, BallotFile, BallotFolder, Part};
 use super::storage::Storage;
 use crate::bundle;
-use crate::engine::Engine;
+use crate::election_file::PlannedElection;
 use crate::error::{Problem, Refused};
 
 impl BallotFolder {
     /// The index of these ballots.
     pub(super) fn index(&self) -> Result<Vec<u8>, Refused> {
         let mut out = Vec::new();
-        for (teacher, ballot) in &self.ballots {
+        for (teacher, ballot) in &*self.ballots {
             let name = ballot.path.file_name().and_then(|name| name.to_str());
             let name = name
                 .ok_or_else(|| Refused { path: ballot.path.clone(), problem: Problem::FileName })?;
@@ -31,6 +32,7 @@ impl BallotFolder {
             out.extend(u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
             out.extend(name.as_bytes());
             out.push(u8::from(matches!(ballot.attendance, Attendance::Partly(_))));
+            out.push(u8::from(ballot.is_split));
             for part in &ballot.parts {
                 out.extend((part.length as u64).to_le_bytes());
                 out.extend(part.hash);
@@ -47,10 +49,9 @@ impl BallotFolder {
 
     /// The ballots of an index, in that folder; none if it cannot be one.
     pub(super) fn from_index(
-        engine: &Arc<dyn Engine>,
+        file: &PlannedElection,
         storage: &Arc<dyn Storage>,
         folder: &Path,
-        teachers: usize,
         index: &[u8],
     ) -> Option<Self> {
         let mut reader = Reader::new(index);
@@ -60,32 +61,34 @@ impl BallotFolder {
             let length = u32::from_le_bytes(reader.array()?);
             let name = std::str::from_utf8(reader.take(usize::try_from(length).ok()?)?).ok()?;
             let plain = Path::new(name).file_name().is_some_and(|own| own == name);
-            if teacher as usize >= teachers || !plain {
+            if teacher as usize >= file.teachers().len() || !plain {
                 return None;
             }
-            let [partly] = reader.array()?;
+            let [partly, split] = reader.array()?;
+            if partly > 1 || split > 1 {
+                return None;
+            }
             let (mut parts, mut place) = (Vec::new(), bundle::START);
-            for _ in 0..engine.batches() {
+            for _ in 0..file.batches() {
                 let length = u64::from_le_bytes(reader.array()?);
                 place = place.checked_add(bundle::LENGTH)?;
                 let (hash, votes) = (reader.array()?, reader.array()?);
                 parts.push(Part { place, length: usize::try_from(length).ok()?, hash, votes });
                 place = place.checked_add(length)?;
             }
-            let attendance = match partly {
-                0 => Attendance::Everywhere,
-                1 => {
-                    let samples = (0..engine.batches()).map(|batch| engine.batch(batch).len());
-                    let presences = samples.map(|samples| reader.presence(samples));
-                    Attendance::Partly(presences.collect::<Option<_>>()?)
-                }
-                _ => return None,
+            let attendance = if partly == 1 {
+                let samples = (0..file.batches()).map(|batch| file.engine().batch(batch).len());
+                let presences = samples.map(|samples| reader.presence(samples));
+                Attendance::Partly(presences.collect::<Option<_>>()?)
+            } else {
+                Attendance::Everywhere
             };
-            let ballot = BallotFile { path: folder.join(name), parts, attendance };
+            let path = folder.join(name);
+            let ballot = BallotFile { path, is_split: split == 1, parts, attendance };
             if ballots.insert(teacher, ballot).is_some() {
                 return None;
             }
         }
-        Some(Self { engine: Arc::clone(engine), storage: Arc::clone(storage), ballots })
+        Some(Self { file: file.clone(), storage: Arc::clone(storage), ballots: Arc::new(ballots) })
     }
 }

@@ -6,9 +6,11 @@
 //! compute the same bytes, and [`Job::put`] takes them once. Clocks that differ by less than a
 //! lease's length, and folders of a network, are therefore good enough.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,6 +23,7 @@ use crate::files::read_bounded;
 use crate::hex::hex;
 use crate::new_file::{Readers, Unnamed, folder_of};
 use crate::private;
+use shield_core::Watch;
 
 /// More than any lease has.
 const MAX_LEASE_FILE: usize = 1 << 10;
@@ -67,20 +70,46 @@ impl Written {
     }
 }
 
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+/// The time that leases are held against. Tests have a clock of their own.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// Seconds since 1970.
+    fn now(&self) -> u64;
+
+    /// Waits before the leases of others are looked at again.
+    fn wait(&self, time: Duration);
+}
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+
+    fn wait(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
 }
 
 /// Somebody who computes batches, told apart from all others by a random name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Worker(String);
+#[derive(Clone, Debug)]
+pub struct Worker {
+    name: String,
+    clock: Arc<dyn Clock>,
+}
 
 impl Worker {
     /// A new one.
     pub fn new<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
+        Self::with_clock(rng, Arc::new(SystemClock))
+    }
+
+    /// The same, with a clock of its own.
+    pub fn with_clock<R: CryptoRng + ?Sized>(rng: &mut R, clock: Arc<dyn Clock>) -> Self {
         let mut name = [0; 16];
         rng.fill_bytes(&mut name);
-        Self(hex(&name))
+        Self { name: hex(&name), clock }
     }
 }
 
@@ -98,7 +127,8 @@ impl Lease {
         // Looked at first: what is not there yet is made, and never taken from whoever is quicker.
         let is_there = path.exists();
         let known = Written::read(&path);
-        if known.is_some_and(|known| known.holder != worker.0 && known.is_live(now())) {
+        let now = worker.clock.now();
+        if known.is_some_and(|known| known.holder != worker.name && known.is_live(now)) {
             return Ok(None);
         }
         let lease = Self { path, worker: worker.clone(), length };
@@ -115,8 +145,8 @@ impl Lease {
     }
 
     fn text(&self) -> Vec<u8> {
-        let until = now() + self.length.0.as_secs();
-        let written = Written { holder: self.worker.0.clone(), until };
+        let until = self.worker.clock.now() + self.length.0.as_secs();
+        let written = Written { holder: self.worker.name.clone(), until };
         toml::to_string(&written).expect("a string and a number").into_bytes()
     }
 
@@ -131,7 +161,7 @@ impl Lease {
     }
 
     fn is_ours(&self) -> bool {
-        Written::read(&self.path).is_some_and(|known| known.holder == self.worker.0)
+        Written::read(&self.path).is_some_and(|known| known.holder == self.worker.name)
     }
 
     /// Does some work, and renews the lease as long as it takes.
@@ -182,19 +212,23 @@ impl Job {
     }
 
     /// Computes batches together with all others who do the same, until all of `asked` are there.
-    /// Gives how many of them this worker computed; `told` hears how many are left.
+    /// Gives how many of them this worker computed; the watch hears how many are done.
     pub fn share(
         &self,
         asked: impl Fn(usize) -> bool,
         worker: &Worker,
         length: LeaseLength,
-        told: &dyn Fn(usize),
+        watch: &Watch,
     ) -> Result<usize, ProtocolError> {
-        let mut computed = 0;
+        let (mut computed, mut watched) = (0, None);
         loop {
             let mut missing = self.missing();
             missing.retain(|&batch| asked(batch));
-            told(missing.len());
+            if watched.is_none() {
+                watch.begin("aggregating", missing.len() as u64);
+            }
+            let of = *watched.get_or_insert(missing.len());
+            watch.tell((of - missing.len().min(of)) as u64, of as u64);
             if missing.is_empty() {
                 return Ok(computed);
             }
@@ -204,10 +238,11 @@ impl Job {
                 let release = lease.during(|| self.run_batch(batch))?;
                 self.put(batch, &release)?;
                 computed += 1;
-                told(missing.len() - place - 1);
+                let left = missing.len() - place - 1;
+                watch.tell((of - left.min(of)) as u64, of as u64);
             }
             if computed == before {
-                std::thread::sleep(LOOK_AGAIN.min(length.0 / 4));
+                worker.clock.wait(LOOK_AGAIN.min(length.0 / 4));
             }
         }
     }

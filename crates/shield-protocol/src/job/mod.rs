@@ -3,12 +3,14 @@
 //! [`aggregate()`] does all of it in one go. A [`Job`] is the same work as a folder that can be
 //! stopped, resumed and shared: it is frozen once, its batches are computed in any order by
 //! whoever can read it, and it is finished when all of them are there. What both fix before they
-//! start is in [`freeze`].
+//! start is in [`freeze`]. A server's closed election is such a folder, too: its tables say which
+//! ballots count, and [`Job::keep`] writes that down.
 //!
 //! | module | subject |
 //! |---|---|
-//! | `checked`, `ballot_folder` | key and ballots, checked as a whole |
+//! | `inputs`, `ballot_folder` | key and ballots, checked as a whole |
 //! | [`freeze`] | exactly one release: the seed and the record |
+//! | `releases` | what follows from them, batch by batch |
 //! | `aggregate` | all of it in one go |
 //! | `folder`, `index` | a job as a folder |
 //! | [`lease`] | several workers that share one job |
@@ -21,18 +23,21 @@ mod aggregate;
 pub mod answered;
 pub mod audit;
 mod ballot_folder;
-mod checked;
 mod folder;
 pub mod freeze;
 mod index;
+mod inputs;
 pub mod lease;
+mod releases;
 mod storage;
 
 #[cfg(test)]
 mod tests;
 pub mod verify;
 
-pub use aggregate::{Aggregated, aggregate, aggregate_committed};
-pub use checked::Progress;
-pub use folder::{Job, Places};
+pub use aggregate::{Aggregated, aggregate};
+pub use ballot_folder::{BallotFolder, KeptBatch};
+pub use folder::Job;
+pub use inputs::Inputs;
+pub use releases::{Releases, turnout_again};
 pub use storage::{ByteRange, LocalFiles, Storage};

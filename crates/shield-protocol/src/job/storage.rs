@@ -4,7 +4,6 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::new_file::{Readers, write_new};
 
@@ -41,11 +40,6 @@ pub trait Storage: Send + Sync {
     fn read_ahead(&self) -> usize {
         1
     }
-}
-
-/// This machine's files, as a storage.
-pub(super) fn local_files() -> Arc<dyn Storage> {
-    Arc::new(LocalFiles)
 }
 
 /// This machine's files.

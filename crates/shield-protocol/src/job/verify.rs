@@ -8,39 +8,55 @@
 //!
 //! Whoever holds the part of the seed knows the draws, so an auditor must not see the labels.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
-use shield::framing::Kind;
+use shield_core::Watch;
+use shield_core::labelling::side_by_side;
 
-use super::ballot_folder::BallotFolder;
-use super::checked::Progress;
-use super::freeze::BoundSeed;
-use super::storage::local_files;
-use crate::election_file::ElectionFile;
-use crate::engine::{Again, Aggregating};
+use super::freeze::{BoundSeed, seed_path};
+use super::inputs::{Checked, Inputs};
 use crate::error::{ProtocolError, Refused};
-use crate::files::read_bounded;
 use crate::hex::hex;
-use crate::results::{self, Place};
-use crate::seed::{Purpose, SeedPart};
+use crate::results::{self, ResultsReader, places};
+use crate::seed::SeedPart;
 use crate::transcript::{Frozen, Transcript};
 
-/// What an auditor is given.
-#[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
-    /// The election.
-    pub file: &'a ElectionFile,
-    /// The student's evaluation key.
-    pub evaluation_key: &'a Path,
-    /// The folder of all ballots.
-    pub ballots: &'a Path,
-    /// The server's part of the seed.
-    pub seed: &'a Path,
+/// Results that were published, and the server's part of their seed.
+#[derive(Clone, Debug)]
+pub struct Released {
     /// What the student got.
-    pub results: &'a Path,
-    /// The commitment that the parties knew before the first ballot.
-    pub commitment: Option<[u8; 32]>,
+    pub results: PathBuf,
+    /// The server's part of the seed.
+    pub seed: PathBuf,
+}
+
+impl Released {
+    /// Results with their seed beside them, unless it is somewhere else.
+    pub fn new(results: &Path, seed: Option<&Path>) -> Self {
+        let seed = seed.map_or_else(|| seed_path(results), Path::to_owned);
+        Self { results: results.to_owned(), seed }
+    }
+
+    /// Opens the results, which must be those of a key and ballots.
+    pub(super) fn open(
+        &self,
+        checked: &Checked,
+    ) -> Result<(ResultsReader<BufReader<File>>, Transcript), ProtocolError> {
+        let reader = results::open(&self.results, &checked.ballots.file)?;
+        let transcript = reader.transcript().clone();
+        let found = checked.frozen.differences(&transcript.evaluation_key, &transcript.ballots);
+        if found.is_empty() {
+            return Ok((reader, transcript));
+        }
+        let reason = format!("these are not the results of the ballots: {}", found.join(", "));
+        Err(self.disagrees(reason))
+    }
+
+    fn disagrees(&self, reason: impl Into<String>) -> ProtocolError {
+        ProtocolError::Disagrees { path: self.results.clone(), reason: reason.into() }
+    }
 }
 
 /// What was found to be right.
@@ -52,77 +68,37 @@ pub struct Verified {
     pub releases: usize,
 }
 
-/// Computes everything again, and refuses what differs.
+/// Computes everything again, and refuses what differs. `commitment` is the one that the parties
+/// knew before the first ballot.
 pub fn verify(
-    evidence: Evidence<'_>,
-    progress: &(dyn Fn(Progress) + Sync),
+    inputs: &Inputs<'_>,
+    released: &Released,
+    commitment: Option<[u8; 32]>,
+    watch: &Watch,
 ) -> Result<Verified, ProtocolError> {
-    let Evidence { file, evaluation_key, ballots, seed, results, commitment } = evidence;
-    let engine = file.engine();
-    let disagrees = |reason: String| ProtocolError::Disagrees { path: results.to_owned(), reason };
-    let refuse = |path: &Path, problem| Refused { path: path.to_owned(), problem };
-
-    let key = read_bounded(evaluation_key, engine.max_bytes(Kind::EvaluationKey))
-        .map_err(|problem| refuse(evaluation_key, problem))?;
-    let aggregating = Arc::clone(&engine)
-        .aggregating(&key)
-        .map_err(|error| refuse(evaluation_key, error.into()))?;
-    let checked = |of| progress(Progress::Checked { of });
-    let folder =
-        BallotFolder::open(file, &engine, aggregating.key(), &local_files(), ballots, &checked)?;
-    let frozen = Frozen {
-        election: file.digest(),
-        evaluation_key: *blake3::hash(&key).as_bytes(),
-        ballots: folder.digests(file),
+    let checked = inputs.open(watch)?;
+    let (mut reader, transcript) = released.open(&checked)?;
+    let part = opened(&released.seed, &checked.frozen, &transcript, commitment);
+    let releases = checked.with(part.map_err(|reason| released.disagrees(reason))?);
+    if !transcript.voters().eq(releases.transcript().voters()) {
+        return Err(released.disagrees("the published turnout is not that of the ballots"));
+    }
+    let places = places(&transcript, inputs.file.batches());
+    watch.begin("computing again", places.len() as u64);
+    let next = |reader: &mut ResultsReader<_>| {
+        reader.release().map_err(|error| Refused::new(&released.results, error))
     };
-    drop(key);
-    let mut reader = results::open(results, file, &engine)?;
-    let transcript = reader.transcript().clone();
-    let differences = differences(&transcript, &frozen);
-    if !differences.is_empty() {
-        return Err(disagrees(format!("other ballots were counted: {}", differences.join(", "))));
-    }
-    let part = opened(seed, &frozen, &transcript, commitment).map_err(disagrees)?;
-    let turnout = folder.turnout(file);
-    if !transcript.voters().eq(turnout.voters().iter().copied()) {
-        return Err(disagrees("the published turnout is not that of the ballots".to_owned()));
-    }
-
-    let again = Recomputing { file, folder: &folder, aggregating: &*aggregating, part, frozen };
-    let (mut releases, of) = (0, transcript.releases(engine.batches()));
-    loop {
-        progress(Progress::Aggregated { done: releases, of });
-        let next = reader.release().map_err(|error| refuse(results, error.into()))?;
-        let Some((place, bytes)) = next else { break };
-        if again.release(&transcript, place)? != bytes {
-            return Err(disagrees(format!(
-                "batch {} is not what these ballots and this seed give",
-                place.batch
-            )));
+    let again = side_by_side(&places, |&place| releases.release(&transcript, place));
+    for (place, again) in places.iter().zip(again) {
+        if next(&mut reader)? != Some((*place, again?)) {
+            let batch = place.batch;
+            let reason = format!("batch {batch} is not what these ballots and this seed give");
+            return Err(released.disagrees(reason));
         }
-        releases += 1;
+        watch.add(1);
     }
-    Ok(Verified { transcript, releases })
-}
-
-/// What the transcript says otherwise than the ballots and the key that are there.
-pub(super) fn differences(transcript: &Transcript, frozen: &Frozen) -> Vec<String> {
-    let mut found = Vec::new();
-    if transcript.evaluation_key != hex(&frozen.evaluation_key) {
-        found.push("the evaluation key is another one".to_owned());
-    }
-    for (teacher, digest) in &frozen.ballots {
-        match transcript.ballots.get(teacher) {
-            None => found.push(format!("the ballot of `{teacher}` was not")),
-            Some(known) if *known != hex(digest) => {
-                found.push(format!("that of `{teacher}` was another one"));
-            }
-            Some(_) => {}
-        }
-    }
-    let gone = transcript.ballots.keys().filter(|name| !frozen.ballots.contains_key(*name));
-    found.extend(gone.map(|teacher| format!("the ballot of `{teacher}` is missing here")));
-    found
+    next(&mut reader)?;
+    Ok(Verified { releases: places.len(), transcript })
 }
 
 /// The server's part, if it is the one that was committed to, for what is frozen.
@@ -132,11 +108,8 @@ fn opened(
     transcript: &Transcript,
     known: Option<[u8; 32]>,
 ) -> Result<SeedPart, String> {
-    let bound = match BoundSeed::read(path) {
-        Ok(Some(bound)) => bound,
-        Ok(None) => return Err(format!("there is no seed at {}", path.display())),
-        Err(error) => return Err(error.to_string()),
-    };
+    let bound = BoundSeed::read(path).map_err(|error| error.to_string())?;
+    let bound = bound.ok_or_else(|| format!("there is no seed at {}", path.display()))?;
     let commitment = hex(&bound.part.commitment(&frozen.election));
     if commitment != transcript.commitment {
         return Err("the server's part of the seed is not the one that it committed to".to_owned());
@@ -145,40 +118,4 @@ fn opened(
         return Err("the published commitment is not the one that was given before".to_owned());
     }
     Ok(bound.part)
-}
-
-/// What it takes to compute a release again.
-pub(super) struct Recomputing<'a> {
-    pub(super) file: &'a ElectionFile,
-    pub(super) folder: &'a BallotFolder,
-    pub(super) aggregating: &'a dyn Aggregating,
-    pub(super) part: SeedPart,
-    pub(super) frozen: Frozen,
-}
-
-impl Recomputing<'_> {
-    /// The release in a place of a transcript.
-    pub(super) fn release(
-        &self,
-        transcript: &Transcript,
-        Place { round, batch }: Place,
-    ) -> Result<Vec<u8>, ProtocolError> {
-        let (ballots, frozen) = (self.folder.batch(batch), self.frozen.digest());
-        let Some(own) = round.checked_sub(1).and_then(|before| transcript.rounds.get(before))
-        else {
-            let seed = self.part.seed(Purpose::Draws, &frozen);
-            return Ok(self.aggregating.aggregate(batch, &ballots, &seed)?);
-        };
-        let seed = self.part.seed(Purpose::Again, &transcript.answered(&frozen, round));
-        let excluded = numbers(self.file, &transcript.excluded(round));
-        let asked = own.asked.iter().filter(|asked| asked.batch == batch);
-        let samples: Vec<usize> = asked.flat_map(|asked| asked.samples.clone()).collect();
-        let again = Again { excluded: &excluded, samples: &samples };
-        Ok(self.aggregating.aggregate_again(batch, &ballots, &seed, again)?)
-    }
-}
-
-/// The numbers of some teachers; whoever is not in the file has none.
-pub(super) fn numbers(file: &ElectionFile, names: &[&crate::Name]) -> Vec<u32> {
-    names.iter().filter_map(|name| file.teacher(name.as_str())).collect()
 }

@@ -75,11 +75,11 @@
   const invitation = (server, certificate, election, teacher, token) => {
     const file = teacher ? `teacher-${teacher}.toml` : "student.toml";
     const steps = teacher
-      ? [`shield vote --invitation ${file} --votes my-votes.csv`, `shield status --invitation ${file}`]
-      : [`shield fetch election --invitation ${file} --out election.toml`,
+      ? [`shield vote --invitation ${file} --votes my-votes.csv`, `shield election status --invitation ${file}`]
+      : [`shield election fetch election --invitation ${file} --out election.toml`,
         "shield keygen --election election.toml --out keys",
-        `shield submit --invitation ${file} keys/public.key keys/evaluation.key`,
-        `shield status --invitation ${file}`];
+        `shield election submit --invitation ${file} keys/public.key keys/evaluation.key`,
+        `shield election status --invitation ${file}`];
     const whose = teacher ? `the teacher ${teacher} of ${election}` : `the student of ${election}`;
     const lines = [
       `# For ${whose} alone: whoever has this file can act in that place. Send it over a safe channel.`,
@@ -169,7 +169,10 @@
     try {
       const cost = await send("POST", "/v1/price", { file: electionFile() });
       if (number !== latest) return;
-      priced.textContent = `Costs epsilon ${fixed(cost.alone)}. The group has spent or set aside `
+      // The order at which a group's moments add up is fixed with its first election.
+      const order = fixed(cost.alone) === fixed(cost.only) ? ""
+        : ` at the group's order (${fixed(cost.only)} if it were a group's only election)`;
+      priced.textContent = `Costs epsilon ${fixed(cost.alone)}${order}. The group has spent or set aside `
         + `${fixed(cost.before)} of ${cost.budget}; with this election ${fixed(cost.after)}. `
         + (cost.fits ? `After it, ${cost.labels_left} more labels like these.` : "It does not fit.");
       priced.className = `notice broad ${cost.fits ? "fine" : "bad"}`;

@@ -1,10 +1,10 @@
 //! Ballots: taken while an election is open, frozen when it is closed.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
-use shield::backend::Presence;
+use shield_core::engine::Presence;
 use shield_protocol::Name;
-use shield_protocol::hex::hex;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
@@ -50,13 +50,20 @@ impl Store {
         if stage != Stage::Open {
             return Err(not_open(stage));
         }
-        let ballot =
-            StoredBallot { teacher, batch, hash: hash.clone(), presence: presence_text(presence) };
+        let presence_text = presence_text(presence);
+        let ballot = StoredBallot {
+            teacher,
+            batch,
+            hash: hash.clone(),
+            bytes,
+            presence: presence_text,
+            votes,
+        };
         let stored = match self.keep(election, object, incoming).await {
             Ok(()) => {
                 self.crash_point()?;
                 let absent = absent_text(presence, presence.len());
-                self.book_ballot(election, &ballot, &votes, &absent, bytes).await
+                self.book_ballot(election, &ballot, &absent).await
             }
             Err(error) => Err(error),
         };
@@ -76,9 +83,7 @@ impl Store {
         &self,
         election: &Name,
         ballot: &StoredBallot,
-        votes: &str,
         absent: &str,
-        bytes: u64,
     ) -> Result<Stored, StoreError> {
         let mut transaction = self.pool.begin().await?;
         let open = sqlx::query(
@@ -91,7 +96,7 @@ impl Store {
             return Err(not_open(stage_of(&mut transaction, election).await?));
         }
         // Again, now that nobody else can come in between.
-        let StoredBallot { teacher, batch, hash, .. } = ballot;
+        let StoredBallot { teacher, batch, hash, votes, .. } = ballot;
         let mine = sqlx::query(
             "SELECT hash FROM ballots WHERE election = $1 AND teacher = $2 AND batch = $3",
         )
@@ -111,7 +116,7 @@ impl Store {
         .bind(i64::from(ballot.teacher))
         .bind(i64::from(ballot.batch))
         .bind(&ballot.hash)
-        .bind(large(bytes))
+        .bind(large(ballot.bytes))
         .bind(&ballot.presence)
         .bind(now())
         .bind(votes)
@@ -152,39 +157,22 @@ impl Store {
 
     /// The ballots of an election, by teacher and batch.
     pub async fn ballots(&self, election: &Name) -> Result<Vec<StoredBallot>, StoreError> {
-        let mut connection = self.pool.acquire().await?;
-        ballots(&mut connection, election).await
+        self.ballots_of(election, 0..u32::MAX).await
     }
 
-    /// The ballots of one teacher, by batch.
+    /// The ballots of some teachers, by teacher and batch.
     pub async fn ballots_of(
         &self,
         election: &Name,
-        teacher: u32,
+        teachers: Range<u32>,
     ) -> Result<Vec<StoredBallot>, StoreError> {
         let rows = sqlx::query(
-            "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 AND teacher = \
-             $2 ORDER BY batch",
+            "SELECT teacher, batch, hash, bytes, presence, votes FROM ballots WHERE election = $1 \
+             AND teacher >= $2 AND teacher < $3 ORDER BY teacher, batch",
         )
         .bind(election.as_str())
-        .bind(i64::from(teacher))
-        .fetch_all(&self.pool)
-        .await?;
-        rows.iter().map(stored_ballot).collect()
-    }
-
-    /// The ballots for one batch, by teacher.
-    pub async fn ballots_for(
-        &self,
-        election: &Name,
-        batch: u32,
-    ) -> Result<Vec<StoredBallot>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 AND batch = \
-             $2 ORDER BY teacher",
-        )
-        .bind(election.as_str())
-        .bind(i64::from(batch))
+        .bind(i64::from(teachers.start))
+        .bind(i64::from(teachers.end))
         .fetch_all(&self.pool)
         .await?;
         rows.iter().map(stored_ballot).collect()
@@ -224,38 +212,16 @@ fn not_open(stage: Stage) -> StoreError {
     StoreError::Stage { stage, needed: "ballots are taken only while it is open" }
 }
 
-pub(super) async fn ballots(
-    connection: &mut AnyConnection,
-    election: &Name,
-) -> Result<Vec<StoredBallot>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT teacher, batch, hash, presence FROM ballots WHERE election = $1 ORDER BY teacher, \
-         batch",
-    )
-    .bind(election.as_str())
-    .fetch_all(connection)
-    .await?;
-    rows.iter().map(stored_ballot).collect()
-}
-
 fn stored_ballot(row: &AnyRow) -> Result<StoredBallot, StoreError> {
     Ok(StoredBallot {
         teacher: small(row.try_get("teacher")?)?,
         batch: small(row.try_get("batch")?)?,
         hash: row.try_get("hash")?,
+        bytes: u64::try_from(row.try_get::<i64, _>("bytes")?)
+            .map_err(|_| StoreError::Damaged("number"))?,
         presence: row.try_get("presence")?,
+        votes: row.try_get("votes")?,
     })
-}
-
-/// A digest of a set of ballots, as elections were frozen before there was a roll.
-pub(super) fn digest(ballots: &[StoredBallot]) -> String {
-    let mut hasher = blake3::Hasher::new_derive_key("shield 2026 frozen ballots v1");
-    for ballot in ballots {
-        hasher.update(&ballot.teacher.to_le_bytes());
-        hasher.update(&ballot.batch.to_le_bytes());
-        hasher.update(ballot.hash.as_bytes());
-    }
-    hex(hasher.finalize().as_bytes())
 }
 
 /// A presence as text: its words in hexadecimal.

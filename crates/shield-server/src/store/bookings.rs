@@ -1,16 +1,18 @@
 //! The ledger's rows: what is set aside and spent, and what it costs.
 //!
 //! Prices are stored, so that nobody who looks at the ledger has to prove anything. A row without
-//! one (of an earlier version) waits for the background to fill it in.
+//! one waits for the background to fill it in.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
+use shield_privacy::price::LogMoment;
 use shield_protocol::transcript::MOST_ROUNDS;
 use shield_protocol::turnout::VoterCounts;
-use shield_protocol::{ElectionFile, Name};
+use shield_protocol::{ElectionFile, Name, PlannedElection};
 
 use super::{Booking, Store, StoreError, voters_text};
 
@@ -18,11 +20,11 @@ use super::{Booking, Store, StoreError, voters_text};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BookedPrice {
     /// The sum of its moments, or a bound of it.
-    pub log_moment: Option<f64>,
+    pub log_moment: Option<LogMoment>,
     /// The statistical distance of its releases from what the labels alone would give.
     pub distance: Option<f64>,
     /// The most that one label can cost, over every turnout from the quorum to all teachers.
-    pub each_label: Option<f64>,
+    pub each_label: Option<LogMoment>,
     /// Whether it is priced by its own turnouts.
     pub tight: bool,
 }
@@ -65,14 +67,13 @@ impl Store {
 
     /// Writes down what a booking costs, if it is still what was priced.
     pub async fn set_price(&self, priced: &Booking, price: BookedPrice) -> Result<(), StoreError> {
-        let number = |number: Option<f64>| number.map(|number| number.to_string());
         sqlx::query(
             "UPDATE ledger SET log_moment = $1, distance = $2, each_label = $3, tight = $4 WHERE \
              election = $5 AND stage = $6 AND voters = $7",
         )
-        .bind(number(price.log_moment))
-        .bind(number(price.distance))
-        .bind(number(price.each_label))
+        .bind(text(price.log_moment))
+        .bind(text(price.distance))
+        .bind(text(price.each_label))
         .bind(i64::from(price.tight))
         .bind(priced.election.as_str())
         .bind(if priced.spent { "spent" } else { "reserved" })
@@ -86,10 +87,10 @@ impl Store {
     /// possible had labelled every sample again.
     pub(super) async fn book_forgotten_audits(
         &self,
-        file: &ElectionFile,
+        file: &Arc<ElectionFile>,
     ) -> Result<(), StoreError> {
         let Some(booking) = self.booking(file.name()).await? else { return Ok(()) };
-        if file.engine().audit_bytes().is_none() {
+        if PlannedElection::from(file.clone()).engine().audit_bytes().is_none() {
             return Ok(());
         }
         let rounds = self.rounds(file.name()).await?;
@@ -117,7 +118,6 @@ pub(super) async fn reserve(
     agreed: &VoterCounts,
     price: BookedPrice,
 ) -> Result<(), StoreError> {
-    let number = |number: Option<f64>| number.map(|number| number.to_string());
     sqlx::query(
         "INSERT INTO ledger (election, grp, stage, voters, booked, log_moment, distance, \
          each_label, tight) VALUES ($1, $2, 'reserved', $3, $4, $5, $6, $7, 0)",
@@ -126,12 +126,16 @@ pub(super) async fn reserve(
     .bind(group.as_str())
     .bind(voters_text(agreed))
     .bind(super::now())
-    .bind(number(price.log_moment))
-    .bind(number(price.distance))
-    .bind(number(price.each_label))
+    .bind(text(price.log_moment))
+    .bind(text(price.distance))
+    .bind(text(price.each_label))
     .execute(connection)
     .await?;
     Ok(())
+}
+
+fn text(number: Option<impl ToString>) -> Option<String> {
+    number.map(|number| number.to_string())
 }
 
 fn stored_booking(row: &AnyRow) -> Result<Booking, StoreError> {
@@ -147,9 +151,9 @@ fn stored_booking(row: &AnyRow) -> Result<Booking, StoreError> {
         spent: row.try_get::<String, _>("stage")? == "spent",
         voters: serde_json::from_str(&voters).map_err(|_| damaged())?,
         price: BookedPrice {
-            log_moment: number("log_moment")?,
+            log_moment: number("log_moment")?.map(LogMoment::booked),
             distance: number("distance")?,
-            each_label: number("each_label")?,
+            each_label: number("each_label")?.map(LogMoment::booked),
             tight: row.try_get::<i64, _>("tight")? != 0,
         },
     })

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use shield::Seed;
+use shield_core::Seed;
 use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
 use shield_protocol::transcript::ballot_digest;
 use shield_protocol::turnout::VoterCounts;
 use sqlx::Row;
 
-use super::ballots::digest;
 use super::roll::roll;
 use super::{
-    BookedPrice, Object, Roll, Stage, Store, StoreError, Stored, StoredRelease, large, now, small,
-    stage_of, touch, voters_text,
+    BookedPrice, Object, Roll, Stage, Store, StoreError, Stored, StoredBallot, StoredRelease,
+    large, now, small, stage_of, touch, voters_text,
 };
 
 /// What an election is frozen with.
@@ -26,6 +25,10 @@ pub struct Freeze {
     /// What it costs, if that is known.
     pub price: Option<BookedPrice>,
 }
+
+/// Hears of a teacher's whole ballot, batch by batch.
+pub(crate) type EachBallot<'a> =
+    dyn FnMut(u32, Vec<StoredBallot>) -> Result<(), StoreError> + Send + 'a;
 
 impl Store {
     /// Freezes the ballots and stores the seed of the aggregation, once.
@@ -118,6 +121,15 @@ impl Store {
     /// The seed of a closing election and who is in its urn, which must be what was frozen, and
     /// what releases were drawn from.
     pub async fn frozen(&self, election: &Name) -> Result<(Seed, Roll), StoreError> {
+        self.frozen_ballots(election, &mut |_, _| Ok(())).await
+    }
+
+    /// The same, with the rows of each of the ballots, teacher by teacher.
+    pub(crate) async fn frozen_ballots(
+        &self,
+        election: &Name,
+        each: &mut EachBallot<'_>,
+    ) -> Result<(Seed, Roll), StoreError> {
         let row = sqlx::query("SELECT seed, frozen FROM elections WHERE name = $1")
             .bind(election.as_str())
             .fetch_optional(&self.pool)
@@ -127,13 +139,8 @@ impl Store {
         let seed = seed.as_deref().and_then(unhex).ok_or(StoreError::Damaged("seed"))?;
         let known = row.try_get::<Option<String>, _>("frozen")?.unwrap_or_default();
         let roll = self.roll(election).await?;
-        let found = if known.starts_with("v2:") {
-            self.check_roll(election, &roll).await?;
-            roll.digest()
-        } else {
-            digest(&self.ballots(election).await?)
-        };
-        if known != found {
+        self.each_ballot(election, &roll, each).await?;
+        if known != roll.digest() {
             return Err(StoreError::Damaged("set of ballots"));
         }
         if self.folder.frozen_mark(election)?.is_some_and(|mark| mark != known) {
@@ -142,33 +149,32 @@ impl Store {
         Ok((Seed::from_bytes(seed), roll))
     }
 
-    /// The voters' digests must be those of their ballots.
-    async fn check_roll(&self, election: &Name, roll: &Roll) -> Result<(), StoreError> {
+    /// Goes through the ballots of those in an urn, which must be what their digests say.
+    async fn each_ballot(
+        &self,
+        election: &Name,
+        roll: &Roll,
+        each: &mut EachBallot<'_>,
+    ) -> Result<(), StoreError> {
         const AT_ONCE: u32 = 256;
         let last = roll.voters.keys().next_back().map_or(0, |teacher| teacher + 1);
-        let mut found = BTreeMap::new();
         for first in (0..last).step_by(AT_ONCE as usize) {
-            let rows = sqlx::query(
-                "SELECT teacher, hash FROM ballots WHERE election = $1 AND teacher >= $2 AND \
-                 teacher < $3 ORDER BY teacher, batch",
-            )
-            .bind(election.as_str())
-            .bind(i64::from(first))
-            .bind(i64::from(first + AT_ONCE))
-            .fetch_all(&self.pool)
-            .await?;
-            let mut hashes: BTreeMap<u32, Vec<[u8; 32]>> = BTreeMap::new();
-            for row in &rows {
-                let hash = unhex(row.try_get("hash")?).ok_or(StoreError::Damaged("hash"))?;
-                hashes.entry(small(row.try_get("teacher")?)?).or_default().push(hash);
+            let range = first..first + AT_ONCE;
+            let mut found: BTreeMap<u32, Vec<StoredBallot>> = BTreeMap::new();
+            for ballot in self.ballots_of(election, range.clone()).await? {
+                found.entry(ballot.teacher).or_default().push(ballot);
             }
-            let digests = hashes
-                .into_iter()
-                .filter(|(teacher, _)| roll.voters.contains_key(teacher))
-                .map(|(teacher, hashes)| (teacher, ballot_digest(hashes.iter())));
-            found.extend(digests);
+            for (teacher, digest) in roll.voters.range(range) {
+                let own = found.remove(teacher).unwrap_or_default();
+                let hashes = own.iter().map(|ballot| unhex(&ballot.hash));
+                let hashes: Option<Vec<[u8; 32]>> = hashes.collect();
+                if hashes.is_none_or(|hashes| ballot_digest(hashes.iter()) != *digest) {
+                    return Err(StoreError::Damaged("set of ballots"));
+                }
+                each(*teacher, own)?;
+            }
         }
-        if found == roll.voters { Ok(()) } else { Err(StoreError::Damaged("set of ballots")) }
+        Ok(())
     }
 
     /// Keeps the release of one batch. If one is there already, it must be the very same.
@@ -191,7 +197,8 @@ impl Store {
             }
             return Ok(same);
         }
-        self.mark_drawn(election, batch, &hash).await?;
+        self.mark_frozen(election).await?;
+        self.refuse_other(election, batch, &hash)?;
         self.crash_point()?;
         self.keep(election, object, incoming).await?;
         self.crash_point()?;

@@ -17,7 +17,7 @@ use super::{
     BookedPrice, Incoming, Object, Stage, Store, StoreError, Stored, StoredElection, StoredKey,
     large, moment, now, small, stage_of, touch,
 };
-use crate::budget::GroupBudget;
+use shield_privacy::filter::GroupBudget;
 
 use shield_protocol::ElectionFile;
 use shield_protocol::Name;
@@ -141,7 +141,10 @@ impl Store {
     }
 
     /// What all parties agreed on. It never changes, so it is read once.
-    async fn election_file(&self, name: &str) -> Result<(Arc<ElectionFile>, [u8; 32]), StoreError> {
+    pub(crate) async fn election_file(
+        &self,
+        name: &str,
+    ) -> Result<(Arc<ElectionFile>, [u8; 32]), StoreError> {
         const MOST: usize = 1024;
         let known = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((file, digest)) = known().get(name) {

@@ -1,12 +1,15 @@
 //! What is deleted on purpose, and what stays: the ledger, always.
 
 use jiff::Timestamp;
-use shield_protocol::Name;
+use serde::{Deserialize, Serialize};
+use shield_protocol::{Job, Name};
+use utoipa::ToSchema;
 
 use super::{Stage, Store, StoreError, moment, now, stage_of, touch};
 
 /// What to delete of an election.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Erasure {
     /// The files of its ballots. Who voted stays known, and the transcript; nobody can verify the
     /// draws any more, and no audit can be asked for.
@@ -91,10 +94,14 @@ impl Store {
         let erased = tokio::task::spawn_blocking(move || {
             let folders: &[&str] = match what {
                 Erasure::Ballots => &["ballots"],
-                Erasure::Everything => &["ballots", "keys", "releases", "audits"],
+                Erasure::Everything => &["ballots", "keys", "parts", "leases", "audits"],
             };
             folder.erase(&name, folders)?;
-            if what == Erasure::Everything { folder.empty_drawn_again(&name) } else { Ok(()) }
+            if what == Erasure::Ballots {
+                return Ok(());
+            }
+            Job::remove(&folder.of(&name))?;
+            folder.empty_drawn_again(&name)
         });
         Ok(erased.await.map_err(std::io::Error::other)??)
     }

@@ -2,6 +2,8 @@
 //!
 //! A file's name carries the hash of its content, so writing it twice is harmless, and a file that
 //! no table speaks of (a crash came between the two) is only litter, put aside at the next start.
+//! Releases alone are named after their batch: once it is closed, an election's folder is a
+//! [job](shield_protocol::Job), and whoever works on that finds them there.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -137,7 +139,7 @@ impl Folder {
             Object::Ballot { teacher, batch } => {
                 folder.join("ballots").join(teacher.to_string()).join(format!("{batch}-{hash}"))
             }
-            Object::Release { batch } => folder.join("releases").join(format!("{batch}-{hash}")),
+            Object::Release { batch } => folder.join("parts").join(format!("{batch}.release")),
             Object::Audit { round, batch } => {
                 folder.join("audits").join(format!("{round}-{batch}-{hash}"))
             }
@@ -157,7 +159,7 @@ impl Folder {
     }
 
     fn mark(&self, election: &Name) -> PathBuf {
-        self.0.join("elections").join(election.as_str()).join("drawn")
+        self.of(election).join("drawn")
     }
 
     /// Writes down what is drawn from, once; whether it is what was written before.
@@ -176,26 +178,30 @@ impl Folder {
         Ok(true)
     }
 
-    /// The names of the releases of an election that lie in the folder, whatever the tables say:
-    /// in their place, or where an earlier version put them aside.
+    /// The names of the releases of an election that lie in the folder, whatever the tables say.
     pub(super) fn drawn(&self, election: &Name) -> io::Result<Vec<String>> {
-        let mut found = Vec::new();
-        let mut look = |elections: PathBuf| -> io::Result<()> {
-            for name in names_in(&elections.join(election.as_str()).join("releases"))? {
-                found.push(name);
-            }
-            Ok(())
-        };
-        look(self.0.join("elections"))?;
-        for moment in names_in(&self.0.join("swept"))? {
-            look(self.0.join("swept").join(moment).join("elections"))?;
+        let mut names = names_in(&self.of(election).join("parts"))?;
+        names.retain(|name| name.ends_with(".release"));
+        Ok(names)
+    }
+
+    /// An election's own folder, which is that of its job once it is closed.
+    pub(super) fn of(&self, election: &Name) -> PathBuf {
+        self.0.join("elections").join(election.as_str())
+    }
+
+    /// Whether the release of a batch that lies in the folder, if any, has other bytes.
+    pub(super) fn is_other(&self, election: &Name, batch: u32, hash: &str) -> io::Result<bool> {
+        match self.open_checked(election, Object::Release { batch }, hash) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(true),
+            found => found.map(|_| false),
         }
-        Ok(found)
     }
 
     /// The names of what was drawn again after audits of an election, whatever the tables say.
     pub(super) fn drawn_again(&self, election: &Name) -> io::Result<Vec<String>> {
-        names_in(&self.0.join("elections").join(election.as_str()).join("again"))
+        names_in(&self.of(election).join("again"))
     }
 
     /// What is free on the disk that the folder is on, in bytes.
@@ -206,7 +212,7 @@ impl Folder {
 
     /// Takes away an election's files: its ballots, or all but the mark of what was drawn.
     pub(super) fn erase(&self, election: &Name, folders: &[&str]) -> io::Result<()> {
-        let own = self.0.join("elections").join(election.as_str());
+        let own = self.of(election);
         for folder in folders {
             match fs::remove_dir_all(own.join(folder)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -219,7 +225,7 @@ impl Folder {
     /// Takes away what was drawn again after audits, but for the names, which show that it was: an
     /// older database that is brought back must not draw it once more.
     pub(super) fn empty_drawn_again(&self, election: &Name) -> io::Result<()> {
-        let folder = self.0.join("elections").join(election.as_str()).join("again");
+        let folder = self.of(election).join("again");
         for name in names_in(&folder)? {
             File::create(folder.join(name))?.sync_all()?;
         }
@@ -338,7 +344,7 @@ impl Folder {
 
     /// The folders in one of an election's folders.
     pub(super) fn folders_in(&self, election: &Name, folder: &str) -> io::Result<Vec<String>> {
-        names_in(&self.0.join("elections").join(election.as_str()).join(folder))
+        names_in(&self.of(election).join(folder))
     }
 }
 

@@ -1,13 +1,14 @@
 //! What is fixed once: a group's budget, the server's part of a seed, a rehearsal that went well.
 
-use shield::Delta;
+use shield_core::Delta;
 use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
 use shield_protocol::seed::SeedPart;
 use sqlx::{AnyConnection, Row};
 
 use super::{Store, StoreError, moment, now};
-use crate::budget::{BudgetChange, GroupBudget};
+use crate::account::BudgetChange;
+use shield_privacy::filter::GroupBudget;
 
 impl Store {
     /// A group's budget, if it has one.
@@ -95,16 +96,6 @@ impl Store {
                 .await?;
         let part = part.map(|text| unhex(&text).ok_or(StoreError::Damaged("seed"))).transpose()?;
         Ok(part.map(SeedPart::from_bytes))
-    }
-
-    /// Keeps the server's part of a seed, unless there is one; gives the one that there is.
-    pub async fn set_seed_part(
-        &self,
-        election: &Name,
-        part: &SeedPart,
-    ) -> Result<SeedPart, StoreError> {
-        insert_seed_part(&mut *self.pool.acquire().await?, election, part).await?;
-        self.seed_part(election).await?.ok_or(StoreError::Damaged("seed"))
     }
 
     /// Writes down that the keys of an election work.

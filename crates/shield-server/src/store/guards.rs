@@ -131,14 +131,8 @@ impl Store {
         Ok(())
     }
 
-    /// Leaves the mark of the first release, and refuses a release where the folder has another for
-    /// the same batch.
-    pub(super) async fn mark_drawn(
-        &self,
-        election: &Name,
-        batch: u32,
-        hash: &str,
-    ) -> Result<(), StoreError> {
+    /// Leaves the mark of what is drawn from, before anything is drawn.
+    pub(crate) async fn mark_frozen(&self, election: &Name) -> Result<(), StoreError> {
         let frozen: Option<String> =
             sqlx::query_scalar("SELECT frozen FROM elections WHERE name = $1")
                 .bind(election.as_str())
@@ -149,14 +143,26 @@ impl Store {
         if self.forgetful.load(std::sync::atomic::Ordering::Relaxed) {
             return Ok(());
         }
-        let own = format!("{batch}-");
-        let others = self.folder.drawn(election)?;
-        let other =
-            others.iter().any(|name| name.strip_prefix(&own).is_some_and(|drawn| drawn != hash));
         let (folder, name) = (self.folder.clone(), election.clone());
         let mark = tokio::task::spawn_blocking(move || folder.mark_frozen(&name, &frozen));
-        let same = mark.await.map_err(std::io::Error::other)??;
-        if other || !same {
+        if mark.await.map_err(std::io::Error::other)?? {
+            return Ok(());
+        }
+        Err(StoreError::DrawnBefore { election: election.clone() })
+    }
+
+    /// Refuses a release where the folder has another for the same batch.
+    pub(super) fn refuse_other(
+        &self,
+        election: &Name,
+        batch: u32,
+        hash: &str,
+    ) -> Result<(), StoreError> {
+        #[cfg(test)]
+        if self.forgetful.load(std::sync::atomic::Ordering::Relaxed) {
+            return Ok(());
+        }
+        if self.folder.is_other(election, batch, hash)? {
             return Err(StoreError::DrawnBefore { election: election.clone() });
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! Which data folder the tables belong to: one row, and what can be told where it is missing.
+//! Which data folder the tables belong to: one row.
 
-use super::{Object, Store, StoreError, schema};
+use super::{Store, StoreError, schema};
 
 impl Store {
     /// The name of the folder that the database belongs to, if it belongs to one.
@@ -26,24 +26,8 @@ impl Store {
         Ok(id.to_owned())
     }
 
-    /// Whether folder and database tell the same story: every election in the folder has its row,
-    /// and every key's row its file. For those that earlier releases made, which have no name to
-    /// compare.
-    pub async fn fits_its_folder(&self) -> Result<bool, StoreError> {
-        let elections = self.elections().await?;
-        for election in &elections {
-            let name = election.file.name();
-            for (kind, object) in
-                [("public", Object::PublicKey), ("evaluation", Object::EvaluationKey)]
-            {
-                if let Some(key) = self.key(name, kind).await?
-                    && !self.folder.path(name, object, &key.hash).exists()
-                {
-                    return Ok(false);
-                }
-            }
-        }
-        let known = |name: &str| elections.iter().any(|known| known.file.name().as_str() == name);
-        Ok(self.folder.elections()?.iter().all(|name| known(name)))
+    /// Whether neither the folder nor the database holds an election.
+    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+        Ok(self.folder.elections()?.is_empty() && self.elections().await?.is_empty())
     }
 }

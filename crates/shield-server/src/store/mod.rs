@@ -36,11 +36,12 @@ mod schema;
 mod server_lock;
 mod sweep;
 mod tokens;
+mod verify;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ use sqlx::{AnyConnection, AnyPool, Connection};
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use audit_log::Deed;
-pub use backup::{Backup, backup};
+pub use backup::{Backup, Part, backup};
 pub use ballots::{presence_from_text, presence_text};
 pub use bookings::BookedPrice;
 pub use closing::Freeze;
@@ -67,6 +68,7 @@ pub use schedule::Turn;
 pub use server_lock::{LockState, ServerLock};
 pub use sweep::Lost;
 pub use tokens::{StoredToken, token_name};
+pub use verify::verify;
 
 use files::Folder;
 use shield_protocol::turnout::VoterCounts;
@@ -130,8 +132,8 @@ impl Store {
                 problem => return Err(database::damaged(&url, problem)),
             }
         }
-        let migrated = schema::migrate(&mut first).await;
-        migrated.map_err(|error| database::named(error, is_sqlite, &url))?;
+        let created = schema::create(&mut first).await;
+        created.map_err(|error| database::named(error, is_sqlite, &url))?;
         first.close().await?;
         let pool = AnyPoolOptions::new()
             .max_connections(if is_sqlite { 4 } else { 8 })
@@ -148,7 +150,7 @@ impl Store {
             })
             .connect(&url)
             .await?;
-        let store = Self {
+        Ok(Self {
             pool,
             folder,
             places: Places::default(),
@@ -163,9 +165,7 @@ impl Store {
             full: Arc::default(),
             #[cfg(test)]
             repeatable: Arc::default(),
-        };
-        store.count_up().await?;
-        Ok(store)
+        })
     }
 
     /// Brings everything into the database's one file and lets go of it.
@@ -208,21 +208,10 @@ impl Store {
         Ok(self.folder.incoming()?)
     }
 
-    /// The checksum that a ballot's votes end with, before the nonce; none if it is too short.
-    pub fn ballot_checksum(
-        &self,
-        election: &Name,
-        object: Object,
-        hash: &str,
-    ) -> Result<Option<[u8; 32]>, StoreError> {
-        use std::io::{Read, Seek, SeekFrom};
-        const END: u64 = shield_protocol::engine::NONCE as u64 + 32;
-        let mut file = std::fs::File::open(self.folder.path(election, object, hash))?;
-        let Some(before) = file.metadata()?.len().checked_sub(END) else { return Ok(None) };
-        file.seek(SeekFrom::Start(before))?;
-        let mut checksum = [0; 32];
-        file.read_exact(&mut checksum)?;
-        Ok(Some(checksum))
+    /// An election's own folder, and where its evaluation key of this hash is.
+    pub(crate) fn place(&self, election: &Name, key: &str) -> (PathBuf, PathBuf) {
+        let key = self.folder.path(election, Object::EvaluationKey, key);
+        (self.folder.of(election), key)
     }
 
     /// Reads a file back.

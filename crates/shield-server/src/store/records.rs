@@ -133,7 +133,7 @@ pub enum StoreError {
         "{election} was drawn before: the folder holds what was released, and this database does \
          not know of it, because it is older. Drawing again would answer its samples twice and \
          pay once. Stop the server and bring the latest database back; if it is lost, call the \
-         election off (`shield close --withdraw`)"
+         election off (`shield election close --withdraw`)"
     )]
     DrawnBefore {
         /// The election.
@@ -149,12 +149,12 @@ pub enum StoreError {
     },
     /// The last operator's token.
     #[error(
-        "this is the only operator's token; make another one first (`shield tokens add --role \
-         operator`)"
+        "this is the only operator's token; make another one first (`shield operator tokens add \
+         --role operator`)"
     )]
     LastOperator,
     /// There is no such token.
-    #[error("there is no token of that name; `shield tokens list` shows all")]
+    #[error("there is no token of that name; `shield operator tokens list` shows all")]
     NoToken,
     /// Something is there that a restore would write over.
     #[error("{0}")]
@@ -164,7 +164,7 @@ pub enum StoreError {
     Backup(String),
     /// The SQLite file is no database.
     #[error(
-        "the database {} is damaged: {problem}; restore it from a backup (`shield restore`)",
+        "the database {} is damaged: {problem}; restore it from a backup (`shield-server restore`)",
         path.display()
     )]
     DamagedDatabase {
@@ -234,8 +234,12 @@ pub struct StoredBallot {
     pub batch: u32,
     /// The hash of its bytes.
     pub hash: String,
+    /// How many there are.
+    pub bytes: u64,
     /// On which samples the teacher voted, as [`presence_text`](super::presence_text) writes it.
     pub presence: String,
+    /// The checksum of the votes in them, without the nonce.
+    pub votes: String,
 }
 
 /// A release that was stored.

@@ -5,14 +5,13 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::Value;
 use shield_protocol::Name;
-use shield_protocol::hex::hex;
 
-use super::backup::{Backup, FORMAT, MANIFEST, ROWS, copy, is_number, make_private};
+use super::backup::{Backup, IDENTITY, ROWS, copy, make_private};
 use super::files::Folder;
-use super::schema::{TABLES, version};
+use super::schema::{Table, tables};
+use super::verify::{Head, Whole, check};
 use super::{Deed, Stage, Store, StoreError, StoredElection};
 use crate::waiting::Waiting;
 
@@ -41,7 +40,7 @@ pub struct RestoreOptions {
     pub since: Since,
 }
 
-/// Makes a data folder and a database from a backup.
+/// Makes a data folder and a database from a backup, which must be whole (see [`super::verify`]).
 ///
 /// What was open in the backup may have been closed since: drawing it again would answer its
 /// samples twice. So it is blocked, unless what happened since is known.
@@ -51,14 +50,7 @@ pub fn restore(options: &RestoreOptions) -> Waiting<'_, Result<Backup, StoreErro
 
 async fn put_back(options: &RestoreOptions) -> Result<Backup, StoreError> {
     let RestoreOptions { backup, data, database, since } = options;
-    let unusable = |detail: String| StoreError::Backup(format!("{}: {detail}", backup.display()));
-    let text = fs::read(backup.join(MANIFEST))
-        .map_err(|_| unusable("there is no backup here, or not all of it".to_owned()))?;
-    let manifest: Backup =
-        serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-    if manifest.format != FORMAT || manifest.schema > version() {
-        return Err(unusable("a newer program made this backup; use that one".to_owned()));
-    }
+    let Whole { manifest, elections, files } = check(backup)?;
     if data.exists() && fs::read_dir(data)?.next().is_some() {
         let detail = format!(
             "{}: there is something in this folder; restore into a new one, and keep the old one",
@@ -69,7 +61,7 @@ async fn put_back(options: &RestoreOptions) -> Result<Backup, StoreError> {
     let _old_server = match since {
         Since::Folder(old) => {
             let lock = lock_the_old_folder(old)?;
-            check_the_old_folder(old, backup)?;
+            check_the_old_folder(old, &elections)?;
             lock
         }
         _ => None,
@@ -80,9 +72,10 @@ async fn put_back(options: &RestoreOptions) -> Result<Backup, StoreError> {
         let detail = "the database is not empty; give an empty one".to_owned();
         return Err(StoreError::NotEmpty(detail));
     }
-    copy_files(backup, data)?;
+    for file in files.iter().filter(|file| *file != IDENTITY) {
+        copy(&backup.join(file), &data.join(file))?;
+    }
     store.insert_rows(&backup.join(ROWS)).await?;
-    store.count_up().await?;
     for election in store.elections().await? {
         if let Some(reason) = reason_to_block(&election, since, data, &manifest)? {
             store.block(election.file.name(), &reason).await?;
@@ -104,9 +97,7 @@ async fn put_back(options: &RestoreOptions) -> Result<Backup, StoreError> {
     store.close_database().await?;
     // Last: a folder without an identity does not start, so that a restore which was interrupted
     // before everything was blocked is never taken for a whole one.
-    if backup.join("identity").exists() {
-        copy(&backup.join("identity"), &data.join("identity"))?;
-    }
+    copy(&backup.join(IDENTITY), &data.join(IDENTITY))?;
     Ok(manifest)
 }
 
@@ -170,9 +161,8 @@ fn lock_the_old_folder(old: &Path) -> Result<Option<File>, StoreError> {
 
 /// An election that the old folder released and the backup does not know would be forgotten by the
 /// ledger.
-fn check_the_old_folder(old: &Path, backup: &Path) -> Result<(), StoreError> {
+fn check_the_old_folder(old: &Path, known: &HashSet<String>) -> Result<(), StoreError> {
     let old = Folder::at(old);
-    let known = elections_in(&backup.join(ROWS))?;
     for name in old.elections()? {
         let Ok(name) = name.parse::<Name>() else { continue };
         if !known.contains(name.as_str()) && old.was_drawn(&name)? {
@@ -185,101 +175,37 @@ fn check_the_old_folder(old: &Path, backup: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The names of the elections in a backup. Other tables have the same names in them.
-fn elections_in(rows: &Path) -> Result<HashSet<String>, StoreError> {
-    let mut names = HashSet::new();
-    let (mut inside, mut place) = (false, 0);
-    for line in BufReader::new(File::open(rows)?).lines() {
-        let line = line?;
-        if let Some(head) = Head::of(&line) {
-            inside = head.table == "elections";
-            place = head.columns.iter().position(|column| column == "name").unwrap_or(0);
-        } else if inside {
-            let values: Vec<Value> = serde_json::from_str(&line).unwrap_or_default();
-            names.extend(values.get(place).and_then(Value::as_str).map(str::to_owned));
-        }
-    }
-    Ok(names)
-}
-
-/// What the lines after it are.
-#[derive(Deserialize)]
-struct Head {
-    table: String,
-    columns: Vec<String>,
-}
-
-impl Head {
-    /// The head that a line is, if it is one.
-    fn of(line: &str) -> Option<Self> {
-        if line.starts_with('{') { serde_json::from_str(line).ok() } else { None }
-    }
-}
-
-/// Copies the files of a backup; each must be what its name says.
-fn copy_files(backup: &Path, data: &Path) -> Result<(), StoreError> {
-    let mut folders = vec![PathBuf::from("elections")];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(backup.join(&folder)) else { continue };
-        for entry in entries {
-            let entry = entry?;
-            let inner = folder.join(entry.file_name());
-            if entry.file_type()?.is_dir() {
-                folders.push(inner);
-                continue;
-            }
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let hash = name.rsplit('-').next().unwrap_or_default();
-            if name != "drawn" {
-                let mut hasher = blake3::Hasher::new();
-                io::copy(&mut File::open(entry.path())?, &mut hasher)?;
-                if hex(hasher.finalize().as_bytes()) != hash {
-                    let path = entry.path();
-                    return Err(StoreError::Backup(format!(
-                        "{}: this file of the backup is damaged",
-                        path.display()
-                    )));
-                }
-            }
-            copy(&entry.path(), &data.join(inner))?;
-        }
-    }
-    Ok(())
-}
-
 impl Store {
     /// Inserts all rows of a backup: all of them, or none.
     async fn insert_rows(&self, path: &Path) -> Result<(), StoreError> {
         let damaged = || StoreError::Backup(format!("{}: this file is damaged", path.display()));
+        let known = tables();
         let mut transaction = self.pool.begin().await?;
-        let mut head: Option<Head> = None;
+        let mut into: Option<(&Table, String)> = None;
         for line in BufReader::new(File::open(path)?).lines() {
             let line = line?;
-            if let Some(found) = Head::of(&line) {
+            if let Some(head) = Head::of(&line) {
                 // Names of tables and columns go into the statement: only those that are ours.
-                let known = TABLES.iter().find(|(table, _)| *table == found.table);
-                let (_, columns) = known.ok_or_else(damaged)?;
-                if !found.columns.iter().all(|column| columns.contains(&column.as_str())) {
+                let table = known.iter().find(|table| table.name == head.table);
+                let table = table.ok_or_else(damaged)?;
+                if !table.columns.iter().map(|column| column.name).eq(&head.columns) {
                     return Err(damaged());
                 }
-                head = Some(found);
+                let places = (1..=table.columns.len()).map(|place| format!("${place}"));
+                let places = places.collect::<Vec<String>>().join(", ");
+                let list = head.columns.join(", ");
+                let insert = format!("INSERT INTO {} ({list}) VALUES ({places})", table.name);
+                into = Some((table, insert));
                 continue;
             }
-            let Head { table, columns } = head.as_ref().ok_or_else(damaged)?;
+            let (table, insert) = into.as_ref().ok_or_else(damaged)?;
             let values: Vec<Value> = serde_json::from_str(&line).map_err(|_| damaged())?;
-            if values.len() != columns.len() {
+            if values.len() != table.columns.len() {
                 return Err(damaged());
             }
-            let places: Vec<String> =
-                (1..=columns.len()).map(|place| format!("${place}")).collect();
-            let insert = format!(
-                "INSERT INTO {table} ({}) VALUES ({})",
-                columns.join(", "),
-                places.join(", ")
-            );
-            let mut query = sqlx::query(sqlx::AssertSqlSafe(insert));
-            for (column, value) in columns.iter().zip(&values) {
-                query = if is_number(table, column) {
+            let mut query = sqlx::query(sqlx::AssertSqlSafe(insert.clone()));
+            for (column, value) in table.columns.iter().zip(&values) {
+                query = if column.is_number {
                     query.bind(value.as_i64())
                 } else {
                     query.bind(value.as_str().map(str::to_owned))

@@ -7,13 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use shield::backend::Presence;
+use shield_core::engine::Presence;
+use shield_protocol::Name;
 use shield_protocol::hex::{hex, unhex};
 use shield_protocol::transcript::ballot_digest;
-use shield_protocol::{ElectionFile, Name};
 use sqlx::{AnyConnection, Row};
 
-use super::{Store, StoreError, presence_from_text, small};
+use super::{Store, StoreError, small};
 
 /// Who has sent all of a ballot, and how often samples were abstained on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,75 +76,6 @@ impl Store {
         .fetch_one(&self.pool)
         .await?;
         Ok(whole > 0)
-    }
-
-    /// On which samples a teacher abstained, by batch.
-    pub async fn absences_of(
-        &self,
-        election: &Name,
-        teacher: u32,
-    ) -> Result<BTreeMap<u32, Vec<u32>>, StoreError> {
-        absences_of(&mut *self.pool.acquire().await?, election, teacher).await
-    }
-
-    /// Counts what earlier versions did not: the batches of each election, its voters, and on what
-    /// they abstained.
-    pub(super) async fn count_up(&self) -> Result<(), StoreError> {
-        let uncounted: Vec<String> =
-            sqlx::query_scalar("SELECT file FROM elections WHERE batches IS NULL")
-                .fetch_all(&self.pool)
-                .await?;
-        for text in uncounted {
-            let file =
-                ElectionFile::parse(&text).map_err(|_| StoreError::Damaged("election file"))?;
-            let mut transaction = self.pool.begin().await?;
-            let batches = i64::try_from(file.batches()).unwrap_or(i64::MAX);
-            sqlx::query("UPDATE elections SET batches = $1 WHERE name = $2")
-                .bind(batches)
-                .bind(file.name().as_str())
-                .execute(&mut *transaction)
-                .await?;
-            let teachers: Vec<i64> = sqlx::query_scalar(
-                "SELECT DISTINCT teacher FROM ballots WHERE election = $1 ORDER BY teacher",
-            )
-            .bind(file.name().as_str())
-            .fetch_all(&mut *transaction)
-            .await?;
-            let engine = (!teachers.is_empty()).then(|| file.engine());
-            for teacher in teachers {
-                let Some(engine) = &engine else { continue };
-                let rows = sqlx::query(
-                    "SELECT batch, presence FROM ballots WHERE election = $1 AND teacher = $2",
-                )
-                .bind(file.name().as_str())
-                .bind(teacher)
-                .fetch_all(&mut *transaction)
-                .await?;
-                for row in &rows {
-                    let batch = small(row.try_get("batch")?)?;
-                    if batch as usize >= engine.batches() {
-                        return Err(StoreError::Damaged("ballot"));
-                    }
-                    let samples = engine.batch(batch as usize).len();
-                    let presence = presence_from_text(samples, row.try_get("presence")?)
-                        .ok_or(StoreError::Damaged("presence"))?;
-                    sqlx::query(
-                        "UPDATE ballots SET absent = $1 WHERE election = $2 AND teacher = $3 AND \
-                         batch = $4",
-                    )
-                    .bind(absent_text(&presence, samples))
-                    .bind(file.name().as_str())
-                    .bind(teacher)
-                    .bind(i64::from(batch))
-                    .execute(&mut *transaction)
-                    .await?;
-                    count(&mut transaction, file.name(), small(teacher)?).await?;
-                }
-            }
-            transaction.commit().await?;
-            tracing::info!(election = %file.name(), "counted the voters of an earlier version");
-        }
-        Ok(())
     }
 }
 

@@ -3,14 +3,16 @@
 use serde::{Deserialize, Serialize};
 use shield_protocol::Name;
 use sqlx::Row;
+use utoipa::ToSchema;
 
 use super::{Store, StoreError, small};
 
 /// An election's place among those that are aggregated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
     /// How many batches it gets in a round where others get one: 1 to 100.
+    #[schema(minimum = 1, maximum = 100)]
     pub priority: u32,
     /// Whether it waits.
     pub paused: bool,

@@ -13,7 +13,7 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::StoreError;
+use super::{DatabaseUrl, StoreError};
 
 /// What the lock is called among PostgreSQL's: the first bytes of a digest of its purpose.
 const KEY: i64 = 0x5348_4945_4c44_0001;
@@ -41,7 +41,7 @@ pub struct ServerLock {
 #[derive(Debug)]
 enum Held {
     File(#[cfg_attr(not(test), expect(dead_code, reason = "held, not used"))] File),
-    Connection { url: String, connection: Mutex<Option<PgConnection>> },
+    Connection { url: DatabaseUrl, connection: Mutex<Option<PgConnection>> },
 }
 
 impl ServerLock {
@@ -56,7 +56,7 @@ impl ServerLock {
         super::database::check_the_way(url)?;
         let Some(connection) = Self::connect(url).await? else { return Ok(None) };
         let connection = Mutex::new(Some(connection));
-        Ok(Some(Self { held: Held::Connection { url: url.to_owned(), connection } }))
+        Ok(Some(Self { held: Held::Connection { url: url.to_owned().into(), connection } }))
     }
 
     fn lock_file(database: &Path) -> Result<Option<Self>, StoreError> {
@@ -87,14 +87,9 @@ impl ServerLock {
         }
     }
 
-    /// Whether the lock is still ours. A connection that broke has let go of it; then it is taken
-    /// again, unless another server was faster.
-    pub async fn is_held(&self) -> bool {
-        self.state().await == LockState::Held
-    }
-
-    /// The same, and why not. It has a connection of its own, so that it tells a database that does
-    /// not answer from one that has much to do.
+    /// Whether the lock is still ours, and if not, why. A connection that broke has let go of it;
+    /// then it is taken again, unless another server was faster. It has a connection of its own, so
+    /// that it tells a database that does not answer from one that has much to do.
     pub async fn state(&self) -> LockState {
         let Held::Connection { url, connection } = &self.held else { return LockState::Held };
         let mut connection = connection.lock().await;
@@ -104,7 +99,7 @@ impl ServerLock {
             return LockState::Held;
         }
         *connection = None;
-        match timeout(PATIENCE, Self::connect(url)).await {
+        match timeout(PATIENCE, Self::connect(url.secret())).await {
             Ok(Ok(Some(again))) => {
                 *connection = Some(again);
                 LockState::Held

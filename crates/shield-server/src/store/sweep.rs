@@ -102,7 +102,7 @@ impl Store {
             self.folder.folders_in(name, "ballots")?.into_iter().collect();
         for teacher in teachers {
             let teacher = super::small(teacher)?;
-            let rows = self.ballots_of(name, teacher).await?;
+            let rows = self.ballots_of(name, teacher..teacher + 1).await?;
             let path =
                 |batch, hash: &str| self.folder.path(name, Object::Ballot { teacher, batch }, hash);
             let known: HashSet<PathBuf> =

@@ -1,9 +1,9 @@
 //! Tokens: who may do what, one by one.
 
 use jiff::Timestamp;
-use serde::Serialize;
 use shield_protocol::Name;
 use shield_protocol::credentials::{Role, TokenHash};
+use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use super::{Store, StoreError, Stored, moment, now, small, touch};
@@ -12,18 +12,14 @@ use super::{Store, StoreError, Stored, moment, now, small, touch};
 const NAME: usize = 12;
 
 /// A token as people see it: its name tells it apart and opens nothing.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct StoredToken {
     /// Its name: the first digits of its hash.
     pub name: String,
     /// Its role.
-    pub role: String,
-    /// The election that it is for.
-    pub election: Option<String>,
-    /// The number of the teacher whose it is.
-    pub teacher: Option<u32>,
-    /// When it was made; unknown for those of earlier versions.
-    pub created: Option<Timestamp>,
+    pub role: Role,
+    /// When it was made.
+    pub created: Timestamp,
     /// What whoever made it wrote down.
     pub note: Option<String>,
 }
@@ -80,13 +76,8 @@ impl Store {
         Ok(bearers > 0)
     }
 
-    /// All tokens, those of the server's own people first.
-    pub async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        self.first_tokens(u32::MAX).await
-    }
-
-    /// The same, as many as are wanted.
-    pub async fn first_tokens(&self, most: u32) -> Result<Vec<StoredToken>, StoreError> {
+    /// As many tokens as are wanted, those of the server's own people first.
+    pub async fn tokens(&self, most: u32) -> Result<Vec<StoredToken>, StoreError> {
         let rows = sqlx::query(
             "SELECT hash, role, election, teacher, created, note FROM tokens ORDER BY role, \
              election, teacher, hash LIMIT $1",
@@ -97,14 +88,10 @@ impl Store {
         rows.iter()
             .map(|row| {
                 let hash: String = row.try_get("hash")?;
-                let teacher: Option<i64> = row.try_get("teacher")?;
-                let created: Option<i64> = row.try_get("created")?;
                 Ok(StoredToken {
                     name: hash.get(..NAME).unwrap_or(&hash).to_owned(),
-                    role: row.try_get("role")?,
-                    election: row.try_get("election")?,
-                    teacher: teacher.map(small).transpose()?,
-                    created: created.map(moment).transpose()?,
+                    role: role_in(row)?,
+                    created: moment(row.try_get("created")?)?,
                     note: row.try_get("note")?,
                 })
             })
@@ -196,22 +183,25 @@ pub(super) async fn role_of(
         .bind(token.as_str())
         .fetch_optional(connection)
         .await?;
-    let Some(row) = row else { return Ok(None) };
+    row.as_ref().map(role_in).transpose()
+}
+
+/// The role that a token's row says.
+fn role_in(row: &AnyRow) -> Result<Role, StoreError> {
     let election = || -> Result<Name, StoreError> {
         let name: Option<String> = row.try_get("election")?;
         name.and_then(|name| name.parse().ok()).ok_or(StoreError::Damaged("token"))
     };
-    let role = match row.try_get::<String, _>("role")?.as_str() {
-        "operator" => Role::Operator,
-        "monitor" => Role::Monitor,
-        "student" => Role::Student { election: election()? },
+    match row.try_get::<String, _>("role")?.as_str() {
+        "operator" => Ok(Role::Operator),
+        "monitor" => Ok(Role::Monitor),
+        "student" => Ok(Role::Student { election: election()? }),
         "teacher" => {
             let teacher = small(row.try_get::<Option<i64>, _>("teacher")?.unwrap_or(-1))?;
-            Role::Teacher { election: election()?, teacher }
+            Ok(Role::Teacher { election: election()?, teacher })
         }
-        _ => return Err(StoreError::Damaged("token")),
-    };
-    Ok(Some(role))
+        _ => Err(StoreError::Damaged("token")),
+    }
 }
 
 pub(super) async fn insert_token(

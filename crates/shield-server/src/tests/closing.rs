@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::backend::Presence;
+use shield_core::engine::Presence;
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::{ElectionFile, Name};
 
-use super::Running;
+use super::{Running, keep_ballot, keep_keys, text};
 use crate::service::Service;
 use crate::store::{StoreError, Stored};
 
@@ -24,11 +24,7 @@ pub(crate) async fn election(service: &Service, text: &str, voters: u32) -> Name
         service.store.create_election(&file, &[(hash, student)]).await.unwrap(),
         Stored::New
     );
-    for kind in ["public", "evaluation"] {
-        let mut incoming = service.store.incoming().unwrap();
-        incoming.write(kind.as_bytes()).unwrap();
-        service.store.add_key(&name, kind, &"0".repeat(64), incoming).await.unwrap();
-    }
+    keep_keys(service, &name, &"0".repeat(64), [b"public", b"evaluation"]).await;
     for teacher in 0..voters {
         ballot(service, &name, teacher).await.unwrap();
     }
@@ -37,10 +33,9 @@ pub(crate) async fn election(service: &Service, text: &str, voters: u32) -> Name
 
 async fn ballot(service: &Service, name: &Name, teacher: u32) -> Result<Stored, StoreError> {
     let file = service.store.election(name).await?.file;
-    let mut incoming = service.store.incoming()?;
-    incoming.write(format!("{name} {teacher}").as_bytes())?;
     let presence = Presence::new((0..file.election().samples()).map(|_| true));
-    service.store.add_ballot(name, teacher, 0, &presence, incoming).await
+    keep_ballot(service, name, (teacher, 0), &presence, format!("{name} {teacher}").as_bytes())
+        .await
 }
 
 /// Closing reads what the other elections cost. It once did so while it held the election's row,
@@ -49,14 +44,9 @@ async fn ballot(service: &Service, name: &Name, teacher: u32) -> Result<Stored, 
 fn closing_does_not_wait_for_the_ballots_that_wait_for_it() {
     const TEACHERS: u32 = 60;
     let server = Running::start();
-    let teachers: Vec<String> = (0..TEACHERS).map(|number| format!("\"t{number}\"")).collect();
-    let teachers = teachers.join(", ");
     server.wait(async {
         for round in 0..3 {
-            let text = format!(
-                "name = \"ward-{round}\"\ngroup = \"g\"\nclasses = 3\nsamples = 4\noffset = \
-                 20\nquorum = 2\nteachers = [{teachers}]"
-            );
+            let text = text(&format!("ward-{round}"), TEACHERS as usize, 4, 2);
             let name = election(&server.service, &text, 2).await;
             let ballots: Vec<_> = (2..TEACHERS)
                 .map(|teacher| {

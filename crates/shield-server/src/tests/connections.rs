@@ -91,6 +91,14 @@ fn the_head_of_a_request_is_bounded() {
     assert_eq!(&answer, b"HTTP/1.1 431", "refused before it ends");
 }
 
+/// Drops some work as soon as it has begun.
+async fn hang_up<T>(work: impl Future<Output = T>, begun: tokio::sync::oneshot::Receiver<()>) {
+    tokio::select! {
+        _ = work => panic!("it is over before anybody hangs up"),
+        begun = begun => begun.expect("it begins"),
+    }
+}
+
 /// A caller who hung up once gave its turn and its room back, while the work for it went on: any
 /// number of them could be under way.
 #[test]
@@ -98,16 +106,20 @@ fn work_keeps_its_turn_and_its_room_when_the_caller_hangs_up() {
     let server = Running::start();
     let service = &server.service;
     let (turns, rooms) = (service.checks.available_permits(), service.uploads.available_permits());
+    let (begin, begun) = tokio::sync::oneshot::channel();
     let (go_on, wait) = std::sync::mpsc::channel::<()>();
     server.wait(async {
         let room = Arc::clone(&service.uploads).try_acquire_owned().unwrap();
         let checking = Arc::clone(service);
         let upload = see_through(async move {
             let _room = room;
-            checking.check(move || wait.recv().map_err(Problem::internal)).await
+            let work = move || {
+                let _ = begin.send(());
+                wait.recv().map_err(Problem::internal)
+            };
+            checking.check(work).await
         });
-        let caller = tokio::time::timeout(Duration::from_millis(50), upload);
-        assert!(caller.await.is_err(), "it hangs up");
+        hang_up(upload, begun).await;
         assert_eq!(service.checks.available_permits(), turns - 1);
         assert_eq!(service.uploads.available_permits(), rooms - 1);
         go_on.send(()).unwrap();
@@ -119,9 +131,13 @@ fn work_keeps_its_turn_and_its_room_when_the_caller_hangs_up() {
         assert_eq!(service.checks.available_permits(), turns);
 
         // Nor does one who waits for the check alone take the turn along.
+        let (begin, begun) = tokio::sync::oneshot::channel();
         let (go_on, wait) = std::sync::mpsc::channel::<()>();
-        let check = service.check(move || wait.recv().map_err(Problem::internal));
-        assert!(tokio::time::timeout(Duration::from_millis(50), check).await.is_err());
+        let check = service.check(move || {
+            let _ = begin.send(());
+            wait.recv().map_err(Problem::internal)
+        });
+        hang_up(check, begun).await;
         assert_eq!(service.checks.available_permits(), turns - 1);
         go_on.send(()).unwrap();
     });

@@ -1,108 +1,54 @@
 //! Figures for `docs/performance.md`, measured on demand:
 //! `cargo test --release -p shield-server --lib figures -- --ignored --nocapture --test-threads 1`.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::Class;
-use shield::backend::Presence;
-use shield_protocol::credentials::{Role, Token};
-use shield_protocol::engine::{EncodedKeys, Voting, faults};
+use shield_core::Class;
+use shield_core::engine::Presence;
+use shield_protocol::credentials::Role;
+use shield_protocol::engine::{EncodedKeys, Voting};
 use shield_protocol::hex::hex;
-use shield_protocol::{ElectionFile, Name};
+use shield_protocol::{ElectionFile, Name, PlannedElection};
 
 use super::closing::election;
-use super::{Running, token};
+use super::{Running, bearer, cookie, keep_ballot, keep_keys, token};
 
 fn text(name: &str, teachers: usize, samples: usize, quorum: usize) -> String {
-    let teachers: Vec<String> = (0..teachers).map(|number| format!("\"{name}{number}\"")).collect();
-    format!(
-        "name = \"{name}\"\ngroup = \"{name}\"\nclasses = 10\nsamples = {samples}\noffset = \
-         5\nquorum = {quorum}\n{}\nteachers = [{}]",
-        faults::engine_line(),
-        teachers.join(", ")
-    )
+    // Each has teachers and a budget of its own.
+    let text = super::text(name, teachers, samples, quorum).replace("classes = 3", "classes = 10");
+    text.replace("\"g\"", &format!("\"{name}\"")).replace("\"t", &format!("\"{name}"))
 }
 
 /// An election with keys of the engine without encryption, whose teachers have the tokens from
 /// 1,000 on; and what its teachers vote with.
-async fn votable(server: &Running, text: &str) -> (Arc<ElectionFile>, Arc<Box<dyn Voting>>) {
+async fn votable(server: &Running, text: &str) -> (PlannedElection, Arc<Box<dyn Voting>>) {
     let store = &server.service.store;
-    let file = ElectionFile::parse(text).unwrap();
+    let file = ElectionFile::parse(text).unwrap().plan();
     let name = file.name().clone();
-    let tokens: Vec<_> = (0..u32::try_from(file.teachers().len()).unwrap())
-        .map(|teacher| {
-            let role = Role::Teacher { election: name.clone(), teacher };
-            (token(1000 + u64::from(teacher)).hash(), role)
-        })
-        .collect();
-    store.create_election(&file, &tokens).await.unwrap();
+    let teachers = (0..).take(file.teachers().len()).map(|teacher: u32| {
+        let role = Role::Teacher { election: name.clone(), teacher };
+        (token(1000 + u64::from(teacher)).hash(), role)
+    });
+    store.create_election(&file, &teachers.collect::<Vec<_>>()).await.unwrap();
     let mut rng = StdRng::seed_from_u64(3);
     let EncodedKeys { public, evaluation, id, .. } = file.engine().make_keys(&mut rng).unwrap();
-    for (kind, bytes) in [("public", &public), ("evaluation", &evaluation)] {
-        let mut incoming = store.incoming().unwrap();
-        incoming.write(bytes).unwrap();
-        store.add_key(&name, kind, &hex(id.as_bytes()), incoming).await.unwrap();
-    }
+    keep_keys(&server.service, &name, &hex(id.as_bytes()), [&public, &evaluation]).await;
     store.set_rehearsed(&name).await.unwrap();
     server.service.price_election(&name).await.unwrap();
-    let voting = file.engine().voting(&public).unwrap();
-    (Arc::new(file), Arc::new(voting))
+    let voting = Arc::clone(file.engine()).voting(&public).unwrap();
+    (file, Arc::new(voting))
 }
 
-/// A connection that is kept, for requests one after the other.
-struct Caller(BufReader<TcpStream>);
-
-impl Caller {
-    fn new(server: &Running) -> Self {
-        let stream = TcpStream::connect(&server.address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self(BufReader::new(stream))
+/// How somebody looks at something: an operator at the page, or a program.
+fn looking(server: &Running, path: &str) -> (&'static str, String) {
+    match path {
+        "/" => ("cookie", cookie(&server.sign_in(server.operator.secret(), &[]))),
+        _ => ("authorization", bearer(&server.operator)),
     }
-
-    /// Sends a request and gives the answer's status.
-    fn send(&mut self, start: &str, headers: &str, body: &[u8]) -> u16 {
-        let length = body.len();
-        let head = format!(
-            "{start} HTTP/1.1\r\nhost: 127.0.0.1\r\n{headers}\r\ncontent-length: {length}\r\n\r\n"
-        );
-        let stream = self.0.get_mut();
-        stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
-        let (mut status, mut length, mut line) = (0, 0, String::new());
-        loop {
-            line.clear();
-            self.0.read_line(&mut line).unwrap();
-            let lower = line.trim().to_ascii_lowercase();
-            if let Some(rest) = lower.strip_prefix("http/1.1 ") {
-                status = rest[..3].parse().unwrap();
-            } else if let Some(rest) = lower.strip_prefix("content-length: ") {
-                length = rest.parse().unwrap();
-            } else if lower.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.0.read_exact(&mut body).unwrap();
-        status
-    }
-}
-
-fn bearer(token: &Token) -> String {
-    format!("authorization: Bearer {}", token.secret())
-}
-
-/// Signs in at the page and gives the cookie.
-fn cookie(server: &Running) -> String {
-    let form = ("content-type", "application/x-www-form-urlencoded");
-    let origin = server.origin();
-    let body = format!("token={}", server.operator.secret());
-    let session = server.send("POST", "/session", &[("origin", &origin), form], &body);
-    super::header(&session, "set-cookie").split(';').next().unwrap().to_owned()
 }
 
 /// The times of requests in milliseconds, as a line.
@@ -128,23 +74,15 @@ fn closing_with_scattered_abstentions() {
         let name = election(&service, &text("ward", 200, 500, 60), 0).await;
         service.price_election(&name).await.unwrap();
         println!("priced for setting aside in {:?}", start.elapsed());
-        let engine = service.setup(&name).await.unwrap().engine.clone();
+        let engine = service.planned(&name).await.unwrap().engine().clone();
         for teacher in 0..200_usize {
             for batch in 0..engine.batches() {
                 let present = engine.batch(batch).map(|sample| teacher >= sample % 119);
                 let present: Vec<bool> = present.collect();
-                let mut incoming = service.store.incoming().unwrap();
-                incoming.write(format!("{teacher} {batch}").as_bytes()).unwrap();
                 let presence = Presence::new(present.into_iter());
-                let (teacher, batch) = (u32::try_from(teacher), u32::try_from(batch));
-                let added = service.store.add_ballot(
-                    &name,
-                    teacher.unwrap(),
-                    batch.unwrap(),
-                    &presence,
-                    incoming,
-                );
-                added.await.unwrap();
+                let place = (u32::try_from(teacher).unwrap(), u32::try_from(batch).unwrap());
+                let bytes = format!("{teacher} {batch}");
+                keep_ballot(&service, &name, place, &presence, bytes.as_bytes()).await.unwrap();
             }
         }
         name
@@ -167,9 +105,8 @@ fn closing_with_scattered_abstentions() {
         times("uploads of another election meanwhile", uploads.join().unwrap());
         times("its status meanwhile", statuses.join().unwrap());
     });
-    let bearer = server.bearer();
     let start = Instant::now();
-    let answer = server.send("GET", "/v1/elections/ward", &[("authorization", &bearer)], "");
+    let answer = server.ask("GET", "/v1/elections/ward", &server.operator, "");
     println!("status {} in {:?}", answer.status(), start.elapsed());
 }
 
@@ -180,14 +117,13 @@ fn upload(
     voting: &Arc<Box<dyn Voting>>,
     done: &AtomicBool,
 ) -> Vec<Duration> {
-    let mut caller = Caller::new(server);
     let mut taken = Vec::new();
     for (teacher, name) in file.teachers().iter().enumerate() {
         for batch in 0..file.batches() {
             if done.load(Ordering::Relaxed) {
                 return taken;
             }
-            taken.push(vote(&mut caller, file, voting, (teacher, name, batch)));
+            taken.push(vote(server, file, voting, (teacher, name, batch)));
         }
     }
     taken
@@ -195,7 +131,7 @@ fn upload(
 
 /// One batch of one teacher; gives how long the answer took.
 fn vote(
-    caller: &mut Caller,
+    server: &Running,
     file: &ElectionFile,
     voting: &Arc<Box<dyn Voting>>,
     (teacher, name, batch): (usize, &Name, usize),
@@ -204,13 +140,15 @@ fn vote(
     let samples = 4.min(file.election().samples() - 4 * batch);
     let votes = vec![Some(Class(u16::try_from(teacher % 10).unwrap())); samples];
     let body = voting.encrypt(batch, &votes, &mut rng).unwrap();
-    let path = format!("PUT /v1/elections/{}/ballots/{name}/{batch}", file.name());
+    let path = format!("/v1/elections/{}/ballots/{name}/{batch}", file.name());
     let bearer = bearer(&token(1000 + teacher as u64));
     let start = Instant::now();
     loop {
-        match caller.send(&path, &bearer, &body) {
+        match server.fetch("PUT", &path, &[("authorization", &bearer)], &body).status().as_u16() {
             200 | 201 => return start.elapsed(),
-            503 => std::thread::sleep(Duration::from_millis(20)),
+            503 if start.elapsed() < Duration::from_mins(2) => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
             status => panic!("{path}: {status}"),
         }
     }
@@ -218,15 +156,11 @@ fn vote(
 
 /// Asks for something twice a second until it is done.
 fn look(server: &Running, path: &str, done: &AtomicBool) -> Vec<Duration> {
-    let header = match path {
-        "/" => format!("cookie: {}", cookie(server)),
-        _ => bearer(&server.operator),
-    };
-    let mut caller = Caller::new(server);
+    let (name, value) = looking(server, path);
     let mut taken = Vec::new();
     while !done.load(Ordering::Relaxed) {
         let start = Instant::now();
-        assert_eq!(caller.send(&format!("GET {path}"), &header, b""), 200, "{path}");
+        assert_eq!(server.fetch("GET", path, &[(name, &value)], b"").status(), 200, "{path}");
         taken.push(start.elapsed());
         std::thread::sleep(Duration::from_millis(500));
     }
@@ -242,35 +176,26 @@ fn a_look_at_ten_thousand_teachers() {
     let file = ElectionFile::parse(&text("big", 10_000, 784, 9_990)).unwrap();
     server.wait(async {
         service.store.create_election(&file, &[]).await.unwrap();
-        let url = format!("sqlite://{}", server.data.join("shield.sqlite").display());
-        let pool = sqlx::AnyPool::connect(&url).await.unwrap();
-        for statement in [
-            "WITH RECURSIVE t(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM t WHERE n < 9999), b(m) \
+    });
+    server.run_sql(&[
+        "WITH RECURSIVE t(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM t WHERE n < 9999), b(m) \
              AS (SELECT 0 UNION ALL SELECT m + 1 FROM b WHERE m < 195) INSERT INTO ballots \
              (election, teacher, batch, hash, bytes, presence, received, votes, absent) SELECT \
              'big', n, m, lower(hex(randomblob(32))), 8, '000000000000000f', 1, n || '-' || m, '' \
              FROM t, b",
-            "INSERT INTO voters (election, teacher, batches, digest) SELECT election, teacher, \
+        "INSERT INTO voters (election, teacher, batches, digest) SELECT election, teacher, \
              COUNT(*), lower(hex(randomblob(32))) FROM ballots GROUP BY election, teacher",
-            "UPDATE elections SET voted = 10000, stage = 'open'",
-        ] {
-            sqlx::query(statement).execute(&pool).await.unwrap();
-        }
-        pool.close().await;
-        service.price_election(file.name()).await.unwrap();
-    });
-    let operator = bearer(&server.operator);
-    let cookie = format!("cookie: {}", cookie(&server));
-    let mut caller = Caller::new(&server);
-    for (path, header) in
-        [("/v1/elections/big", &operator), ("/", &cookie), ("/metrics", &operator)]
-    {
+        "UPDATE elections SET voted = 10000, stage = 'open'",
+    ]);
+    server.wait(service.price_election(file.name())).unwrap();
+    for path in ["/v1/elections/big", "/", "/metrics"] {
+        let (name, value) = looking(&server, path);
         let mut taken = Vec::new();
         for _ in 0..20 {
             // What the page shows is kept for 900 ms: each time a new look.
             std::thread::sleep(Duration::from_secs(1));
             let start = Instant::now();
-            assert_eq!(caller.send(&format!("GET {path}"), header, b""), 200, "{path}");
+            assert_eq!(server.fetch("GET", path, &[(name, &value)], b"").status(), 200, "{path}");
             taken.push(start.elapsed());
         }
         times(path, taken);
@@ -298,7 +223,6 @@ fn a_thousand_teachers_with_two_hundred_batches() {
         let callers: Vec<_> = (0..CALLERS)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut caller = Caller::new(&server);
                     let mut taken = Vec::new();
                     while start.elapsed() < limit {
                         // Batch by batch, so that all teachers are there from the start.
@@ -308,7 +232,7 @@ fn a_thousand_teachers_with_two_hundred_batches() {
                         if batch >= file.batches() {
                             break;
                         }
-                        taken.push(vote(&mut caller, &file, &voting, (teacher, name, batch)));
+                        taken.push(vote(&server, &file, &voting, (teacher, name, batch)));
                     }
                     taken
                 })

@@ -11,7 +11,7 @@ use shield_protocol::credentials::{Role, Token};
 use shield_protocol::engine::{EncodedKeys, faults};
 use shield_protocol::{ElectionFile, Name};
 
-use super::{Running, token};
+use super::{Running, header, token};
 
 const TEXT: &str = "name = \"ward\"\ngroup = \"g\"\nclasses = 3\nsamples = 4\noffset = 20\n\
     quorum = 2\nteachers = [\"a\", \"b\"]";
@@ -62,14 +62,18 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 /// hold is in the test of the program, where the server is a process of its own.
 #[test]
 fn who_does_not_read_is_cut_off() {
-    let server = Running::with(|settings| {
-        settings.downloads_per_token = 2;
-        settings.write_patience = Duration::from_secs(4);
-    });
-    let name = create(&server, TEXT);
-    keep_key(&server, &name, 32 << 20);
+    let serving = |write_patience| {
+        let server = Running::with(|settings| {
+            settings.downloads_per_token = 2;
+            settings.write_patience = write_patience;
+        });
+        let name = create(&server, TEXT);
+        keep_key(&server, &name, 32 << 20);
+        server
+    };
     let get = "GET /v1/elections/ward/keys/evaluation HTTP/1.1";
-    let mut idle: Vec<TcpStream> = (0..2).map(|_| connect(&server, get, &token(11))).collect();
+    let server = serving(PATIENT);
+    let _idle = [(); 2].map(|()| connect(&server, get, &token(11)));
     until("they are under way", || server.service.downloads.under_way() == 2);
     let mut third = connect(&server, get, &token(11));
     assert_eq!(first_line(&mut third), "HTTP/1.1 429");
@@ -79,12 +83,14 @@ fn who_does_not_read_is_cut_off() {
     let mut rest = Vec::new();
     other.read_to_end(&mut rest).unwrap();
     assert!(rest.len() >= 32 << 20, "{}", rest.len());
+
+    let server = serving(Duration::from_secs(1));
+    let mut idle = connect(&server, get, &token(11));
+    assert_eq!(first_line(&mut idle), "HTTP/1.1 200");
     until("who does not read is cut off", || server.service.downloads.under_way() == 0);
-    for stream in &mut idle {
-        let mut some = Vec::new();
-        let _ = stream.read_to_end(&mut some);
-        assert!(some.len() < 32 << 20, "cut off before the end: {}", some.len());
-    }
+    let mut some = Vec::new();
+    let _ = idle.read_to_end(&mut some);
+    assert!(some.len() < 32 << 20, "cut off before the end: {}", some.len());
 }
 
 /// Whatever takes too long is ended, and says so; an upload has a pace instead.
@@ -118,18 +124,28 @@ fn a_student_holds_one_rehearsal_at_a_time() {
     public.write(b"public").unwrap();
     let store = &server.service.store;
     server.wait(store.add_key(&name, "public", &"0".repeat(64), public)).unwrap();
-    let get = "GET /v1/elections/ward/rehearsal HTTP/1.1";
+    let body = format!("{{\"digest\":\"{}\"}}", "0".repeat(64));
+    let post = format!(
+        "POST /v1/elections/ward/rehearsal HTTP/1.1\r\ncontent-length: {}\r\ncontent-type: \
+         application/json",
+        body.len()
+    );
+    let confirm = || {
+        let mut stream = connect(&server, &post, &token(10));
+        stream.write_all(body.as_bytes()).unwrap();
+        stream
+    };
     // Nothing can be checked, so that the first one waits.
     let all = u32::try_from(server.service.checks.available_permits()).unwrap();
     let checks = Arc::clone(&server.service.checks);
     let busy = server.wait(checks.acquire_many_owned(all)).unwrap();
-    let mut first = connect(&server, get, &token(10));
+    let mut first = confirm();
     until("the first one waits", || server.service.heavy.under_way() == 1);
-    assert_eq!(first_line(&mut connect(&server, get, &token(10))), "HTTP/1.1 429");
+    assert_eq!(first_line(&mut confirm()), "HTTP/1.1 429");
     drop(busy);
     assert_eq!(first_line(&mut first), "HTTP/1.1 422");
     until("its turn ends", || server.service.heavy.under_way() == 0);
-    assert_eq!(first_line(&mut connect(&server, get, &token(10))), "HTTP/1.1 422");
+    assert_eq!(first_line(&mut confirm()), "HTTP/1.1 422");
 }
 
 /// Documents are in memory until they are answered; any number of large ones once could be.
@@ -175,16 +191,15 @@ fn one_election_does_not_fill_the_list_of_errors() {
 }
 
 /// 30 MB at 1.8 Mbit/s take 134 seconds and were once cut off after 120. Here everything is
-/// smaller: an upload takes several times as long as any answer may.
+/// smaller: an upload takes several times as long as any answer may. Its pace is a test of its own.
 #[test]
 fn an_upload_at_an_honest_pace_takes_as_long_as_it_takes() {
     let server = Running::with(|settings| {
-        settings.patience = Duration::from_secs(3);
-        settings.answer_limit = Duration::from_secs(1);
-        settings.pace = 1 << 10;
+        settings.patience = PATIENT;
+        settings.answer_limit = Duration::from_millis(50);
     });
     let name = create(&server, TEXT);
-    let file = ElectionFile::parse(TEXT).unwrap();
+    let file = ElectionFile::parse(TEXT).unwrap().plan();
     let EncodedKeys { public, .. } =
         file.engine().make_keys(&mut StdRng::seed_from_u64(1)).unwrap();
     let put = format!(
@@ -193,38 +208,55 @@ fn an_upload_at_an_honest_pace_takes_as_long_as_it_takes() {
     );
     let mut stream = connect(&server, &put, &token(10));
     let start = Instant::now();
-    for piece in public.chunks(public.len().div_ceil(50)) {
+    for piece in public.chunks(public.len().div_ceil(10)) {
         stream.write_all(piece).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(start.elapsed() > server.service.settings.answer_limit + Duration::from_secs(3));
+    assert!(start.elapsed() > 3 * server.service.settings.answer_limit);
     assert_eq!(first_line(&mut stream), "HTTP/1.1 201");
 }
 
 /// One teacher's 32 stalled uploads once kept everybody from uploading for two minutes.
 #[test]
 fn stalled_uploads_of_one_token_do_not_stop_another() {
-    let server = Running::with(|settings| {
-        settings.uploads_per_token = 2;
-        settings.patience = Duration::from_secs(1);
-        settings.pace = 1 << 20;
-    });
-    create(&server, TEXT);
+    let serving = |patience| {
+        let server = Running::with(|settings| {
+            settings.uploads_per_token = 2;
+            settings.patience = patience;
+            settings.pace = 1 << 20;
+        });
+        create(&server, TEXT);
+        server
+    };
     let put = "PUT /v1/elections/ward/keys/evaluation HTTP/1.1\r\ncontent-length: 100000";
-    let mut stalled: Vec<TcpStream> = (0..2).map(|_| connect(&server, put, &token(10))).collect();
+    let server = serving(PATIENT);
+    let _stalled = [(); 2].map(|()| connect(&server, put, &token(10)));
     until("two are under way", || server.service.uploading.under_way() == 2);
     let mut third = connect(&server, put, &token(10));
     assert_eq!(first_line(&mut third), "HTTP/1.1 429");
+    // Nor in its way, until all of the room is taken: then whoever comes is asked to come back.
     assert_eq!(server.service.uploads.available_permits(), 6);
+    let uploads = Arc::clone(&server.service.uploads);
+    let busy = server.wait(uploads.acquire_many_owned(6)).unwrap();
+    let other = Role::Student { election: "ward".parse().unwrap() };
+    server.wait(server.service.store.add_token(&token(20).hash(), &other)).unwrap();
+    let key = "/v1/elections/ward/keys/public";
+    let away = server.ask("PUT", key, &token(20), "k");
+    assert_eq!((away.status().as_u16(), header(&away, "retry-after")), (503, "1"));
+    drop(busy);
+    assert_eq!(server.ask("PUT", key, &token(20), "k").status(), 422, "it is looked at");
+
     // A trickle is no honest pace.
-    until("they are sent away", || {
-        for stream in &mut stalled {
-            let _ = stream.write_all(b"x");
-        }
-        std::thread::sleep(Duration::from_millis(80));
-        server.service.uploading.under_way() == 0
+    let server = serving(Duration::from_secs(1));
+    let mut trickle = connect(&server, put, &token(10));
+    trickle.set_read_timeout(Some(Duration::from_millis(80))).unwrap();
+    let mut answer = [0; 12];
+    until("it is sent away", || {
+        let _ = trickle.write_all(b"x");
+        trickle.read_exact(&mut answer).is_ok()
     });
-    assert_eq!(first_line(&mut stalled[0]), "HTTP/1.1 408");
+    assert_eq!(&answer, b"HTTP/1.1 408");
+    until("its room is given back", || server.service.uploading.under_way() == 0);
 }
 
 /// An upload that broke off once had to start from its first byte.
@@ -233,7 +265,7 @@ fn an_upload_goes_on_where_it_broke_off() {
     let server = Running::start();
     let text = format!("{}\n{TEXT}", faults::engine_line());
     let name = create(&server, &text);
-    let file = ElectionFile::parse(&text).unwrap();
+    let file = ElectionFile::parse(&text).unwrap().plan();
     let EncodedKeys { public, .. } =
         file.engine().make_keys(&mut StdRng::seed_from_u64(1)).unwrap();
     assert!(public.len() > 8, "{}", public.len());
@@ -254,12 +286,8 @@ fn an_upload_goes_on_where_it_broke_off() {
         stream.read_to_string(&mut answer).unwrap();
         answer
     };
-    let received = || {
-        let bearer = format!("Bearer {}", token(10).secret());
-        let answer =
-            server.send("GET", &format!("/v1/uploads/{hash}"), &[("authorization", &bearer)], "");
-        answer.body().clone()
-    };
+    let received =
+        || server.ask("GET", &format!("/v1/uploads/{hash}"), &token(10), "").body().clone();
     assert_eq!(received(), "{\"received\":0}");
     assert!(put(0, &public[..5]).starts_with("HTTP/1.1 202"));
     assert_eq!(received(), "{\"received\":5}");

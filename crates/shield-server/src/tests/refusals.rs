@@ -4,14 +4,14 @@ use serde_json::Value;
 use shield_protocol::credentials::Role;
 
 use super::openapi::documented;
-use super::{Running, header, settings, token};
+use super::{Running, bearer, header, settings, token};
 use crate::error::ServeError;
 use crate::service::Service;
 
 #[test]
 fn without_a_token_nothing_but_health_answers() {
     let server = Running::start();
-    let stranger = format!("Bearer {}", token(99).secret());
+    let stranger = super::bearer(&token(99));
     let bearers: [&[(&str, &str)]; 4] = [
         &[],
         &[("authorization", &stranger)],
@@ -55,7 +55,7 @@ fn without_a_token_nothing_but_health_answers() {
 #[test]
 fn refusals_are_problems_with_an_id() {
     let server = Running::start();
-    let bearer = server.bearer();
+    let bearer = bearer(&server.operator);
     let json = ("content-type", "application/json");
     let token = ("authorization", &*bearer);
     for (method, path, headers, body, status) in [
@@ -109,13 +109,13 @@ fn a_token_of_another_role_makes_no_operator() {
         let service = &server.service;
         assert!(service.has_role(&Role::Operator).await.unwrap());
         assert!(!service.has_role(&Role::Monitor).await.unwrap());
-        service.add_operator(&server.operator.hash()).await.unwrap();
-        service.add_monitor(&token(1).hash()).await.unwrap();
-        let refused = service.add_operator(&token(1).hash()).await;
+        service.add(&server.operator.hash(), &Role::Operator).await.unwrap();
+        service.add(&token(1).hash(), &Role::Monitor).await.unwrap();
+        let refused = service.add(&token(1).hash(), &Role::Operator).await;
         let Err(error @ ServeError::OtherRole("operator")) = refused else { panic!("{refused:?}") };
         assert!(error.is_bad_input());
         assert!(matches!(
-            service.add_monitor(&server.operator.hash()).await,
+            service.add(&server.operator.hash(), &Role::Monitor).await,
             Err(ServeError::OtherRole("monitor"))
         ));
     });
@@ -123,7 +123,7 @@ fn a_token_of_another_role_makes_no_operator() {
 
 /// The lines of one counter, each with its labels.
 fn series(server: &Running, counter: &str) -> Vec<String> {
-    let answer = server.send("GET", "/metrics", &[("authorization", &server.bearer())], "");
+    let answer = server.ask("GET", "/metrics", &server.operator, "");
     let lines = answer.body().lines().filter(|line| line.starts_with(counter));
     lines.map(str::to_owned).collect()
 }

@@ -1,6 +1,5 @@
 //! A real Chromium without a window, driven through chromedriver.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::programs::program;
+use crate::programs::{found_in, program};
 use crate::webdriver::Page;
 
 /// A browser and its driver; both end when this is dropped.
@@ -36,10 +35,9 @@ impl Driver {
             .unwrap();
         let output = process.stdout.take().expect("its output is a pipe");
         let mut driver = Self { process, port: 0 };
-        let port = BufReader::new(output).lines().map_while(Result::ok).find_map(|line| {
-            line.strip_suffix('.')?.rsplit_once("on port ")?.1.parse::<u16>().ok()
+        driver.port = found_in(output, "on which port chromedriver listens", |line| {
+            line.strip_suffix('.')?.rsplit_once("on port ")?.1.parse().ok()
         });
-        driver.port = port.expect("chromedriver says on which port it listens");
         driver
     }
 
@@ -143,7 +141,7 @@ impl Browser {
     }
 
     /// Waits until a script says so, for at most two minutes.
-    pub(crate) async fn until(&self, condition: &str) {
+    pub(crate) fn until(&self, condition: &str) {
         let start = Instant::now();
         while start.elapsed() < Duration::from_mins(2) {
             // While a page is being replaced there is nothing to ask.
@@ -151,21 +149,21 @@ impl Browser {
             if value.is_ok_and(|value| value == true) {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            std::thread::sleep(Duration::from_millis(50));
         }
         let text = self.page.execute("return document.body.innerText");
         panic!("never came true: {condition}; the page says {text:?}");
     }
 
     /// The page's text. Where scripts are switched off, the browser now and then has none yet.
-    pub(crate) async fn source(&self) -> String {
+    pub(crate) fn source(&self) -> String {
         let start = Instant::now();
         loop {
             let source = self.page.source();
             if !source.is_empty() || start.elapsed() > Duration::from_mins(1) {
                 return source;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 

@@ -11,16 +11,18 @@ use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::backend::{Backend, ClearBackend, MemoryBallotBox};
-use shield::{Class, Label, Seed, Vote};
-use shield_client::{self as client, Client, Invitation};
-use shield_protocol::ElectionFile;
+use shield_client::{self as client, Client, ClientError, Invitation};
+use shield_core::Watch;
+use shield_core::engine::{ClearEngine, Engine, MemoryBallotBox};
+use shield_core::{Class, Label, Seed, Vote};
 use shield_protocol::bundle::{BundleWriter, Content};
 use shield_protocol::credentials::{Role, Token};
-use shield_protocol::engine::{self, EncodedKeys};
-use shield_server::ledger::Budget;
+use shield_protocol::engine::EncodedKeys;
+use shield_protocol::ledger::Budget;
+use shield_protocol::{ElectionFile, KeyFiles, PlannedElection, Receipt};
 use shield_server::tls::{Certificate, self_signed};
-use shield_server::{Aggregation, ServeError, Service, Settings, serve_with};
+use shield_server::{Aggregation, ServeError, Service, Settings, serve};
+use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 /// A server that runs until it is dropped.
@@ -57,9 +59,9 @@ impl Running {
         Self::start_with(settings, None, Aggregation::Here)
     }
 
-    /// Starts a server that leaves aggregations as jobs in a folder.
-    pub fn start_with_jobs(settings: Settings, folder: &Path) -> Self {
-        Self::start_with(settings, None, Aggregation::jobs_in(folder).expect("a folder"))
+    /// Starts a server that leaves aggregations to others.
+    pub fn start_with_jobs(settings: Settings) -> Self {
+        Self::start_with(settings, None, Aggregation::Elsewhere)
     }
 
     fn start_with(
@@ -83,14 +85,14 @@ impl Running {
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
             runtime.block_on(async {
                 let service = Service::open(&settings).await?;
-                service.add_operator(&token.hash()).await?;
-                service.add_monitor(&reads_metrics).await?;
+                service.add(&token.hash(), &Role::Operator).await?;
+                service.add(&reads_metrics, &Role::Monitor).await?;
                 let _ = ready.send(());
                 let stop = async {
                     let _ = stopped.await;
                 };
                 let never = std::future::pending;
-                serve_with(service, listener, certificate, aggregation, stop, never).await
+                serve(service, listener, certificate, aggregation, stop, never).await
             })
         });
         is_ready.recv_timeout(Duration::from_mins(1)).expect("the server starts");
@@ -125,29 +127,61 @@ impl Drop for Running {
     }
 }
 
-/// A small election.
-pub fn election(name: &str, teachers: usize, samples: usize, quorum: usize) -> ElectionFile {
-    let names: Vec<String> = (0..teachers).map(|teacher| format!("\"t{teacher}\"")).collect();
+/// What some work in the background comes to.
+pub fn wait<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(work)
+}
+
+/// Waits for what must come, on a machine that may have much else to do.
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_mins(5), "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A server with an election that takes ballots, in a folder of their own.
+pub fn open(file: PlannedElection) -> (TempDir, Running, Parties) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Running::start(settings(&folder.path().join("data")));
+    let parties = Parties::create(&server, file, folder.path());
+    parties.submit_keys(&server);
+    (folder, server, parties)
+}
+
+/// A small election of three classes.
+pub fn election(name: &str, teachers: usize, samples: usize, quorum: usize) -> PlannedElection {
+    let setting = "classes = 3\npolynomial = \"2X^2+X\"\noffset = 2";
+    election_with(setting, name, teachers, samples, quorum)
+}
+
+/// An election with these lines in its file.
+pub fn election_with(
+    setting: &str,
+    name: &str,
+    teachers: usize,
+    samples: usize,
+    quorum: usize,
+) -> PlannedElection {
+    let teachers: Vec<String> = (0..teachers).map(|teacher| format!("t{teacher}")).collect();
     let text = format!(
-        "name = \"{name}\"\ngroup = \"everybody\"\nclasses = 3\nsamples = {samples}\npolynomial \
-         = \"2X^2+X\"\n\
-         offset = 2\nquorum = {quorum}\nteachers = [{}]\n",
-        names.join(", ")
+        "name = \"{name}\"\ngroup = \"everybody\"\nsamples = {samples}\nquorum = {quorum}\n\
+         {setting}\nteachers = {teachers:?}\n"
     );
-    ElectionFile::parse(&text).expect("a sound file")
+    ElectionFile::parse(&text).expect("a sound file").plan()
 }
 
 /// The parties of one election, with everything in a folder.
 pub struct Parties {
-    pub file: ElectionFile,
-    pub engine: Arc<dyn engine::Engine>,
+    pub file: PlannedElection,
     pub keys: EncodedKeys,
     pub folder: PathBuf,
 }
 
 impl Parties {
     /// Creates the election, and the keys; does not upload them.
-    pub fn create(server: &Running, file: ElectionFile, folder: &Path) -> Self {
+    pub fn create(server: &Running, file: PlannedElection, folder: &Path) -> Self {
         Self::create_at(&server.client(&server.operator), &server.operator, file, folder)
     }
 
@@ -155,19 +189,18 @@ impl Parties {
     pub fn create_at(
         client: &Client,
         operator: &Invitation,
-        file: ElectionFile,
+        file: PlannedElection,
         folder: &Path,
     ) -> Self {
         let mut rng = StdRng::from_seed(file.digest());
         let folder = folder.join(file.name().as_str());
         client::create_election(client, operator, &file, &folder, &mut rng)
             .expect("the election is created");
-        let engine = file.engine();
-        let keys = engine.make_keys(&mut rng).expect("keys");
+        let keys = file.engine().make_keys(&mut rng).expect("keys");
         std::fs::write(folder.join("public.key"), &keys.public).expect("written");
         std::fs::write(folder.join("evaluation.key"), &keys.evaluation).expect("written");
         std::fs::write(folder.join("secret.key"), &keys.secret).expect("written");
-        Self { file, engine, keys, folder }
+        Self { file, keys, folder }
     }
 
     pub fn student(&self) -> Invitation {
@@ -180,22 +213,26 @@ impl Parties {
     }
 
     pub fn submit_keys(&self, server: &Running) {
-        let student = server.client(&self.student());
+        self.submit_keys_by(&server.client(&self.student()));
+    }
+
+    /// The same, on a server somewhere else.
+    pub fn submit_keys_by(&self, student: &Client) {
         for kind in ["public", "evaluation"] {
             let path = self.folder.join(format!("{kind}.key"));
-            client::submit_key(&student, self.file.name(), &path).expect("the key is taken");
+            client::submit_key(student, self.file.name(), &path).expect("the key is taken");
         }
-        client::rehearse(&student, self.file.name(), &self.folder.join("secret.key"))
-            .expect("the keys work");
+        let keys = KeyFiles::in_folder(&self.folder);
+        client::rehearse(student, self.file.name(), &keys).expect("the keys work");
     }
 
     /// The encoded ballots of a teacher, a batch each.
     pub fn ballot(&self, votes: &[Vote], seed: u64) -> Vec<Vec<u8>> {
         let mut rng = StdRng::seed_from_u64(seed);
-        let voting = Arc::clone(&self.engine).voting(&self.keys.public).expect("a sound key");
-        (0..self.engine.batches())
+        let voting = Arc::clone(self.file.engine()).voting(&self.keys.public).expect("a sound key");
+        (0..self.file.batches())
             .map(|batch| {
-                let own = &votes[self.engine.batch(batch)];
+                let own = &votes[self.file.engine().batch(batch)];
                 voting.encrypt(batch, own, &mut rng).expect("a ballot")
             })
             .collect()
@@ -203,14 +240,18 @@ impl Parties {
 
     /// Writes a teacher's ballot file.
     pub fn write_ballot(&self, teacher: usize, votes: &[Vote]) -> PathBuf {
+        self.write_parts(teacher, &self.ballot(votes, 100 + teacher as u64))
+    }
+
+    /// Writes a teacher's ballot file of encoded batches.
+    pub fn write_parts(&self, teacher: usize, parts: &[Vec<u8>]) -> PathBuf {
         let path = self.folder.join(format!("t{teacher}.ballot"));
-        let parts = self.ballot(votes, 100 + teacher as u64);
         let file = std::fs::File::create(&path).expect("a file");
         let content = Content::Ballot { teacher: u32::try_from(teacher).expect("small") };
         let count = u32::try_from(parts.len()).expect("few");
         let mut bundle =
             BundleWriter::new(file, content, &self.file.digest(), count).expect("written");
-        for part in &parts {
+        for part in parts {
             bundle.part(part).expect("written");
         }
         path
@@ -218,32 +259,58 @@ impl Parties {
 
     pub fn submit(&self, server: &Running, teacher: usize, votes: &[Vote]) {
         let path = self.write_ballot(teacher, votes);
+        self.send(server, teacher, &path).expect("the ballot is taken");
+    }
+
+    /// Submits a ballot file.
+    pub fn send(
+        &self,
+        server: &Running,
+        teacher: usize,
+        ballot: &Path,
+    ) -> Result<Receipt, ClientError> {
+        self.send_by(&server.client(&self.teacher(teacher)), teacher, ballot)
+    }
+
+    /// The same, to a server somewhere else.
+    pub fn send_by(
+        &self,
+        client: &Client,
+        teacher: usize,
+        ballot: &Path,
+    ) -> Result<Receipt, ClientError> {
         let invitation = self.teacher(teacher);
-        client::submit_ballot(&server.client(&invitation), &invitation, &path, |_, _| {})
-            .expect("the ballot is taken");
+        client::submit_ballot(client, &invitation, &self.file, ballot, &Watch::default())
+    }
+
+    /// Closes the election, and waits until the results are out.
+    pub fn close(&self, server: &Running) {
+        client::close(&server.client(&self.student()), self.file.name()).expect("it is closed");
+        self.wait(server);
     }
 
     /// Waits until the results are out.
     pub fn wait(&self, server: &Running) {
-        let student = server.client(&self.student());
-        let start = Instant::now();
-        loop {
-            let status = client::status(&student, self.file.name()).expect("a status");
+        self.wait_by(&server.client(&self.student()));
+    }
+
+    /// The same, on a server somewhere else.
+    pub fn wait_by(&self, student: &Client) {
+        until("the results are out", || {
+            let status = client::status(student, self.file.name()).expect("a status");
             match status.stage.as_str() {
-                "released" => return,
-                "closing" => {}
+                "released" => true,
+                "closing" => false,
                 stage => panic!("{stage}: {:?}", status.problem),
             }
-            assert!(start.elapsed() < Duration::from_mins(5), "the aggregation takes too long");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        });
     }
 
     /// The bytes of the results, and the labels in them.
     pub fn fetch(&self, server: &Running) -> (Vec<u8>, Vec<Label>) {
         let out = self.folder.join("results");
         let student = server.client(&self.student());
-        client::fetch_results(&student, self.file.name(), &out, |_, _| {}).expect("results");
+        client::fetch_results(&student, &self.file, &out, &Watch::default()).expect("results");
         let bytes = std::fs::read(&out).expect("read");
         let labels = self.reveal(&bytes);
         (bytes, labels)
@@ -259,7 +326,7 @@ impl Parties {
 
     /// What the operator in the clear answers on the same draws.
     pub fn reference(&self, votes: &[Option<Vec<Vote>>], seed: &Seed) -> Vec<Label> {
-        let clear = ClearBackend::new(self.file.election().clone());
+        let clear = ClearEngine::new(self.file.election().clone());
         let mut rng = StdRng::seed_from_u64(9);
         let keys = clear.generate_keys(&mut rng).expect("no keys");
         (0..clear.batches())

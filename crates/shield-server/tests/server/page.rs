@@ -3,26 +3,25 @@
 //!
 //! Pictures of it are left in `target/page`.
 
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield::backend::Presence;
-use shield::{Class, Seed};
+use shield_core::engine::Presence;
+use shield_core::{Class, Seed};
 use shield_protocol::credentials::{Role, Token};
 use shield_protocol::engine::faults;
 use shield_protocol::hex::hex;
+use shield_protocol::ledger::Budget;
 use shield_protocol::turnout::VoterCounts;
-use shield_protocol::{ElectionFile, Name};
-use shield_server::ledger::Budget;
+use shield_protocol::{ElectionFile, Name, PlannedElection};
+use shield_server::Settings;
 use shield_server::store::{Roll, Store};
-use shield_server::tls::self_signed;
-use shield_server::{Service, Settings, serve};
 
 use crate::browser::Browser;
+use crate::harness::{Running, settings, wait};
 
 const HOSTILE: &str = "<script>document.title='owned'</script><img src=x \
     onerror=\"document.title='owned'\"> & \"quotes\"";
@@ -54,10 +53,6 @@ pub(crate) const LOW_CONTRAST: &str = r#"
     return low.join(", ");
 "#;
 
-pub(crate) fn token(number: u64) -> Token {
-    Token::random(&mut StdRng::seed_from_u64(number))
-}
-
 pub(crate) fn text(
     name: &str,
     group: &str,
@@ -74,7 +69,16 @@ pub(crate) fn text(
 
 /// The first teacher's token of an election.
 fn teacher_token(name: &Name) -> Token {
-    token(name.as_str().bytes().fold(1, |sum, byte| sum * 31 % 1_000_003 + u64::from(byte)))
+    let number = name.as_str().bytes().fold(1, |sum, byte| sum * 31 % 1_000_003 + u64::from(byte));
+    Token::random(&mut StdRng::seed_from_u64(number))
+}
+
+/// A store whose folder and database belong together, as a server makes them at its first start.
+pub(crate) async fn open_store(folder: &Path) -> Store {
+    let store = Store::open(folder, None).await.unwrap();
+    store.claim("tests").await.unwrap();
+    std::fs::write(folder.join("identity"), "tests").unwrap();
+    store
 }
 
 pub(crate) async fn create(store: &Store, text: &str) -> (ElectionFile, Name) {
@@ -108,8 +112,8 @@ async fn close(store: &Store, name: &Name, samples: u64) {
 
 /// Elections in every stage; the one called `ward-7`, which is given, has keys and ballots of
 /// several batches.
-async fn prepare(folder: &Path) -> ElectionFile {
-    let store = Store::open(folder, None).await.unwrap();
+async fn prepare(folder: &Path) -> PlannedElection {
+    let store = open_store(folder).await;
     let five = ["amber", "birch", "cedar", "dogwood", "elm"];
     let everybody = |samples: usize| Presence::new((0..samples).map(|_| true));
 
@@ -145,13 +149,14 @@ async fn prepare(folder: &Path) -> ElectionFile {
     // The batches of the engine without encryption are small, so that there are several.
     let ward = text("ward-7", "hospitals", 16, 2, &five) + faults::engine_line();
     let (file, name) = create(&store, &ward).await;
+    let file = file.plan();
     let engine = file.engine();
     assert!(engine.batches() >= 3, "an aggregation that can be watched has several batches");
     let mut rng = StdRng::seed_from_u64(7);
     let made = engine.make_keys(&mut rng).unwrap();
     keys(&store, &name, &hex(made.id.as_bytes()), &made.public, &made.evaluation).await;
     store.set_rehearsed(&name).await.unwrap();
-    let voting = Arc::clone(&engine).voting(&made.public).unwrap();
+    let voting = Arc::clone(engine).voting(&made.public).unwrap();
     for (batch, number) in (0..engine.batches()).zip(0..) {
         for teacher in 0..3_u16 {
             let votes = engine.batch(batch).map(|_| Some(Class(teacher))).collect::<Vec<_>>();
@@ -163,32 +168,28 @@ async fn prepare(folder: &Path) -> ElectionFile {
     file
 }
 
-pub(crate) fn settings(data: PathBuf) -> Settings {
-    Settings {
-        data,
-        database: None,
-        budget: Budget::default(),
-        uploads: 4,
-        patience: Duration::from_secs(5),
-        ..Settings::default()
-    }
+/// A server for a browser, with the usual budget.
+pub(crate) fn served(data: &Path) -> Running {
+    Running::start_plain(Settings { budget: Budget::default(), ..settings(data) })
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn people_who_run_the_server_see_how_it_goes() {
+/// The same, with the operator signed in.
+pub(crate) fn signed_in(data: &Path, browser: &Browser) -> Running {
+    let server = served(data);
+    browser.page.goto(&server.url);
+    sign_in(browser, server.operator.token.secret());
+    browser.until("document.title === 'SHIELD server'");
+    server
+}
+
+#[test]
+fn people_who_run_the_server_see_how_it_goes() {
     let Some(browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let ward_7 = prepare(&data).await;
-    let settings = settings(data);
-    let service = Service::open(&settings).await.unwrap();
-    service.add_operator(&token(0).hash()).await.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server = tokio::spawn(serve(Arc::clone(&service), listener, None, async {
-        let _ = stopped.await;
-    }));
+    let ward_7 = wait(prepare(&data));
+    let server = served(&data);
+    let address = server.url.as_str();
     // A ballot that is none, for the list of errors.
     let ward: Name = "ward-7".parse().unwrap();
     let refused = ureq::put(format!("{address}/v1/elections/{ward}/ballots/amber/0"))
@@ -196,76 +197,71 @@ async fn people_who_run_the_server_see_how_it_goes() {
         .send("not a ballot");
     assert!(matches!(refused, Err(ureq::Error::StatusCode(422))), "{refused:?}");
 
-    signing_in(&browser, &address).await;
+    let token = server.operator.token.secret();
+    signing_in(&browser, address, token);
     everything_is_shown(&browser);
     looks_right_everywhere(&browser);
-    an_aggregation_is_watched(&browser, &ward_7).await;
-    works_without_scripts(&browser, &address).await;
-    signing_out(&browser, &address).await;
+    an_aggregation_is_watched(&browser, &ward_7);
+    works_without_scripts(&browser, address);
+    signing_out(&browser, address);
 
-    browser.page.goto(&address);
-    sign_in(&browser, token(0).secret()).await;
-    browser.until("document.querySelectorAll('article').length > 0").await;
-    stop.send(()).unwrap();
-    server.await.unwrap().unwrap();
-    browser.until("!document.getElementById('connection').hidden").await;
+    browser.page.goto(address);
+    sign_in(&browser, token);
+    browser.until("document.querySelectorAll('article').length > 0");
+    server.stop();
+    browser.until("!document.getElementById('connection').hidden");
     browser.picture("server-gone");
 }
 
 /// Browsers once spoke HTTP/2 here, sent no `Host`, and were refused with the right token.
-#[tokio::test(flavor = "multi_thread")]
-async fn people_sign_in_over_tls() {
+#[test]
+fn people_sign_in_over_tls() {
     let Some(browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let settings = settings(folder.path().join("data"));
-    let service = Service::open(&settings).await.unwrap();
-    service.add_operator(&token(0).hash()).await.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("https://{}", listener.local_addr().unwrap());
-    let certificate = self_signed(&settings.data).unwrap();
-    tokio::spawn(serve(service, listener, Some(certificate), std::future::pending()));
-    browser.page.goto(&address);
-    sign_in(&browser, token(0).secret()).await;
-    browser.until("document.title === 'SHIELD server'").await;
+    let data = folder.path().join("data");
+    let server = Running::start(settings(&data));
+    browser.page.goto(&server.url);
+    sign_in(&browser, server.operator.token.secret());
+    browser.until("document.title === 'SHIELD server'");
     browser.page.find("header button").click().unwrap();
-    browser.until("document.title === 'Sign in'").await;
+    browser.until("document.title === 'Sign in'");
 }
 
 /// Presses a button that asks whether one is sure. The page may put a new button in its place just
 /// then, as it does whenever it is refreshed.
-pub(crate) async fn click_and_agree(browser: &Browser, id: &str) {
+pub(crate) fn click_and_agree(browser: &Browser, id: &str) {
     for _ in 0..100 {
         let button = browser.page.find(&format!("#{id}"));
         if button.click().is_ok() {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        std::thread::sleep(Duration::from_millis(100));
     }
     // On a machine with much to do, the question comes a moment later than the click returns.
     for _ in 0..1000 {
         if browser.page.accept_alert().is_ok() {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        std::thread::sleep(Duration::from_millis(100));
     }
     panic!("{id} cannot be pressed");
 }
 
-pub(crate) async fn sign_in(browser: &Browser, token: &str) {
+pub(crate) fn sign_in(browser: &Browser, token: &str) {
     // Nothing is clicked: the field has the focus, and Enter sends the form.
-    browser.until("document.activeElement.id === 'token'").await;
+    browser.until("document.activeElement.id === 'token'");
     let field = browser.page.active_element();
     field.send_keys(&format!("{token}\u{e007}")).unwrap();
 }
 
-async fn signing_in(browser: &Browser, address: &str) {
+fn signing_in(browser: &Browser, address: &str, token: &str) {
     browser.page.goto(address);
     let door = browser.page.find("main");
     assert_eq!(door.text(), "SHIELD\nOperator token\nSign in");
     browser.screen(1280, false);
     browser.picture("sign-in-light");
-    sign_in(browser, token(1).secret()).await;
-    browser.until("document.querySelector('[role=alert]') !== null").await;
+    sign_in(browser, &token.replace(|digit: char| digit.is_ascii_digit(), "a"));
+    browser.until("document.querySelector('[role=alert]') !== null");
     assert_eq!(browser.page.title(), "Sign in");
     browser.colours("dark");
     assert_eq!(browser.page.execute(LOW_CONTRAST).unwrap(), "");
@@ -273,8 +269,8 @@ async fn signing_in(browser: &Browser, address: &str) {
     browser.picture("sign-in-refused-phone-dark");
     browser.colours("light");
     assert_eq!(browser.page.execute(LOW_CONTRAST).unwrap(), "");
-    sign_in(browser, token(0).secret()).await;
-    browser.until("document.title === 'SHIELD server'").await;
+    sign_in(browser, token);
+    browser.until("document.title === 'SHIELD server'");
     let readable = "return document.cookie.length";
     assert_eq!(browser.number(readable), 0, "no script reads the session");
     // Only the refusals to those who were not signed in.
@@ -344,22 +340,22 @@ fn looks_right_everywhere(browser: &Browser) {
     browser.screen(1280, false);
 }
 
-async fn an_aggregation_is_watched(browser: &Browser, ward: &ElectionFile) {
+fn an_aggregation_is_watched(browser: &Browser, ward: &ElectionFile) {
     // The third of four batches waits until the page was looked at.
     let held = faults::hold(ward.election(), 2);
     // Gone after a reload, and so shows that there was none.
     browser.page.execute("window.sameDocument = true").unwrap();
     // The operator closes at the page, and is asked once more.
-    click_and_agree(browser, "close-ward-7").await;
+    click_and_agree(browser, "close-ward-7");
     let card = "document.getElementById('election-ward-7').closest('article')";
-    browser.until(&format!("{card}.querySelector('.stage').textContent === 'Aggregating'")).await;
+    browser.until(&format!("{card}.querySelector('.stage').textContent === 'Aggregating'"));
     let aggregated = format!("{card}.querySelectorAll('dd b')[1].textContent");
-    browser.until(&format!("{aggregated} === '2'")).await;
+    browser.until(&format!("{aggregated} === '2'"));
     browser.screen(1280, false);
     browser.picture("aggregating");
     drop(held);
-    browser.until(&format!("{card}.querySelector('.stage').textContent === 'Released'")).await;
-    browser.until(&format!("{aggregated} === '4'")).await;
+    browser.until(&format!("{card}.querySelector('.stage').textContent === 'Released'"));
+    browser.until(&format!("{aggregated} === '4'"));
     let same = browser.page.execute("return window.sameDocument === true").unwrap();
     assert_eq!(same, true, "the page was loaded again");
     let open = browser.page.execute("return document.getElementById('voters-ward-7').open");
@@ -367,15 +363,15 @@ async fn an_aggregation_is_watched(browser: &Browser, ward: &ElectionFile) {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-async fn works_without_scripts(browser: &Browser, address: &str) {
+fn works_without_scripts(browser: &Browser, address: &str) {
     browser.scripts(false);
     browser.page.goto(address);
-    let page = browser.source().await;
+    let page = browser.source();
     assert!(page.contains("Privacy ledger") && page.contains("election-ward-7"), "{page}");
     browser.scripts(true);
 }
 
-async fn signing_out(browser: &Browser, address: &str) {
+fn signing_out(browser: &Browser, address: &str) {
     browser.page.goto(address);
     // Another window that was left open notices, too.
     let first = browser.page.window();
@@ -383,8 +379,8 @@ async fn signing_out(browser: &Browser, address: &str) {
     browser.page.switch_to_window(&second);
     browser.page.goto(address);
     browser.page.find("header button").click().unwrap();
-    browser.until("document.title === 'Sign in'").await;
+    browser.until("document.title === 'Sign in'");
     browser.page.close_window();
     browser.page.switch_to_window(&first);
-    browser.until("document.title === 'Sign in'").await;
+    browser.until("document.title === 'Sign in'");
 }

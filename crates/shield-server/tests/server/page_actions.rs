@@ -1,19 +1,18 @@
 //! What an operator does at the page, in a real browser: create, invite, reissue, close, call off,
 //! and find one election among many.
 
-use std::net::TcpListener;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
 use shield_client::Invitation;
-use shield_protocol::credentials::{Role, Token};
-use shield_protocol::{ElectionFile, Name};
-use shield_server::store::Store;
-use shield_server::{Service, serve};
+use shield_protocol::Name;
+use shield_protocol::credentials::Token;
+use tempfile::TempDir;
 
 use crate::browser::Browser;
-use crate::page::{LOW_CONTRAST, click_and_agree, create, settings, sign_in, text, token};
+use crate::harness::{Parties, Running, election, wait};
+use crate::page::{LOW_CONTRAST, click_and_agree, create, open_store, sign_in, signed_in, text};
 
 /// The texts of the files in an archive that compresses nothing.
 fn stored_files(archive: &[u8]) -> Vec<(String, String)> {
@@ -46,17 +45,26 @@ fn token_of(text: &str) -> String {
     text.split("token = \"").nth(1).unwrap().split('"').next().unwrap().to_owned()
 }
 
-async fn downloaded(folder: &Path, name: &str) -> Vec<u8> {
+fn downloaded(folder: &Path, name: &str) -> Vec<u8> {
     for _ in 0..2400 {
         if let Ok(bytes) = std::fs::read(folder.join(name))
             && !bytes.is_empty()
         {
             return bytes;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        std::thread::sleep(Duration::from_millis(50));
     }
     let found: Vec<_> = std::fs::read_dir(folder).unwrap().flatten().collect();
     panic!("{name} was never saved: {found:?}");
+}
+
+/// A folder, and one in it that downloads are saved to.
+fn saving(browser: &Browser) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved");
+    std::fs::create_dir(&saved).unwrap();
+    browser.save_to(&saved);
+    (folder, saved)
 }
 
 fn fill(browser: &Browser, name: &str, value: &str) {
@@ -67,36 +75,20 @@ fn fill(browser: &Browser, name: &str, value: &str) {
     browser.page.execute(&script).unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn people_run_elections_at_the_page() {
+#[test]
+fn people_run_elections_at_the_page() {
     let Some(browser) = Browser::start() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let saved = folder.path().join("saved");
-    std::fs::create_dir(&saved).unwrap();
-    browser.save_to(&saved);
-    let settings = settings(folder.path().join("data"));
-    let service = Service::open(&settings).await.unwrap();
-    service.add_operator(&token(0).hash()).await.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server = tokio::spawn(serve(Arc::clone(&service), listener, None, async {
-        let _ = stopped.await;
-    }));
-    browser.page.goto(&address);
-    sign_in(&browser, token(0).secret()).await;
-    browser.until("document.title === 'SHIELD server'").await;
+    let (folder, saved) = saving(&browser);
+    let server = signed_in(&folder.path().join("data"), &browser);
     browser.complaints();
 
-    creating(&browser, &saved, &address).await;
-    reissuing(&browser, &saved, &address).await;
-    calling_off(&browser, &address).await;
+    creating(&browser, &saved, &server.url);
+    reissuing(&browser, &saved, &server.url);
+    calling_off(&browser, &server);
     assert_eq!(browser.complaints(), Vec::<String>::new());
-    stop.send(()).unwrap();
-    server.await.unwrap().unwrap();
 }
 
-async fn creating(browser: &Browser, saved: &Path, address: &str) {
+fn creating(browser: &Browser, saved: &Path, address: &str) {
     browser.page.find("#new summary").click().unwrap();
     for (name, value) in [
         ("name", "ward-9"),
@@ -110,20 +102,20 @@ async fn creating(browser: &Browser, saved: &Path, address: &str) {
         fill(browser, name, value);
     }
     let price = "document.getElementById('price').textContent";
-    browser.until(&format!("{price}.includes('It does not fit')")).await;
+    browser.until(&format!("{price}.includes('It does not fit')"));
     fill(browser, "offset", "40");
-    browser.until(&format!("{price}.includes('more labels like these')")).await;
+    browser.until(&format!("{price}.includes('more labels like these')"));
     browser.screen(1280, false);
     browser.picture("new-election");
     fill(browser, "quorum", "9");
-    browser.until(&format!("{price}.includes('it must be from 1 to 3')")).await;
+    browser.until(&format!("{price}.includes('it must be from 1 to 3')"));
     fill(browser, "quorum", "2");
-    browser.until(&format!("{price}.startsWith('Costs epsilon')")).await;
+    browser.until(&format!("{price}.startsWith('Costs epsilon')"));
     browser.complaints();
     let button = browser.page.find("#create button");
     button.click().unwrap();
-    browser.until(&format!("{price}.startsWith('ward-9 is created')")).await;
-    let files = stored_files(&downloaded(saved, "ward-9-invitations.zip").await);
+    browser.until(&format!("{price}.startsWith('ward-9 is created')"));
+    let files = stored_files(&downloaded(saved, "ward-9-invitations.zip"));
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     let expected =
         ["student.toml", "teacher-amber.toml", "teacher-birch.toml", "teacher-cedar.toml"];
@@ -139,32 +131,29 @@ async fn creating(browser: &Browser, saved: &Path, address: &str) {
     assert_eq!(amber.server, address);
     let amber_teacher: Name = "amber".parse().unwrap();
     assert_eq!(amber.teacher, Some(amber_teacher));
-    browser.until("document.getElementById('election-ward-9') !== null").await;
+    browser.until("document.getElementById('election-ward-9') !== null");
     // What was sent to the server had no token in it: nothing there starts like one.
-    let page = browser.source().await;
+    let page = browser.source();
     assert!(!page.contains("shield_") || !page.contains(&token_of(&files[1].1)), "a token");
 }
 
-async fn reissuing(browser: &Browser, saved: &Path, address: &str) {
+fn reissuing(browser: &Browser, saved: &Path, address: &str) {
     let old = std::fs::read_to_string(saved.join("teacher-amber.toml")).unwrap();
     let choose = "const s = document.getElementById('party-ward-9'); s.value = 'amber';";
     browser.page.execute(choose).unwrap();
-    click_and_agree(browser, "reissue-ward-9").await;
-    let fresh = downloaded(saved, "ward-9-teacher-amber.toml").await;
+    click_and_agree(browser, "reissue-ward-9");
+    let fresh = downloaded(saved, "ward-9-teacher-amber.toml");
     let fresh = String::from_utf8(fresh).unwrap();
     assert_eq!(role(address, &token_of(&fresh)).as_deref(), Some("teacher"));
     assert_eq!(role(address, &token_of(&old)), None, "the old one has stopped");
 }
 
-async fn calling_off(browser: &Browser, address: &str) {
-    click_and_agree(browser, "call-off-ward-9").await;
+fn calling_off(browser: &Browser, server: &Running) {
+    click_and_agree(browser, "call-off-ward-9");
     let stage = "document.getElementById('election-ward-9').closest('article')\
         .querySelector('.stage').textContent";
-    browser.until(&format!("{stage} === 'Called off'")).await;
-    let listed = ureq::get(format!("{address}/v1/elections/ward-9"))
-        .header("authorization", format!("Bearer {}", token(0).secret()))
-        .call();
-    let status: serde_json::Value = listed.unwrap().body_mut().read_json().unwrap();
+    browser.until(&format!("{stage} === 'Called off'"));
+    let status = server.client(&server.operator).get::<Value>("/v1/elections/ward-9").unwrap();
     assert_eq!(status["stage"], "withdrawn");
 }
 
@@ -174,92 +163,72 @@ fn name_of(token: &Token) -> String {
 }
 
 /// Rotates a token at the page, and gives the new one.
-async fn rotate(browser: &Browser, saved: &Path, old: &Token, file: &str) -> Token {
+fn rotate(browser: &Browser, saved: &Path, old: &Token, file: &str) -> Token {
     let button = format!("rotate-{}", name_of(old));
-    browser.until(&format!("document.getElementById('{button}') !== null")).await;
-    click_and_agree(browser, &button).await;
-    let text = String::from_utf8(downloaded(saved, file).await).unwrap();
+    browser.until(&format!("document.getElementById('{button}') !== null"));
+    click_and_agree(browser, &button);
+    let text = String::from_utf8(downloaded(saved, file)).unwrap();
     token_of(&text).parse().unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn people_take_tokens_back_at_the_page() {
+#[test]
+fn people_take_tokens_back_at_the_page() {
     let Some(browser) = Browser::start() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let saved = folder.path().join("saved");
-    std::fs::create_dir(&saved).unwrap();
-    browser.save_to(&saved);
-    let data = folder.path().join("data");
-    let store = Store::open(&data, None).await.unwrap();
-    let file = ElectionFile::parse(&text("ward", "clinics", 20, 2, &["amber", "birch"])).unwrap();
-    let role_of = Role::Teacher { election: file.name().clone(), teacher: 0 };
-    store.create_election(&file, &[(token(2).hash(), role_of)]).await.unwrap();
-    drop(store);
-    let service = Service::open(&settings(data)).await.unwrap();
-    service.add_operator(&token(0).hash()).await.unwrap();
-    service.add_monitor(&token(1).hash()).await.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(serve(service, listener, None, std::future::pending()));
-    browser.page.goto(&address);
-    sign_in(&browser, token(0).secret()).await;
-    browser.until("document.title === 'SHIELD server'").await;
+    let (folder, saved) = saving(&browser);
+    let server = signed_in(&folder.path().join("data"), &browser);
+    let address = server.url.as_str();
+    let parties = Parties::create(&server, election("ward", 2, 4, 1), folder.path());
+    let old = parties.teacher(0).token;
     browser.page.find("#tokens-card summary").click().unwrap();
     browser.picture("tokens");
     browser.complaints();
 
     // A monitor's, which belongs to no election: the file is an invitation, the old one stops.
-    let monitor = rotate(&browser, &saved, &token(1), "monitor.toml").await;
+    let monitor = rotate(&browser, &saved, &server.monitor, "monitor.toml");
     let invitation = Invitation::read_file(&saved.join("monitor.toml")).unwrap();
-    assert_eq!((invitation.role.as_str(), &invitation.server), ("monitor", &address));
-    assert_eq!(role(&address, monitor.secret()).as_deref(), Some("monitor"));
-    assert_eq!(role(&address, token(1).secret()), None, "the old one has stopped");
+    assert_eq!((&*invitation.role, &*invitation.server), ("monitor", address));
+    assert_eq!(role(address, monitor.secret()).as_deref(), Some("monitor"));
+    assert_eq!(role(address, server.monitor.secret()), None, "the old one has stopped");
     // A teacher's.
-    let amber = rotate(&browser, &saved, &token(2), "ward-teacher-amber.toml").await;
-    assert_eq!(role(&address, amber.secret()).as_deref(), Some("teacher"));
-    assert_eq!(role(&address, token(2).secret()), None);
+    let fresh = rotate(&browser, &saved, &old, "ward-teacher-t0.toml");
+    assert_eq!(role(address, fresh.secret()).as_deref(), Some("teacher"));
+    assert_eq!(role(address, old.secret()), None);
     // Taken back, for good.
     let button = format!("revoke-{}", name_of(&monitor));
-    browser.until(&format!("document.getElementById('{button}') !== null")).await;
-    click_and_agree(&browser, &button).await;
-    browser.until(&format!("document.getElementById('{button}') === null")).await;
-    assert_eq!(role(&address, monitor.secret()), None);
+    browser.until(&format!("document.getElementById('{button}') !== null"));
+    click_and_agree(&browser, &button);
+    browser.until(&format!("document.getElementById('{button}') === null"));
+    assert_eq!(role(address, monitor.secret()), None);
     assert_eq!(browser.complaints(), Vec::<String>::new());
     // Nobody locks everybody out, and the page says why not.
-    click_and_agree(&browser, &format!("revoke-{}", name_of(&token(0)))).await;
+    click_and_agree(&browser, &format!("revoke-{}", name_of(&server.operator.token)));
     let said = "document.getElementById('action-problem').textContent";
-    browser.until(&format!("{said}.includes('the only operator')")).await;
-    assert_eq!(role(&address, token(0).secret()).as_deref(), Some("operator"));
+    browser.until(&format!("{said}.includes('the only operator')"));
+    assert_eq!(role(address, server.operator.token.secret()).as_deref(), Some("operator"));
     // One's own: whoever is signed in with the old one is a stranger, and signs in with the new.
-    let operator = rotate(&browser, &saved, &token(0), "operator.toml").await;
-    browser.until("document.title === 'Sign in'").await;
-    sign_in(&browser, operator.secret()).await;
-    browser.until("document.title === 'SHIELD server'").await;
+    let operator = rotate(&browser, &saved, &server.operator.token, "operator.toml");
+    browser.until("document.title === 'Sign in'");
+    sign_in(&browser, operator.secret());
+    browser.until("document.title === 'SHIELD server'");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_election_is_found_among_forty() {
+#[test]
+fn one_election_is_found_among_forty() {
     let Some(browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let store = Store::open(&data, None).await.unwrap();
     let names: Vec<String> = (0..250).map(|number| format!("clinic-{number:03}")).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
-    for number in 0..40 {
-        let group = "clinics";
-        let teachers = if number == 7 { &all[..] } else { &all[..3] };
-        create(&store, &text(&format!("study-{number:02}"), group, 20, 2, teachers)).await;
-    }
-    drop(store);
-    let settings = settings(data);
-    let service = Service::open(&settings).await.unwrap();
-    service.add_operator(&token(0).hash()).await.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(serve(service, listener, None, std::future::pending()));
-    browser.page.goto(&address);
-    sign_in(&browser, token(0).secret()).await;
-    browser.until("document.querySelectorAll('#elections article').length === 40").await;
+    wait(async {
+        let store = open_store(&data).await;
+        for number in 0..40 {
+            let teachers = if number == 7 { &all[..] } else { &all[..3] };
+            let text = text(&format!("study-{number:02}"), "clinics", 20, 2, teachers);
+            create(&store, &text).await;
+        }
+    });
+    let _server = signed_in(&data, &browser);
+    browser.until("document.querySelectorAll('#elections article').length === 40");
     let shown =
         "[...document.querySelectorAll('#elections article')].filter((card) => !card.hidden)";
     let find = |words: &str| {
@@ -269,10 +238,12 @@ async fn one_election_is_found_among_forty() {
         )
     };
     browser.page.execute(&find("clinic-200")).unwrap();
-    browser.until(&format!("{shown}.length === 1 && {shown}[0].dataset.name === 'study-07'")).await;
+    browser.until(&format!("{shown}.length === 1 && {shown}[0].dataset.name === 'study-07'"));
     // It stays found when the page is fetched again.
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    browser.until(&format!("{shown}.length === 1")).await;
+    let moment = "document.querySelector('#server time').dateTime";
+    let before = browser.page.execute(&format!("return {moment}")).unwrap();
+    browser.until(&format!("{moment} !== {before}"));
+    browser.until(&format!("{shown}.length === 1"));
     browser.screen(320, true);
     browser.picture("found-phone");
     let widest = browser.number("return document.scrollingElement.scrollWidth");
@@ -282,16 +253,14 @@ async fn one_election_is_found_among_forty() {
     let order = "const sort = document.getElementById('sort'); sort.value = 'name';\
         sort.dispatchEvent(new Event('change'));";
     browser.page.execute(order).unwrap();
-    browser
-        .until(&format!("{shown}.length === 40 && {shown}[39].dataset.name === 'study-39'"))
-        .await;
+    browser.until(&format!("{shown}.length === 40 && {shown}[39].dataset.name === 'study-39'"));
     // The ledger is a picture over time, with the labels that are left; the calculator is here.
     let ledger = "document.querySelector('.history').getAttribute('aria-label')";
-    browser.until(&format!("{ledger}.includes('after 40 elections')")).await;
-    browser.until("document.getElementById('ledger').textContent.includes('labels left')").await;
+    browser.until(&format!("{ledger}.includes('after 40 elections')"));
+    browser.until("document.getElementById('ledger').textContent.includes('labels left')");
     let calculator = browser.page.find("#explore summary");
     calculator.click().unwrap();
-    browser.until("document.getElementById('calculator').dataset.answered > 0").await;
+    browser.until("document.getElementById('calculator').dataset.answered > 0");
     browser.screen(1280, false);
     browser.colours("dark");
     browser.picture("forty-dark");

@@ -1,19 +1,19 @@
 //! The whole story over TLS, and what each role may do.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use serde_json::Value;
-use shield::Class;
+use serde_json::{Value, json};
 use shield_client::{self as client, ClientError, Invitation};
+use shield_core::Class;
 use shield_protocol::Name;
 use shield_protocol::credentials::Token;
-use shield_server::OPENAPI;
-use shield_server::ledger::Budget;
-use shield_server::store::Store;
+use shield_protocol::ledger::Budget;
+use shield_server::openapi;
 
-use crate::harness::{Parties, Running, election, settings, votes};
+use crate::described::{Answered, check};
+use crate::harness::{Parties, Running, election, open, settings, votes, wait};
 
 fn refused(result: Result<impl Sized, ClientError>) -> (u16, String) {
     match result {
@@ -24,77 +24,17 @@ fn refused(result: Result<impl Sized, ClientError>) -> (u16, String) {
 }
 
 #[test]
-fn labels_are_those_of_the_clear_operator_for_the_stored_seed() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let server = Running::start(settings(&data));
-    let parties = Parties::create(&server, election("story", 6, 50, 4), folder.path());
-    parties.submit_keys(&server);
-    let mut all: Vec<_> = (0..6).map(|teacher| Some(votes(teacher, 50))).collect();
-    all[2] = None;
-    all[4].as_mut().unwrap()[10] = None;
-    for (teacher, votes) in all.iter().enumerate() {
-        if let Some(votes) = votes {
-            parties.submit(&server, teacher, votes);
-        }
-    }
-    let student = server.client(&parties.student());
-    let status = client::close(&student, parties.file.name()).unwrap();
-    assert_eq!(status.voted, 5);
-    parties.wait(&server);
-    let (results, labels) = parties.fetch(&server);
-    // Closing again changes nothing.
-    client::close(&student, parties.file.name()).unwrap();
-    assert_eq!(parties.fetch(&server).0, results);
-    server.stop();
-
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (seed, ballots) = runtime.block_on(async {
-        let store = Store::open(&data, None).await.unwrap();
-        store.frozen(parties.file.name()).await.unwrap()
-    });
-    assert_eq!(ballots.voters.len(), 5);
-    assert_eq!(labels, parties.reference(&all, &seed));
-    let other = shield::Seed::from_number(1);
-    assert_ne!(labels, parties.reference(&all, &other), "the reference must be able to differ");
-}
-
-#[test]
-fn a_server_that_starts_again_knows_everything() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let server = Running::start(settings(&data));
-    let parties = Parties::create(&server, election("restart", 3, 20, 2), folder.path());
-    parties.submit_keys(&server);
-    parties.submit(&server, 0, &votes(0, 20));
-    parties.submit(&server, 1, &votes(1, 20));
-    server.stop();
-    let server = Running::start(settings(&data));
-    let student = server.client(&parties.student());
-    assert_eq!(client::status(&student, parties.file.name()).unwrap().voted, 2);
-    client::close(&student, parties.file.name()).unwrap();
-    server.stop();
-    let server = Running::start(settings(&data));
-    parties.wait(&server);
-    assert_eq!(parties.fetch(&server).1.len(), 20);
-}
-
-#[test]
 fn two_servers_never_share_a_data_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let _server = Running::start(settings(&data));
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let second = runtime.block_on(shield_server::Service::open(&settings(&data)));
+    let second = wait(shield_server::Service::open(&settings(&data)));
     assert!(second.err().expect("refused").to_string().contains("another server"));
 }
 
 #[test]
 fn the_same_again_is_fine_and_anything_else_a_conflict() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(settings(&folder.path().join("data")));
-    let parties = Parties::create(&server, election("again", 3, 20, 1), folder.path());
-    parties.submit_keys(&server);
+    let (folder, server, parties) = open(election("again", 3, 20, 1));
     parties.submit_keys(&server);
     let teacher = server.client(&parties.teacher(0));
     let first = parties.ballot(&votes(0, 20), 1);
@@ -128,7 +68,7 @@ struct Operation {
 
 /// Everything that needs a token, as the API describes itself.
 fn operations() -> Vec<Operation> {
-    let document: Value = serde_json::from_str(OPENAPI).unwrap();
+    let document = openapi();
     let mut operations = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
@@ -170,8 +110,14 @@ fn is_listed(operation: &Operation, who: &str) -> bool {
     }
 }
 
-/// The status that somebody is answered with.
-fn status(server: &Running, token: &Token, method: &str, path: &str, body: &[u8]) -> u16 {
+/// Status and content of an answer, which must be one that the API's description has.
+pub(crate) fn ask(
+    server: &Running,
+    token: &Token,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> (u16, Vec<u8>) {
     let agent = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .allow_non_standard_methods(true)
@@ -189,7 +135,12 @@ fn status(server: &Running, token: &Token, method: &str, path: &str, body: &[u8]
         // while it sends.
         request = request.header("expect", "100-continue");
     }
-    agent.run(request.body(body).unwrap()).unwrap().status().as_u16()
+    let mut answer = agent.run(request.body(body).unwrap()).unwrap();
+    let content = answer.body_mut().read_to_vec().unwrap();
+    let kind = answer.headers().get("content-type").map_or("", |kind| kind.to_str().unwrap());
+    let status = answer.status().as_u16();
+    check(&openapi(), &Answered { method, path, status, kind, body: &content });
+    (status, content)
 }
 
 #[test]
@@ -227,7 +178,7 @@ fn roles_can_do_only_what_is_theirs() {
             callers.sort_by_key(|(who, _)| is_listed(&operation, who));
             for (who, token) in callers {
                 asked += 1;
-                let status = status(&server, &token, &method.to_uppercase(), &path, body);
+                let (status, _) = ask(&server, &token, &method.to_uppercase(), &path, body);
                 let expected = match (is_listed(&operation, who), &*path) {
                     (false, _) => status == 403,
                     (true, "/v1/elections") if method == "post" => status == 422,
@@ -262,33 +213,83 @@ fn roles_can_do_only_what_is_theirs() {
 }
 
 #[test]
-fn without_a_token_nothing_but_health_answers() {
+fn answers_are_as_described() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(settings(&folder.path().join("data")));
-    let stranger = Invitation {
-        token: Token::random(&mut <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(99)),
-        ..server.operator.clone()
+    let server = Running::start_plain(settings(&folder.path().join("data")));
+    let operator = &server.operator.token;
+    let hash = |digit: &str| digit.repeat(64);
+    let post = |path: &str, body: Value| {
+        let (status, content) = ask(&server, operator, "POST", path, body.to_string().as_bytes());
+        (status, serde_json::from_slice(&content).unwrap_or(Value::Null))
     };
-    let client = server.client(&stranger);
-    assert_eq!(client.get_bytes("/healthz", 100).unwrap(), b"ok\n");
-    for path in [
+    let file = election("planned", 2, 20, 1).canonical();
+    let teachers = json!({ "t0": hash("2"), "t1": hash("3") });
+    let new = json!({ "file": file, "student": hash("1"), "teachers": teachers });
+    assert_eq!(post("/v1/elections", new.clone()).0, 201);
+    assert_eq!(post("/v1/elections", new).0, 200);
+    let (status, price): (_, Value) = post("/v1/price", json!({ "file": file }));
+    assert_eq!((status, &price["fits"]), (200, &json!(true)));
+    for part in [json!("estimate"), json!({ "other": "gnmax" }), json!("proof")] {
+        let asked = json!({
+            "part": part, "polynomial": "X", "offset": 5, "queries": 10, "teachers": 20,
+            "classes": 3, "epsilon": 2.0, "histogram": [9, 8, 3],
+        });
+        assert_eq!(post("/v1/calculator", asked).0, 200);
+    }
+    let lost = json!({ "teacher": "t1", "token": hash("4") });
+    assert_eq!(post("/v1/elections/planned/tokens", lost).0, 200);
+    let turn = json!({ "priority": 5, "paused": false });
+    assert_eq!(post("/v1/elections/planned/schedule", turn).0, 200);
+    let more = json!({ "epsilon": 2000.0, "reason": "more elections" });
+    assert_eq!(post("/v1/groups/everybody/budget", more).0, 200);
+    let (status, added) = post("/v1/tokens", json!({ "role": "monitor", "token": hash("5") }));
+    let rotate = format!("/v1/tokens/{}/rotate", added["name"].as_str().unwrap());
+    assert_eq!((status, post(&rotate, json!({ "token": hash("6") })).0), (201, 200));
+    let student = json!({ "role": "student", "token": hash("7") });
+    assert_eq!(post("/v1/tokens", student).0, 422);
+
+    let parties = Parties::create(&server, election("ward", 3, 20, 1), folder.path());
+    parties.submit_keys(&server);
+    assert_eq!(
+        ask(&server, &parties.teacher(2).token, "PUT", "/v1/elections/ward/ballots/t2/0", b"x").0,
+        422
+    );
+    (0..3).for_each(|teacher| parties.submit(&server, teacher, &votes(teacher, 20)));
+    let get = |token: &Token, path: &str| {
+        let (status, content) = ask(&server, token, "GET", path, b"");
+        assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&content));
+        String::from_utf8_lossy(&content).into_owned()
+    };
+    let (student, teacher) = (parties.student().token, parties.teacher(0).token);
+    for token in [operator, &student, &teacher] {
+        get(token, "/v1/whoami");
+        get(token, "/v1/elections/ward");
+    }
+    assert_eq!(post("/v1/elections/ward/close", json!({})).0, 202);
+    parties.wait(&server);
+    let everything = [
         "/v1/elections",
-        "/v1/elections/x",
-        "/v1/elections/x/file",
-        "/v1/elections/x/keys/public",
-        "/v1/elections/x/results/0",
         "/v1/ledger",
+        "/v1/tokens",
         "/v1/incidents",
-        "/v1/whoami",
+        "/v1/audit-log",
+        "/v1/ledger/export",
         "/v1/openapi.json",
         "/metrics",
-        "/anything",
-    ] {
-        assert_eq!(refused(client.get_bytes(path, 1 << 20)).0, 401, "{path}");
+        "/v1/elections/ward/file",
+        "/v1/elections/ward/transcript",
+        "/v1/elections/ward/seed",
+        "/v1/elections/ward/results/0",
+    ];
+    for path in everything {
+        get(operator, path);
     }
-    assert_eq!(refused(client.put("/v1/elections/x/ballots/y/0", b"")).0, 401);
-    assert_eq!(refused(client.delete("/v1/elections/x")).0, 401);
-    assert_eq!(refused(client.put("/v1/elections", b"")).0, 401);
+    assert!(get(operator, "/v1/audit-log?format=csv&after=1").starts_with("number,moment,role,"));
+    let table = get(operator, "/v1/ledger/export?format=csv");
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("group,election,state,labels,") && lines.len() == 3, "{table}");
+    assert!(lines[2].starts_with("everybody,ward,spent,20,3,"), "{table}");
+    assert_eq!(post("/v1/elections/ward/erase", json!({ "what": "ballots" })).0, 200);
 }
 
 #[test]
@@ -324,10 +325,7 @@ fn the_budget_is_checked_before_anyone_encrypts() {
 
 #[test]
 fn a_missing_quorum_keeps_an_election_open() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(settings(&folder.path().join("data")));
-    let parties = Parties::create(&server, election("quorum", 3, 20, 2), folder.path());
-    parties.submit_keys(&server);
+    let (_folder, server, parties) = open(election("quorum", 3, 20, 2));
     parties.submit(&server, 0, &votes(0, 20));
     let student = server.client(&parties.student());
     let name = parties.file.name();
@@ -344,35 +342,9 @@ fn a_missing_quorum_keeps_an_election_open() {
 }
 
 #[test]
-fn a_deadline_closes_by_itself_and_refuses_latecomers() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(settings(&folder.path().join("data")));
-    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(15);
-    let text = election("soon", 3, 20, 1).canonical();
-    let text = text.replace("teachers =", &format!("deadline = {soon}\nteachers ="));
-    let file = shield_protocol::ElectionFile::parse(&text).unwrap();
-    let parties = Parties::create(&server, file, folder.path());
-    parties.submit_keys(&server);
-    parties.submit(&server, 0, &votes(0, 20));
-    let student = server.client(&parties.student());
-    let start = Instant::now();
-    while client::status(&student, parties.file.name()).unwrap().stage == "open" {
-        assert!(start.elapsed() < Duration::from_mins(2), "it stays open");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let late = parties.ballot(&votes(1, 20), 5);
-    let late = server.client(&parties.teacher(1)).put("/v1/elections/soon/ballots/t1/0", &late[0]);
-    assert_eq!(refused(late), (409, "deadline".to_owned()));
-    parties.wait(&server);
-}
-
-#[test]
 fn preflight_finds_what_is_wrong() {
     use client::preflight::{Own, Verdict, preflight};
-    let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(settings(&folder.path().join("data")));
-    let parties = Parties::create(&server, election("checks", 3, 20, 1), folder.path());
-    parties.submit_keys(&server);
+    let (folder, server, parties) = open(election("checks", 3, 20, 1));
     let other = Parties::create(&server, election("checks-too", 3, 20, 1), folder.path());
     let path = parties.folder.join("teacher-t0.toml");
     let verdict = |invitation: &Invitation, own: Own, subject: &str| {

@@ -2,16 +2,17 @@
 
 use std::fs;
 
-use shield::Class;
-use shield::backend::BackendBytes;
-use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_bfv::BfvEngine;
 use shield_client as client;
-use shield_protocol::bundle::{BundleWriter, Content};
-use shield_protocol::job::verify::{Evidence, verify};
-use shield_protocol::{ProtocolError, Receipt, inspect};
-use shield_server::ledger::{Accountant, Cost, GroupBudget};
+use shield_core::Class;
+use shield_core::Watch;
+use shield_core::engine::Encoding;
+use shield_protocol::job::verify::{Released, verify};
+use shield_protocol::ledger::{Accountant, Cost, GroupBudget};
+use shield_protocol::{Inputs, KeyFiles, ProtocolError, Receipt, inspect, make_keys};
 
 use crate::harness::{Parties, Running, election, settings, votes};
+use crate::protocol::ask;
 
 const TEACHERS: usize = 20;
 const SAMPLES: usize = 60;
@@ -19,26 +20,21 @@ const SAMPLES: usize = 60;
 /// A ballot that is no vote on some samples.
 fn cheat(parties: &Parties, server: &Running, teacher: usize, cheated: &[usize]) {
     let election = parties.file.election().clone();
-    let backend = BfvBackend::new(election, ReleaseMode::Reveal).unwrap();
-    let key = backend.decode_public_key(&parties.keys.public).unwrap();
+    let engine = BfvEngine::new(election).unwrap();
+    let key = engine.decode_public_key(&parties.keys.public).unwrap();
     let mut rng = <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(teacher as u64);
     let own = votes(teacher, SAMPLES);
-    let ballot = backend.forge(&key, 0, &own, cheated, &mut rng).unwrap();
-    let mut bytes = backend.encode_ballot(&ballot);
+    let ballot = engine.forge(&key, 0, &own, cheated, &mut rng).unwrap();
+    let mut bytes = engine.encode_ballot(&ballot);
     bytes.extend([u8::try_from(teacher).unwrap(); 32]);
-    let path = parties.folder.join(format!("t{teacher}.ballot"));
-    let to = fs::File::create(&path).unwrap();
-    let content = Content::Ballot { teacher: u32::try_from(teacher).unwrap() };
-    let mut bundle = BundleWriter::new(to, content, &parties.file.digest(), 1).unwrap();
-    bundle.part(&bytes).unwrap();
-    let invitation = parties.teacher(teacher);
-    client::submit_ballot(&server.client(&invitation), &invitation, &path, |_, _| {}).unwrap();
+    let path = parties.write_parts(teacher, &[bytes]);
+    parties.send(server, teacher, &path).unwrap();
 }
 
 #[test]
 fn two_cheats_of_twenty_are_named_and_every_sample_has_a_label() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(settings(&folder.path().join("data")));
+    let server = Running::start_plain(settings(&folder.path().join("data")));
     let file = election("audited", TEACHERS, SAMPLES, 15);
     let parties = Parties::create(&server, file, folder.path());
     parties.submit_keys(&server);
@@ -56,18 +52,18 @@ fn two_cheats_of_twenty_are_named_and_every_sample_has_a_label() {
 
     // The first results: samples that no cheat touched have their labels, others may have none.
     let (first, secret) = (parties.folder.join("first"), parties.folder.join("secret.key"));
-    client::fetch_results(&student, name, &first, |_, _| {}).unwrap();
+    client::fetch_results(&student, &parties.file, &first, &Watch::default()).unwrap();
     let found = inspect(&parties.file, &secret, &first).unwrap();
     let spoiled = found.spoiled();
     assert!(spoiled.len() > 5 && spoiled.iter().all(|&sample| sample < 50), "{spoiled:?}");
     assert!(found.labels.as_slice()[50..].iter().all(Option::is_some));
 
-    let audited = client::audit(&student, name, &secret, &first, |_| {}).unwrap();
+    let audited = client::audit(&student, name, &secret, &first).unwrap();
     let names: Vec<String> = audited.accused.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["t3", "t11"]);
     assert_eq!(audited.samples, spoiled.len());
     let last = parties.folder.join("last");
-    client::fetch_results(&student, name, &last, |_, _| {}).unwrap();
+    client::fetch_results(&student, &parties.file, &last, &Watch::default()).unwrap();
     let all = inspect(&parties.file, &secret, &last).unwrap();
     assert!(all.alarms.is_empty() && all.labels.as_slice().iter().all(Option::is_some));
     for (sample, label) in found.labels.as_slice().iter().enumerate() {
@@ -81,6 +77,9 @@ fn two_cheats_of_twenty_are_named_and_every_sample_has_a_label() {
         .filter(|(sample, label)| **label == Some(Class(u16::try_from(sample % 3).unwrap())));
     assert!(right.count() > SAMPLES / 2);
 
+    let path = "/v1/elections/audited";
+    assert_eq!(ask(&server, &parties.student().token, "GET", path, b"").0, 200);
+
     // The ledger: all samples with 20 voters, and the spoiled ones again with 18.
     let operator = server.client(&server.operator);
     let accounts: serde_json::Value = operator.get("/v1/ledger").unwrap();
@@ -89,7 +88,7 @@ fn two_cheats_of_twenty_are_named_and_every_sample_has_a_label() {
     assert_eq!(entry["voters"], 18);
     let voters = vec![(18, spoiled.len() as u64), (20, SAMPLES as u64)];
     let order = accounts[0]["order"].as_f64().unwrap();
-    let budget = GroupBudget { epsilon: 1000.0, delta: shield::Delta::default(), order };
+    let budget = GroupBudget { epsilon: 1000.0, delta: shield_core::Delta::default(), order };
     let own = Accountant::default().sum(&[Cost::new(&parties.file, voters)], &budget);
     let booked = accounts[0]["spent"].as_f64().unwrap();
     assert!((booked / own.epsilon.get() - 1.0).abs() < 1e-6, "{booked} {own:?}");
@@ -107,21 +106,17 @@ fn two_cheats_of_twenty_are_named_and_every_sample_has_a_label() {
 
     // An auditor with the evidence agrees; without a ballot, or with another seed, it does not.
     let evidence = folder.path().join("evidence");
-    client::fetch_evidence(&operator, name, &evidence).unwrap();
+    client::fetch_evidence(&operator, &parties.file, &evidence).unwrap();
     let paths = ["evaluation.key", "ballots", "seed", "results.bin"].map(|n| evidence.join(n));
-    let given = || Evidence {
-        file: &parties.file,
-        evaluation_key: &paths[0],
-        ballots: &paths[1],
-        seed: &paths[2],
-        results: &paths[3],
-        commitment: shield_protocol::hex::unhex(&commitment),
-    };
-    let verified = verify(given(), &|_| {}).unwrap();
+    let inputs = Inputs::new(&parties.file, &paths[0], &paths[1]);
+    let released = Released::new(&paths[3], Some(&paths[2]));
+    let commitment = shield_protocol::hex::unhex(&commitment);
+    let verify = || verify(&inputs, &released, commitment, &Watch::default());
+    let verified = verify().unwrap();
     assert_eq!(verified.releases, 2);
     assert!(fs::read(&paths[3]).unwrap() == fs::read(&last).unwrap());
     let refused = |reason: &str| {
-        let error = verify(given(), &|_| {}).unwrap_err();
+        let error = verify().unwrap_err();
         assert!(matches!(error, ProtocolError::Disagrees { .. }), "{error}");
         assert!(error.to_string().contains(reason), "{error}");
     };
@@ -153,19 +148,22 @@ fn nobody_votes_before_the_keys_are_known_to_work() {
         client::submit_key(&student, name, &path).unwrap();
     }
     let path = parties.write_ballot(0, &votes(0, 8));
-    let teacher = parties.teacher(0);
-    let submit = || client::submit_ballot(&server.client(&teacher), &teacher, &path, |_, _| {});
+    let submit = || parties.send(&server, 0, &path);
     let early = submit().unwrap_err().to_string();
     assert!(early.contains("rehearse"), "{early}");
     assert!(!client::status(&student, name).unwrap().rehearsed);
-    // Labels that are not those of the rehearsal confirm nothing.
+    // The digest of another rehearsal confirms nothing, nor do other keys.
     let address = format!("/v1/elections/{name}/rehearsal");
-    student.get_bytes(&address, 1 << 26).unwrap();
-    let wrong = serde_json::json!({ "labels": vec![None::<u16>; 8] });
+    let wrong = serde_json::json!({ "digest": "0".repeat(64) });
     let refused = student.post::<serde_json::Value>(&address, &wrong).unwrap_err().to_string();
-    assert!(refused.contains("8 of 8"), "{refused}");
-    let secret = parties.folder.join("secret.key");
-    assert_eq!(client::rehearse(&student, name, &secret).unwrap(), 8);
+    assert!(refused.contains("different keys"), "{refused}");
+    let mut rng = <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(9);
+    let other = make_keys(&parties.file, &folder.path().join("other"), &mut rng).unwrap().files;
+    let refused = client::rehearse(&student, name, &other).unwrap_err().to_string();
+    assert!(refused.contains("different keys"), "{refused}");
+    assert!(!client::status(&student, name).unwrap().rehearsed);
+    let keys = KeyFiles::in_folder(&parties.folder);
+    assert_eq!(client::rehearse(&student, name, &keys).unwrap(), 8);
     assert!(client::status(&student, name).unwrap().rehearsed);
     let receipt = submit().unwrap();
     assert_eq!(Receipt::of_ballot(&parties.file, &path).unwrap().ballot, receipt.ballot);

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use rand::{CryptoRng, RngCore};
 use rayon::prelude::*;
-use shield::votes::Vote;
-use shield::{Class, Drawn, Draws, Election, Label, Polynomial, Seed, Urn, Votes};
+use shield_core::votes::Vote;
+use shield_core::{Class, Drawn, Draws, Election, Label, Polynomial, Seed, Urn, Votes};
 use tfhe::boolean::engine::BooleanEngine;
 use tfhe::boolean::prelude::{
     BinaryBooleanGates, Ciphertext, ClientKey, DEFAULT_PARAMETERS_KS_PBS, ServerKey,
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
     use rand_chacha::ChaCha20Rng;
-    use shield::Sampling;
-    use shield::backend::suite::{self, Case, Shape};
+    use shield_core::Sampling;
+    use shield_core::engine::suite::{self, Case, Shape};
 
     fn check(case: &Case, number: u64) -> GatesRun {
         let seed = Seed::from_number(number);

@@ -10,9 +10,6 @@
 //! 32 bits, as tempting as they are, the rounding alone would be 2^14 times the noise of a row, and
 //! no room to hide the draws would be left.
 //!
-//! A compact ballot is one GLWE ciphertext instead, of which the server makes the rows:
-//! [`super::compact`].
-//!
 //! The server needs rows transformed; that takes longer than a product, so it is done once, when a
 //! ballot arrives or is first used (`LeveledBallot::ready`).
 
@@ -20,11 +17,10 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use rand::{CryptoRng, RngCore};
-use shield::Class;
-use shield::backend::{Ballot, Presence};
-use shield::framing::MadeFor;
+use shield_core::Class;
+use shield_core::engine::{Ballot, Presence};
+use shield_core::framing::MadeFor;
 
-use super::keys::EvaluationKey;
 use super::parameters::truncated;
 use super::plan::Plan;
 use super::ring::{DEGREE, Gadget, Ggsw, Glwe, Ring, glwe};
@@ -33,8 +29,7 @@ use super::zero_key::ZeroKey;
 /// One teacher's vote on one sample, encrypted.
 #[derive(Clone)]
 pub struct LeveledBallot {
-    /// What the teacher sent: the rows of each bit's GGSW ciphertext, or the packed bits. Nothing
-    /// of an abstention.
+    /// The rows of each bit's GGSW ciphertext; none of an abstention.
     pub(crate) words: Vec<u64>,
     pub(crate) presence: Presence,
     pub(crate) made_for: MadeFor,
@@ -74,16 +69,9 @@ impl LeveledBallot {
         Self { words, presence, made_for, ready: OnceLock::new() }
     }
 
-    /// The vote as the server computes with it: expanded and transformed now, or when it was first
-    /// asked for.
-    pub(crate) fn ready(&self, plan: &Plan, key: &EvaluationKey, ring: &mut Ring) -> &Ready {
-        self.ready.get_or_init(|| match &key.expansion {
-            None => Ready::new(plan.gadget(), &self.words, ring),
-            Some(key) => {
-                let rows = key.expand(ring, plan, &self.words);
-                Ready::new(plan.gadget(), &rows, ring)
-            }
-        })
+    /// The vote as the server computes with it: transformed now, or when it was first asked for.
+    pub(crate) fn ready(&self, plan: &Plan, ring: &mut Ring) -> &Ready {
+        self.ready.get_or_init(|| Ready::new(plan.gadget(), &self.words, ring))
     }
 }
 

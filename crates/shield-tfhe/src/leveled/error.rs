@@ -1,7 +1,6 @@
 //! What can go wrong in the engine.
 
-use shield::backend::{BallotBoxError, BallotError};
-use shield::framing::DecodeError;
+use shield_core::engine::{BallotBoxError, BallotError};
 use thiserror::Error;
 
 use super::plan::PlanError;
@@ -23,9 +22,6 @@ pub enum LeveledError {
          of these keys"
     )]
     NotALabel,
-    /// Bytes that are not what they should be.
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
 }
 
 impl From<BallotBoxError> for LeveledError {

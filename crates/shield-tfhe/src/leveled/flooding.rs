@@ -69,10 +69,7 @@ use super::parameters::{MOST_ONES, RELEASE_BITS};
 use super::sampling;
 
 /// Statistical distance, in bits, that a plan must reach for a sample.
-pub const STATISTICAL_BITS: u32 = 40;
-
-/// Statistical distance, in bits, that a plan with compact ballots must reach for a sample.
-pub const COMPACT_STATISTICAL_BITS: u32 = 20;
+pub const STATISTICAL_BITS: u32 = shield_core::engine::STATISTICAL_BITS;
 
 /// The two uniform integers are below this.
 pub(crate) const WIDTH: u64 = (1 << 62) - (1 << 55);

@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | [`SecretKey`] | the student, nobody else | every ballot and every release |
 //! | [`PublicKey`] | anyone | nothing |
-//! | [`EvaluationKey`] | the server (anyone may have it) | nothing |
+//!
+//! The server needs no key of its own: it only encrypts zeros, to flood what it releases.
 //!
 //! Student and server must not work together: the student's key reads every ballot, and the server
 //! has them.
@@ -14,12 +15,11 @@ use std::sync::Arc;
 
 use rand::{CryptoRng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use shield::framing::KeyId;
+use shield_core::engine::Key;
+use shield_core::framing::KeyId;
 use zeroize::Zeroizing;
 
-use super::compact::{self, ExpansionKey};
 use super::parameters::{MOST_ERROR, MOST_ONES};
-use super::plan::Plan;
 use super::ring::{DEGREE, Factor, Ring};
 use super::sampling;
 use super::zero_key::ZeroKey;
@@ -38,14 +38,8 @@ pub struct PublicKey {
     pub(crate) id: KeyId,
 }
 
-/// What the server aggregates with. It opens nothing.
-#[derive(Clone)]
-pub struct EvaluationKey {
-    pub(crate) zero: Arc<ZeroKey>,
-    /// Only where ballots are compact.
-    pub(crate) expansion: Option<ExpansionKey>,
-    pub(crate) id: KeyId,
-}
+/// What the server aggregates with: what the teachers encrypt with.
+pub type EvaluationKey = PublicKey;
 
 macro_rules! opaque {
     ($($name:ident),*) => {$(
@@ -55,15 +49,14 @@ macro_rules! opaque {
             }
         }
 
-        impl $name {
-            /// The name of the set of keys that this one belongs to.
-            pub fn id(&self) -> KeyId {
+        impl Key for $name {
+            fn id(&self) -> KeyId {
                 self.id
             }
         }
     )*};
 }
-opaque!(SecretKey, PublicKey, EvaluationKey);
+opaque!(SecretKey, PublicKey);
 
 /// Whether a secret has as few coefficients other than zero as the noise bound takes for granted.
 pub(crate) fn is_usual(secret: &[u64]) -> bool {
@@ -72,14 +65,12 @@ pub(crate) fn is_usual(secret: &[u64]) -> bool {
 
 /// Fresh keys.
 pub(crate) fn generate<R: RngCore + CryptoRng>(
-    plan: &Plan,
     ring: &mut Ring,
     rng: &mut R,
-) -> (SecretKey, PublicKey, EvaluationKey) {
+) -> (SecretKey, PublicKey) {
     let secret = loop {
         let secret = sampling::ternary(rng);
-        let squared = plan.separation_steps().is_some();
-        if is_usual(&secret) && (!squared || compact::is_usual(ring, &secret)) {
+        if is_usual(&secret) {
             break secret;
         }
     };
@@ -100,10 +91,7 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
     }
     let zero = Arc::new(ZeroKey::from_parts(ring, seed, body));
     let id = zero.id();
-    let expansion =
-        plan.separation_steps().map(|steps| ExpansionKey::generate(ring, steps, &secret, rng));
-    let evaluation = EvaluationKey { zero: Arc::clone(&zero), expansion, id };
-    (SecretKey { secret, id }, PublicKey { zero, id }, evaluation)
+    (SecretKey { secret, id }, PublicKey { zero, id })
 }
 
 impl SecretKey {

@@ -8,17 +8,15 @@
 //! | module | subject |
 //! |---|---|
 //! | [`plan`], [`noise`] | what is decided before any key is made: how finely ciphertexts cut, and what noise that leaves |
-//! | [`keys`], [`ballot`], [`compact`] | what the student makes, and what a teacher sends: rows, or one ciphertext that the server expands |
+//! | [`keys`], [`ballot`] | what the student makes, and what a teacher sends |
 //! | `rounds` | unanimity and first success, as products |
 //! | [`flooding`], [`release`] | that nothing but the label shows, and what the student reads |
-//! | [`backend`], `codec` | all of it behind the trait that the engines share, and as bytes |
-//! | `ring`, `sampling`, `switch`, `zero_key` | polynomials and their products, random ones, key switching, encryptions of zero |
+//! | [`engine`] | all of it behind the contract that the engines share, and as bytes |
+//! | `ring`, `sampling`, `zero_key` | polynomials and their products, random ones, encryptions of zero |
 //! | `parameters` | sizes and bounds that the others share |
 
-pub mod backend;
 pub mod ballot;
-mod codec;
-pub mod compact;
+pub mod engine;
 pub mod error;
 pub mod flooding;
 pub mod keys;
@@ -29,14 +27,13 @@ pub mod release;
 mod ring;
 mod rounds;
 mod sampling;
-mod switch;
 mod zero_key;
 
-pub use backend::LeveledBackend;
 pub use ballot::LeveledBallot;
+pub use engine::LeveledEngine;
 pub use error::LeveledError;
 pub use keys::{EvaluationKey, PublicKey, SecretKey};
-pub use plan::{Plan, PlanError, Upload};
+pub use plan::{Plan, PlanError};
 pub use release::Release;
 #[cfg(test)]
 mod tests;

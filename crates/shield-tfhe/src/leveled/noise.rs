@@ -41,26 +41,16 @@
 //! A dummy among the draws takes one product per teacher and bit: less. So does a teacher drawn
 //! twice.
 
-use super::parameters::{MOST_ERROR, MOST_ONES, MOST_SQUARE, TRUNCATED_BITS, separation_steps};
+use super::parameters::{MOST_ERROR, MOST_ONES, TRUNCATED_BITS};
 use super::ring::{DEGREE, Gadget};
 use super::sampling::ERROR_VARIANCE;
-use super::switch;
 
 const N: f64 = DEGREE as f64;
-
-/// Variances of a coefficient of a GGSW ciphertext's rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rows {
-    pub(crate) mask: f64,
-    pub(crate) body: f64,
-    /// Of a row of the body, at the coefficients that the class is made of.
-    pub(crate) class: f64,
-}
 
 /// Variances of a coefficient, stage by stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stages {
-    pub(crate) rows: Rows,
+    pub(crate) row: f64,
     pub(crate) product: f64,
     pub(crate) class: f64,
     pub(crate) released: f64,
@@ -76,43 +66,17 @@ fn rounding(bits: f64) -> f64 {
     (1.0 + MOST_ONES as f64) * 4_f64.powf(bits) / 12.0
 }
 
-/// What a teacher sends: fresh, and truncated.
-fn sent() -> f64 {
+/// A row of a ballot: fresh, and truncated.
+fn row() -> f64 {
     fresh() + rounding(f64::from(TRUNCATED_BITS))
 }
 
-/// The rows of a plain ballot.
-pub(crate) fn plain_rows() -> Rows {
-    Rows { mask: sent(), body: sent(), class: sent() }
-}
-
-/// Variances of the rows that expansion makes of a compact ballot: see [`super::compact`].
-pub(crate) fn compact_rows(bits: usize, gadget: Gadget) -> Rows {
-    let power = |exponent: usize| 2_f64.powi(i32::try_from(exponent).unwrap_or(i32::MAX));
-    let base = power(switch::GADGET.base_log);
-    let digits = (switch::GADGET.levels * DEGREE) as f64 * (base * base + 2.0) / 12.0;
-    let left_out = power(64 - switch::GADGET.levels * switch::GADGET.base_log);
-    let transform = transform(digits);
-    let ones = MOST_ONES as f64;
-    let truncation = 4_f64.powf(f64::from(TRUNCATED_BITS)) / 12.0;
-    let packed_x = ERROR_VARIANCE + truncation;
-    let packed_y = ERROR_VARIANCE * (MOST_ERROR * N / 2.0 + 1.0) + truncation;
-    let switch_x = left_out * left_out / 12.0 + transform;
-    let switch_y = digits * ERROR_VARIANCE + transform;
-    let copies = power(separation_steps(bits, gadget));
-    let x = copies * packed_x + (copies - 1.0) * switch_x;
-    let y = copies * packed_y + (copies - 1.0) * switch_y;
-    let body = ones * x + y;
-    let mask = MOST_SQUARE * 2.0 * ones * ones * x + ones * y + ones * switch_x + switch_y;
-    Rows { mask, body, class: copies * body }
-}
-
 /// What an external product adds.
-fn product(gadget: Gadget, rows: Rows) -> f64 {
+fn product(gadget: Gadget, row: f64) -> f64 {
     let base = 2_f64.powi(i32::try_from(gadget.base_log).unwrap_or(i32::MAX));
     let digits = gadget.levels as f64 * N * (base * base + 2.0) / 12.0;
     let left_out = rounding(64.0 - (gadget.levels * gadget.base_log) as f64);
-    digits * (rows.mask + rows.body) + left_out + (1.0 + MOST_ONES as f64) * transform(2.0 * digits)
+    digits * 2.0 * row + left_out + (1.0 + MOST_ONES as f64) * transform(2.0 * digits)
 }
 
 /// The error of a transform, of a mask or of a body: F, for the sum of the squares of the digits.
@@ -122,10 +86,11 @@ fn transform(digits: f64) -> f64 {
 
 /// All stages of a sample whose rounds of degree two and more draw `draws` votes, with classes of
 /// `bits` bits.
-pub(crate) fn stages(gadget: Gadget, rows: Rows, bits: usize, draws: usize) -> Stages {
-    let product = product(gadget, rows);
+pub(crate) fn stages(gadget: Gadget, bits: usize, draws: usize) -> Stages {
+    let row = row();
+    let product = product(gadget, row);
     let base = 2_f64.powi(i32::try_from(gadget.base_log).unwrap_or(i32::MAX));
-    let class = bits as f64 * base * base / 4.0 * rows.class;
+    let class = bits as f64 * base * base / 4.0 * row;
     let released = class + (bits * draws) as f64 * product + fresh();
-    Stages { rows, product, class, released }
+    Stages { row, product, class, released }
 }

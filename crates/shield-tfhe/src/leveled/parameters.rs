@@ -1,6 +1,6 @@
 //! Sizes and bounds that several parts of the engine take for granted.
 
-use super::ring::{DEGREE, Gadget};
+use super::ring::DEGREE;
 
 /// Most coefficients of a secret that are not zero. Half of them are, give or take 2.25 standard
 /// deviations: one secret in a hundred has more and is drawn again, which costs a fiftieth of a bit
@@ -11,25 +11,13 @@ pub(crate) const MOST_ONES: usize = DEGREE / 2 + DEGREE / 40;
 /// mean.
 pub(crate) const MOST_ERROR: f64 = 1.05;
 
-/// Most that the squares of the coefficients of s^2 add up to, relative to what they do in the mean
-/// for the most ones: three deviations, so hardly a secret is drawn again.
-pub(crate) const MOST_SQUARE: f64 = 1.1;
-
 /// Bits of a ballot's coefficient that are rounded away.
 pub(crate) const TRUNCATED_BITS: u32 = 16;
 
 /// Bits of a released coefficient.
 pub(crate) const RELEASE_BITS: u32 = 20;
 
-/// Levels of the GGSW ciphertexts that the server makes of a compact ballot.
-pub(crate) const COMPACT_LEVELS: usize = 4;
-
 /// The nearest multiple of 2^16.
 pub(crate) fn truncated(word: u64) -> u64 {
     word.wrapping_add(1 << (TRUNCATED_BITS - 1)) & (u64::MAX << TRUNCATED_BITS)
-}
-
-/// log2 M: steps of a compact ballot's separation.
-pub(crate) fn separation_steps(bits: usize, gadget: Gadget) -> usize {
-    (bits * gadget.levels).next_power_of_two().ilog2() as usize
 }

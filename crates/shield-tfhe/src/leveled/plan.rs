@@ -5,25 +5,20 @@
 //! GGSW ciphertexts cut: more levels mean less noise, larger ballots and longer products. It takes
 //! the fewest levels whose noise the flooding hides: see [`super::flooding`].
 
-use serde::Serialize;
-use shield::Election;
-use shield::framing::{framed_bytes, presence_bytes};
+use shield_core::Election;
+use shield_core::framing::{framed_bytes, presence_bytes};
 use thiserror::Error;
 
 use super::flooding;
 use super::noise::{self, Stages};
-use super::parameters::{COMPACT_LEVELS, TRUNCATED_BITS, separation_steps};
+use super::parameters::TRUNCATED_BITS;
 use super::ring::{DEGREE, Gadget};
-use super::switch;
 
 /// Bytes of the public key: a seed, and a polynomial.
 pub(crate) const PUBLIC_PAYLOAD: usize = 32 + 8 * DEGREE;
 
 /// Bytes of a ballot's coefficient.
 pub(crate) const BALLOT_WORD: usize = (64 - TRUNCATED_BITS as usize) / 8;
-
-/// Bytes of a switching key: a seed, and the bodies of all levels.
-const SWITCH_PAYLOAD: usize = 32 + switch::GADGET.levels * 8 * DEGREE;
 
 /// Most classes: ten bits, as for the BFV engine.
 const MAX_CLASSES: usize = 1_024;
@@ -57,21 +52,9 @@ pub enum PlanError {
     },
 }
 
-/// What a teacher sends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Upload {
-    /// GGSW ciphertexts, as the server needs them: large, and fast.
-    #[default]
-    Plain,
-    /// One GLWE ciphertext, which the server expands: see [`super::compact`].
-    Compact,
-}
-
 /// Everything that the engine decides for an election before any key is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    upload: Upload,
     gadget: Gadget,
     bits: usize,
     may_fail: bool,
@@ -82,7 +65,7 @@ pub struct Plan {
 
 impl Plan {
     /// The plan for an election.
-    pub fn new(election: &Election, upload: Upload) -> Result<Self, PlanError> {
+    pub fn new(election: &Election) -> Result<Self, PlanError> {
         let classes = election.classes().count();
         if classes > MAX_CLASSES {
             return Err(PlanError::Classes { classes, largest: MAX_CLASSES });
@@ -90,47 +73,25 @@ impl Plan {
         let bits = classes.next_power_of_two().ilog2().max(1) as usize;
         let setting = election.setting();
         let degrees = || setting.polynomial.rounds().filter(|&degree| degree > 1);
-        // Without dummies an urn may be empty, and then even a single draw fails.
-        let may_fail = setting.polynomial.can_fail() || setting.offset.dummies() == 0;
+        let may_fail = !election.always_labels();
         let draws = degrees().map(|degree| degree as usize).sum();
         let products = degrees().map(|degree| 2 * bits * (degree as usize - 1)).sum();
         let samples = election.samples();
         let plan = |gadget| {
-            let rows = match upload {
-                Upload::Plain => noise::plain_rows(),
-                Upload::Compact => noise::compact_rows(bits, gadget),
-            };
-            let stages = noise::stages(gadget, rows, bits, draws);
-            Self { upload, gadget, bits, may_fail, stages, products, samples }
+            let stages = noise::stages(gadget, bits, draws);
+            Self { gadget, bits, may_fail, stages, products, samples }
         };
-        let levels = match upload {
-            Upload::Plain => 1..=MAX_LEVELS,
-            Upload::Compact => COMPACT_LEVELS..=COMPACT_LEVELS,
-        };
-        levels
+        (1..=MAX_LEVELS)
             .filter_map(|levels| {
                 // The base that leaves the least noise.
                 let bases = (1..=48 / levels).map(|base_log| plan(Gadget { levels, base_log }));
                 bases.min_by(|a, b| a.stages.released.total_cmp(&b.stages.released))
             })
             .find(|plan| {
-                plan.statistical_bits() >= f64::from(plan.required_statistical_bits())
+                plan.statistical_bits() >= f64::from(flooding::STATISTICAL_BITS)
                     && plan.failure_log2() <= FAILURE_LOG2
             })
             .ok_or(PlanError::Noise { draws })
-    }
-
-    /// What a teacher sends.
-    pub fn upload(&self) -> Upload {
-        self.upload
-    }
-
-    /// The statistical distance that the plan had to reach, in bits.
-    pub fn required_statistical_bits(&self) -> u32 {
-        match self.upload {
-            Upload::Plain => flooding::STATISTICAL_BITS,
-            Upload::Compact => flooding::COMPACT_STATISTICAL_BITS,
-        }
     }
 
     /// Coefficients of the ring.
@@ -180,11 +141,10 @@ impl Plan {
     }
 
     /// log2 of the standard deviation of the noise after each stage, of 64 bits.
-    pub fn noise_bits(&self) -> [(&'static str, f64); 5] {
-        let Stages { rows, product, class, released } = self.stages;
+    pub fn noise_bits(&self) -> [(&'static str, f64); 4] {
+        let Stages { row, product, class, released } = self.stages;
         [
-            ("row of the body", rows.body),
-            ("row of the mask", rows.mask),
+            ("row", row),
             ("one product", product),
             ("class", class),
             ("release, before flooding", released),
@@ -229,7 +189,7 @@ impl Plan {
 
     /// Bytes of the evaluation key.
     pub fn evaluation_key_bytes(&self) -> usize {
-        framed_bytes(self.evaluation_payload())
+        self.public_key_bytes()
     }
 
     /// Bytes that the student downloads for one sample.
@@ -246,11 +206,6 @@ impl Plan {
         self.words() * BALLOT_WORD
     }
 
-    /// The public key, and where ballots are compact the keys of the separation and of s^2.
-    pub(crate) fn evaluation_payload(&self) -> usize {
-        PUBLIC_PAYLOAD + self.separation_steps().map_or(0, |steps| (steps + 1) * SWITCH_PAYLOAD)
-    }
-
     /// Two coefficients of a release share five bytes.
     pub(crate) fn release_payload(&self) -> usize {
         (DEGREE + self.released()).div_ceil(2) * 5
@@ -258,18 +213,7 @@ impl Plan {
 
     /// Coefficients that a teacher sends for a vote.
     pub(crate) fn words(&self) -> usize {
-        match self.upload {
-            Upload::Plain => self.bits * self.gadget.words(),
-            Upload::Compact => 2 * DEGREE,
-        }
-    }
-
-    /// Steps of a compact ballot's separation; none of a plain one's.
-    pub(crate) fn separation_steps(&self) -> Option<usize> {
-        match self.upload {
-            Upload::Plain => None,
-            Upload::Compact => Some(separation_steps(self.bits, self.gadget)),
-        }
+        self.bits * self.gadget.words()
     }
 
     #[cfg(test)]

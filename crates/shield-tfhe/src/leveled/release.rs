@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use shield::framing::MadeFor;
-use shield::{Class, Classes, Label, Seed};
+use shield_core::framing::MadeFor;
+use shield_core::{Class, Classes, Label, Seed};
 
 use super::flooding;
-use super::keys::{EvaluationKey, SecretKey};
+use super::keys::{PublicKey, SecretKey};
 use super::parameters::RELEASE_BITS;
 use super::plan::Plan;
 use super::ring::{DEGREE, Glwe, Ring, add};
@@ -36,7 +36,7 @@ impl Release {
     /// ballots would flood them differently.
     pub(crate) fn flooded(
         ring: &mut Ring,
-        key: &EvaluationKey,
+        key: &PublicKey,
         mut result: Glwe,
         coefficients: usize,
         batch: usize,
@@ -98,7 +98,6 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
 
     use super::*;
-    use crate::leveled::Upload;
     use crate::leveled::tests::{Fixture, shape};
 
     #[test]
@@ -106,7 +105,7 @@ mod tests {
         let mut ring = Ring::new();
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let shape = shape(3, 10, 1, "X^2+X");
-        let fixture = Fixture::new(shape, Upload::Plain);
+        let fixture = Fixture::new(shape);
         let key = &fixture.keys.evaluation;
         let result = key.zero.encrypt_zero(&mut ring, &mut rng);
         let mut near = result.clone();

@@ -290,30 +290,4 @@ mod tests {
         assert_eq!(sum, 0);
         assert_eq!(even(u64::MAX, 12), 0);
     }
-
-    #[test]
-    #[ignore = "a measurement"]
-    fn how_long_a_product_takes() {
-        let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let mut ring = Ring::new();
-        for levels in 1..=6 {
-            let gadget = Gadget { levels, base_log: 9 };
-            let words: Vec<u64> = (0..gadget.words()).map(|_| rng.random()).collect();
-            let start = std::time::Instant::now();
-            let mut bits = Vec::new();
-            for _ in 0..100 {
-                bits.push(ring.transform(gadget, &words));
-            }
-            let transform = start.elapsed() / 100;
-            let mut y = glwe((0..2 * DEGREE).map(|_| rng.random()).collect());
-            let start = std::time::Instant::now();
-            for i in 0..1_000 {
-                y = ring.times(&bits[i % 100], &y);
-            }
-            println!(
-                "{levels} levels: transform {transform:?}, product {:?}",
-                start.elapsed() / 1_000
-            );
-        }
-    }
 }

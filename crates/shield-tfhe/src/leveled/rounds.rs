@@ -31,8 +31,8 @@
 
 use std::collections::BTreeSet;
 
-use shield::Class;
-use shield::draws::{Drawn, Draws};
+use shield_core::Class;
+use shield_core::draws::{Drawn, Draws};
 
 use super::ballot::Ready;
 use super::ring::{DEGREE, Ggsw, Glwe, Ring, add, subtract, zero};

@@ -31,8 +31,8 @@ pub(crate) fn uniform<R: RngCore>(rng: &mut R) -> Vec<u64> {
 
 /// A polynomial with coefficients -1, 0, 1 (1/4, 1/2, 1/4), as integers modulo 2^64: secrets, and
 /// the randomness of an encryption. Centred, unlike the bits that the `tfhe` crate takes: noise
-/// must have mean zero ([`super::flooding`]), and a centred secret times itself stays small
-/// ([`super::compact`]). It has as many ones as a secret of bits, and more entropy.
+/// must have mean zero ([`super::flooding`]). It has as many ones as a secret of bits, and more
+/// entropy.
 pub(crate) fn ternary<R: RngCore + CryptoRng>(rng: &mut R) -> Zeroizing<Vec<u64>> {
     let mut out = Zeroizing::new(Vec::with_capacity(DEGREE));
     for _ in 0..DEGREE / 32 {

@@ -2,7 +2,7 @@
 
 use rand::{CryptoRng, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use shield::framing::KeyId;
+use shield_core::framing::KeyId;
 
 use super::ring::{Factor, Glwe, Ring, glwe};
 use super::sampling;

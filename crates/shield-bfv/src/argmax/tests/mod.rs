@@ -11,16 +11,18 @@ use std::borrow::Cow;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use shield::backend::noisy_argmax::{argmax, noisy_one_hot};
-use shield::backend::{Backend, BallotBox, BallotBoxError, KeysOf, MemoryBallotBox, Presence};
-use shield::parameters::Noise;
-use shield::privacy::skellam::Sensitivity;
-use shield::shared_noise::SharedNoise;
-use shield::shared_noise::{NoiseFamily, Shares};
-use shield::{Class, Classes, Election, Label, Seed, Setting};
+use shield_core::engine::noisy_argmax::{argmax, argmax_from, noisy_one_hot};
+use shield_core::engine::{
+    BallotBox, BallotBoxError, Counts, Engine, KeysOf, MemoryBallotBox, Presence,
+};
+use shield_core::parameters::Noise;
+use shield_core::shared_noise::SharedNoise;
+use shield_core::shared_noise::{NoiseFamily, Shares};
+use shield_core::{Class, Classes, Election, Label, Seed, Setting};
+use shield_privacy::skellam::Sensitivity;
 
 use super::plan::Rings;
-use super::{ArgmaxBackend, ArgmaxError};
+use super::{ArgmaxEngine, ArgmaxError};
 use crate::ballot::BfvBallot;
 
 pub(super) fn skellam(deviation: f64, teachers: u32, dropouts: u32) -> SharedNoise {
@@ -38,9 +40,10 @@ pub(super) fn tiny(
     classes: usize,
     samples: usize,
     noise: SharedNoise,
-) -> ArgmaxBackend {
+) -> ArgmaxEngine {
     let election = election(teachers, classes, samples);
-    ArgmaxBackend::in_rings(election, noise, Sensitivity::Vote, Rings::Tiny(1_024)).expect("a plan")
+    ArgmaxEngine::in_rings(election, noise, Sensitivity::Vote, None, Rings::Tiny(1_024))
+        .expect("a plan")
 }
 
 /// Ballots of which all but the first are the same one: large sums for the price of two ballots.
@@ -61,17 +64,17 @@ impl BallotBox<BfvBallot> for Padded {
 
 /// The labels of a batch whose noisy counts are given, sample by sample.
 pub(super) fn labels_of(
-    backend: &ArgmaxBackend,
-    keys: &KeysOf<ArgmaxBackend>,
+    engine: &ArgmaxEngine,
+    keys: &KeysOf<ArgmaxEngine>,
     counts: &[i64],
     rng: &mut ChaCha20Rng,
 ) -> Vec<Label> {
-    let first = backend.encrypt_numbers(&keys.public, 0, counts, rng);
-    let other = backend.encrypt_numbers(&keys.public, 0, &vec![0; counts.len()], rng);
+    let first = engine.encrypt_numbers(&keys.public, 0, counts, rng);
+    let other = engine.encrypt_numbers(&keys.public, 0, &vec![0; counts.len()], rng);
     let ballots = Padded { first, other };
     let release =
-        backend.aggregate(&keys.evaluation, 0, &ballots, &Seed::from_number(1)).expect("a release");
-    backend.decrypt(&keys.secret, 0, &release).expect("labels")
+        engine.aggregate(&keys.evaluation, 0, &ballots, &Seed::from_number(1)).expect("a release");
+    engine.decrypt(&keys.secret, 0, &release).expect("labels")
 }
 
 pub(super) fn expected(counts: &[i64], classes: usize) -> Vec<Label> {
@@ -109,16 +112,16 @@ pub(super) fn gaps(classes: usize, samples: usize, range: i64, rng: &mut ChaCha2
 
 #[test]
 fn every_difference_of_the_range() {
-    let backend = tiny(2, 2, 512, skellam(2.0, 2, 0));
+    let engine = tiny(2, 2, 512, skellam(2.0, 2, 0));
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
-    let range = backend.plan().range() as i64;
+    let keys = engine.generate_keys(&mut rng).expect("keys");
+    let range = engine.plan().range() as i64;
     let mut counts: Vec<i64> =
         (-range - 1..=range).flat_map(|x| [x / 2 + x % 2, -(x / 2)]).collect();
     counts.truncate(1_024);
     counts.resize(1_024, 0);
     assert!(range >= 8 && 2 * range + 2 <= 512, "{range}");
-    assert_eq!(labels_of(&backend, &keys, &counts, &mut rng), expected(&counts, 2));
+    assert_eq!(labels_of(&engine, &keys, &counts, &mut rng), expected(&counts, 2));
 }
 
 #[test]
@@ -127,12 +130,12 @@ fn every_gap_for_every_number_of_classes() {
         let mut rng = ChaCha20Rng::seed_from_u64(classes as u64);
         // With few samples a run is long, with many it is short.
         for samples in [1, 1_024 / classes.next_power_of_two()] {
-            let backend = tiny(5, classes, samples, skellam(3.0, 5, 1));
-            let keys = backend.generate_keys(&mut rng).expect("keys");
-            let samples = backend.batch(0).len();
-            let range = backend.plan().range() as i64;
+            let engine = tiny(5, classes, samples, skellam(3.0, 5, 1));
+            let keys = engine.generate_keys(&mut rng).expect("keys");
+            let samples = engine.batch(0).len();
+            let range = engine.plan().range() as i64;
             let counts = gaps(classes, samples, range, &mut rng);
-            let found = labels_of(&backend, &keys, &counts, &mut rng);
+            let found = labels_of(&engine, &keys, &counts, &mut rng);
             assert_eq!(found, expected(&counts, classes), "{classes} classes, {samples} samples");
         }
     }
@@ -142,9 +145,9 @@ fn every_gap_for_every_number_of_classes() {
 fn votes_with_noise_as_in_the_clear() {
     let (teachers, classes, samples) = (12_u32, 4, 100);
     let noise = skellam(2.5, teachers, 3);
-    let backend = tiny(teachers, classes, samples, noise);
+    let engine = tiny(teachers, classes, samples, noise);
     let mut rng = ChaCha20Rng::seed_from_u64(7);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let keys = engine.generate_keys(&mut rng).expect("keys");
     let shares = Shares::new(&noise);
     let all: Vec<Vec<i64>> = (0..teachers)
         .map(|_| {
@@ -154,7 +157,7 @@ fn votes_with_noise_as_in_the_clear() {
         })
         .collect();
     let ballot =
-        |numbers: &Vec<i64>| Some(backend.encrypt_numbers(&keys.public, 0, numbers, &mut rng));
+        |numbers: &Vec<i64>| Some(engine.encrypt_numbers(&keys.public, 0, numbers, &mut rng));
     let mut ballots: Vec<_> = all.iter().map(ballot).collect();
     // Two of three allowed dropouts.
     ballots[3] = None;
@@ -165,10 +168,10 @@ fn votes_with_noise_as_in_the_clear() {
     let seed = Seed::from_number(3);
     let run = |ballots: Vec<_>| {
         let ballots = MemoryBallotBox::new(samples, ballots);
-        backend.aggregate(&keys.evaluation, 0, &ballots, &seed)
+        engine.aggregate(&keys.evaluation, 0, &ballots, &seed)
     };
     let release = run(ballots.clone()).expect("a release");
-    assert_eq!(backend.decrypt(&keys.secret, 0, &release).unwrap(), expected(&sums, classes));
+    assert_eq!(engine.decrypt(&keys.secret, 0, &release).unwrap(), expected(&sums, classes));
     assert!(
         run(ballots.clone()).expect("a release") == release,
         "the same ballots, the same bytes"
@@ -178,16 +181,35 @@ fn votes_with_noise_as_in_the_clear() {
     assert!(matches!(run(ballots), Err(ArgmaxError::Shares(_))));
 }
 
+/// A threshold loses every tie, whichever class ties with it.
+#[test]
+fn samples_below_the_threshold_have_no_label() {
+    let (teachers, classes, threshold) = (20_u32, 3, Some(9));
+    let counts: [[i64; 3]; 6] =
+        [[9, 3, 8], [8, 8, 4], [1, 2, 9], [0, 17, 3], [-2, -4, -3], [8, 10, 10]];
+    let (election, noise) = (election(teachers, classes, counts.len()), skellam(1.0, teachers, 0));
+    let (vote, rings) = (Sensitivity::Vote, Rings::Tiny(1_024));
+    let engine = ArgmaxEngine::in_rings(election, noise, vote, threshold, rings).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(8);
+    let keys = engine.generate_keys(&mut rng).expect("keys");
+    let found = labels_of(&engine, &keys, &counts.concat(), &mut rng);
+    let expected = counts.map(|counts| argmax_from(&counts, threshold));
+    assert_eq!(found, expected);
+    assert_eq!(expected.iter().flatten().count(), 4);
+    let above = ArgmaxEngine::in_rings(engine.election().clone(), noise, vote, Some(21), rings);
+    assert!(above.unwrap_err().to_string().contains("take less"));
+}
+
 #[test]
 fn histograms_count_as_often_as_they_say() {
     let (teachers, classes, samples) = (3_u32, 3, 2);
     let noise = skellam(0.01, teachers, 0);
     let bound = Sensitivity::Counts(40);
     let election = election(teachers, classes, samples);
-    let backend = ArgmaxBackend::in_rings(election, noise, bound, Rings::Tiny(1_024)).unwrap();
-    assert!(backend.plan().range() >= 120);
+    let engine = ArgmaxEngine::in_rings(election, noise, bound, None, Rings::Tiny(1_024)).unwrap();
+    assert!(engine.plan().range() >= 120);
     let mut rng = ChaCha20Rng::seed_from_u64(2);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let keys = engine.generate_keys(&mut rng).expect("keys");
     let members = [
         vec![vec![40, 0, 0], vec![20, 20, 0]],
         vec![vec![0, 0, 40], vec![0, 0, 0]],
@@ -195,16 +217,16 @@ fn histograms_count_as_often_as_they_say() {
     ];
     let ballots = members
         .iter()
-        .map(|counts| backend.encrypt_counts(&keys.public, 0, counts, &mut rng).ok())
+        .map(|counts| engine.encrypt_counts(&keys.public, 0, counts, &mut rng).ok())
         .collect();
     let ballots = MemoryBallotBox::new(samples, ballots);
     let seed = Seed::from_number(1);
-    let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
-    let labels = backend.decrypt(&keys.secret, 0, &release).unwrap();
+    let release = engine.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+    let labels = engine.decrypt(&keys.secret, 0, &release).unwrap();
     assert_eq!(labels, [Some(Class(2)), Some(Class(2))]);
     let mut refused = |counts: Vec<u32>| {
         let all = vec![counts, vec![0, 0, 0]];
-        let found = backend.encrypt_counts(&keys.public, 0, &all, &mut rng);
+        let found = engine.encrypt_counts(&keys.public, 0, &all, &mut rng);
         assert!(matches!(found, Err(ArgmaxError::Counts { .. })), "{all:?}");
     };
     refused(vec![41, 0, 0]);

@@ -30,25 +30,25 @@ struct View {
 
 fn view(safeguards: Safeguards) -> View {
     let (classes, samples) = (4, 256);
-    let mut backend = tiny(2, classes, samples, skellam(3.0, 2, 1));
-    backend.safeguards = safeguards;
+    let mut engine = tiny(2, classes, samples, skellam(3.0, 2, 1));
+    engine.safeguards = safeguards;
     let mut rng = ChaCha20Rng::seed_from_u64(11);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
-    let range = backend.plan().range() as i64;
+    let keys = engine.generate_keys(&mut rng).expect("keys");
+    let range = engine.plan().range() as i64;
     let mut view = View { junk: [vec![0; 64], vec![0; 64]] };
     for number in 0..4 {
         for (kind, gap) in [(0, 1), (1, range)] {
             let counts: Vec<i64> =
                 (0..samples * classes).map(|i| if i % classes == 1 { gap } else { 0 }).collect();
-            let first = backend.encrypt_numbers(&keys.public, 0, &counts, &mut rng);
-            let other = backend.encrypt_numbers(&keys.public, 0, &vec![0; counts.len()], &mut rng);
+            let first = engine.encrypt_numbers(&keys.public, 0, &counts, &mut rng);
+            let other = engine.encrypt_numbers(&keys.public, 0, &vec![0; counts.len()], &mut rng);
             let seed = Seed::from_number(number);
             let ballots = Padded { first, other };
             let release: Release =
-                backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+                engine.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
             let secret = &keys.secret.secret;
-            let slots = crate::release::slots(backend.context(), secret, &release).concat();
-            for run in backend.class_slots(&slots, samples) {
+            let slots = crate::release::slots(&engine.context, secret, &release).concat();
+            for run in engine.class_slots(&slots, samples) {
                 assert_eq!(run[1], 0, "the winner");
                 for loser in [0, 2, 3] {
                     assert_ne!(run[loser], 0, "a loser");
@@ -80,17 +80,17 @@ fn a_missing_mask_is_noticed() {
 
 /// Bits of the noise before and after it is covered.
 fn noise(safeguards: Safeguards) -> (f64, f64) {
-    let mut backend = tiny(2, 4, 100, skellam(3.0, 2, 1));
-    backend.safeguards = safeguards;
+    let mut engine = tiny(2, 4, 100, skellam(3.0, 2, 1));
+    engine.safeguards = safeguards;
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
-    let ballot = backend.encrypt_numbers(&keys.public, 0, &vec![1; 400], &mut rng);
+    let keys = engine.generate_keys(&mut rng).expect("keys");
+    let ballot = engine.encrypt_numbers(&keys.public, 0, &vec![1; 400], &mut rng);
     let ballots = Padded { other: ballot.clone(), first: ballot };
     let seed = Seed::from_number(1);
-    let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
+    let aggregation = engine.aggregation(&keys.evaluation, 0, &seed);
     let tally = aggregation.tally(&ballots).expect("a sum");
     let released = aggregation.reveal(&aggregation.signs(aggregation.differences(&tally)), &seed);
-    let measure = |c: &Ciphertext| measured(backend.context(), &keys.secret.secret, c);
+    let measure = |c: &Ciphertext| measured(&engine.context, &keys.secret.secret, c);
     (measure(&released), measure(&aggregation.cover(released, &seed)))
 }
 
@@ -105,17 +105,17 @@ fn missing_flooding_is_noticed() {
 
 #[test]
 fn one_seed_on_two_sets_of_ballots_masks_them_differently() {
-    let backend = tiny(2, 4, 100, skellam(3.0, 2, 1));
+    let engine = tiny(2, 4, 100, skellam(3.0, 2, 1));
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let keys = engine.generate_keys(&mut rng).expect("keys");
     let counts: Vec<i64> = (0..400).map(|i| i64::from(i % 4 == 2)).collect();
     let mut slots = || {
-        let first = backend.encrypt_numbers(&keys.public, 0, &counts, &mut rng);
+        let first = engine.encrypt_numbers(&keys.public, 0, &counts, &mut rng);
         let ballots = Padded { other: first.clone(), first };
         let release =
-            backend.aggregate(&keys.evaluation, 0, &ballots, &Seed::from_number(1)).unwrap();
-        let slots = crate::release::slots(backend.context(), &keys.secret.secret, &release);
-        backend.class_slots(&slots.concat(), 100).concat()
+            engine.aggregate(&keys.evaluation, 0, &ballots, &Seed::from_number(1)).unwrap();
+        let slots = crate::release::slots(&engine.context, &keys.secret.secret, &release);
+        engine.class_slots(&slots.concat(), 100).concat()
     };
     let (before, after) = (slots(), slots());
     let same = before.iter().zip(&after).filter(|(a, b)| a == b && **a != 0).count();

@@ -1,17 +1,17 @@
 //! From spoiled samples to labels for all: alarm, audit, verdict, and aggregation again.
 
-use shield::Seed;
-use shield::backend::suite::resealed;
-use shield::backend::{Backend, BallotBox, ClearBackend, MemoryBallotBox};
+use shield_core::Seed;
+use shield_core::engine::{
+    Again, AuditError, Audits, ClearEngine, Encoding, Engine, MemoryBallotBox,
+};
 
-use super::{CHEATS, DIFFERENT_COPIES, Fixture, fixture, fixtures, forged, replaced};
-use crate::ReleaseMode;
-use crate::codec::DecodeError;
+use super::{Fixture, ONE_HOT, cheats, fixture, fixtures, forged, replaced};
+use shield_core::framing::DecodeError;
 
 /// What the operator says without some teachers, in the clear.
-fn clear_labels(fixture: &Fixture, without: &[u32], seed: &Seed) -> Vec<shield::Label> {
-    let clear = ClearBackend::new(fixture.case.election.clone());
-    let samples = fixture.backend.batch(0);
+fn clear_labels(fixture: &Fixture, without: &[u32], seed: &Seed) -> Vec<shield_core::Label> {
+    let clear = ClearEngine::new(fixture.case.election.clone());
+    let samples = fixture.engine.batch(0);
     let mut rng = seed.stream("clear ballots", 0);
     let keys = clear.generate_keys(&mut rng).expect("keys");
     let ballots = (0..fixture.case.election.teachers()).map(|teacher| {
@@ -28,42 +28,33 @@ fn clear_labels(fixture: &Fixture, without: &[u32], seed: &Seed) -> Vec<shield::
 fn the_audit_names_exactly_the_cheats_and_only_spoiled_samples_are_labelled_again() {
     let (first, audit_seed, second) =
         (Seed::from_number(1), Seed::from_number(2), Seed::from_number(3));
-    for release_mode in [ReleaseMode::Reveal, ReleaseMode::Composable] {
-        let fixture = fixture(100, release_mode);
-        let Fixture { backend, keys, .. } = &fixture;
-        let id = keys.public.id();
-        let cheats = [
-            (2, forged(&fixture, CHEATS[0].1, &[4, 9])),
-            (11, forged(&fixture, CHEATS[4].1, &[9, 60])),
-        ];
-        let ballots = replaced(&fixture, &cheats);
-        let release = backend.aggregate(&keys.evaluation, 0, &ballots, &first).expect("a release");
-        let found = backend.inspect(&keys.secret, 0, &release).expect("labels");
-        let spoiled = found.alarms.samples();
-        assert_eq!(spoiled, [4, 9, 60]);
-        assert!(found.alarms.to_string().contains("3 samples are spoiled"), "{}", found.alarms);
+    let fixture = fixture(100);
+    let Fixture { engine, keys, .. } = &fixture;
+    let cheats = [
+        (2, forged(&fixture, ONE_HOT[0].1, &[4, 9])),
+        (11, forged(&fixture, ONE_HOT[4].1, &[9, 60])),
+    ];
+    let ballots = replaced(&fixture, &cheats);
+    let release = engine.aggregate(&keys.evaluation, 0, &ballots, &first).expect("a release");
+    let spoiled = engine.inspect(&keys.secret, 0, &release).expect("labels").spoiled();
+    assert_eq!(spoiled, [4, 9, 60]);
 
-        let audit =
-            backend.audit(&keys.evaluation, 0, &ballots, &audit_seed, &spoiled).expect("an audit");
-        let bytes = backend.encode_audit(&audit);
-        assert_eq!(bytes.len(), backend.plan().audit_bytes());
-        let audit = backend.decode_audit(&bytes, 0, id).expect("an audit");
-        let verdict = backend.read_audit(&keys.secret, 0, &audit).expect("a verdict");
-        assert_eq!(verdict.accused(), [2, 11]);
-        assert_eq!(verdict.spoiled(), spoiled);
-        let bytes = backend.encode_verdict(&verdict);
-        let verdict = backend.decode_verdict(&bytes, 0, id).expect("a verdict");
+    let audit =
+        engine.audit(&keys.evaluation, 0, &ballots, &audit_seed, &spoiled).expect("an audit");
+    assert_eq!(audit.len(), engine.audit_bytes());
+    let found = engine.accusations(&keys.secret, 0, &audit).expect("teachers");
+    assert_eq!(found, [(2, vec![4, 9]), (11, vec![9, 60])]);
+    assert_eq!(engine.read_audit(&keys.secret, 0, &audit).expect("teachers"), [2, 11]);
 
-        let again = backend
-            .aggregate_again(&keys.evaluation, &ballots, &verdict, &second)
-            .expect("a release");
-        let labels = backend.inspect(&keys.secret, 0, &again).expect("labels").labels;
-        let expected = clear_labels(&fixture, &[2, 11], &second);
-        for (sample, label) in labels.iter().enumerate() {
-            let asked = spoiled.contains(&sample);
-            assert_eq!(label.is_some(), asked, "sample {sample}");
-            assert!(!asked || *label == expected[sample], "sample {sample}");
-        }
+    let again = Again { excluded: &[2, 11], samples: &spoiled };
+    let again = engine.aggregate_again(&keys.evaluation, 0, &ballots, &second, again);
+    let again = again.expect("a release");
+    let labels = engine.inspect(&keys.secret, 0, &again).expect("labels").labels;
+    let expected = clear_labels(&fixture, &[2, 11], &second);
+    for (sample, label) in labels.iter().enumerate() {
+        let asked = spoiled.contains(&sample);
+        assert_eq!(label.is_some(), asked, "sample {sample}");
+        assert!(!asked || *label == expected[sample], "sample {sample}");
     }
 }
 
@@ -72,49 +63,34 @@ fn the_audit_names_exactly_the_cheats_and_only_spoiled_samples_are_labelled_agai
 fn every_cheat_is_named() {
     let seed = Seed::from_number(5);
     for fixture in fixtures() {
-        let Fixture { backend, keys, .. } = &fixture;
-        let copies = (backend.plan().layout().groups() > 1).then_some(DIFFERENT_COPIES);
-        let forgeries = CHEATS.into_iter().map(|(_, forgery)| forgery).chain(copies);
+        let Fixture { engine, keys, .. } = &fixture;
+        let cheats = cheats(engine.plan().layout()).into_iter();
         let cheats: Vec<_> =
-            (0..).zip(forgeries).map(|(t, f)| (t, forged(&fixture, f, &[3, 8]))).collect();
+            (0..).zip(cheats).map(|(t, (_, f))| (t, forged(&fixture, f, &[3, 8]))).collect();
         let ballots = replaced(&fixture, &cheats);
-        let audit = backend.audit(&keys.evaluation, 0, &ballots, &seed, &[3, 8, 9]);
-        let verdict = backend.read_audit(&keys.secret, 0, &audit.expect("an audit"));
-        let verdict = verdict.expect("a verdict");
-        let expected: Vec<u32> = (0..cheats.len() as u32).collect();
-        assert_eq!((verdict.accused(), verdict.spoiled()), (expected, vec![3, 8]));
+        let audit = engine.audit(&keys.evaluation, 0, &ballots, &seed, &[3, 8, 9]);
+        let found = engine.accusations(&keys.secret, 0, &audit.expect("an audit"));
+        let expected: Vec<_> = cheats.iter().map(|&(teacher, _)| (teacher, vec![3, 8])).collect();
+        assert_eq!(found.expect("teachers"), expected);
     }
 }
 
 #[test]
-fn damaged_audits_and_verdicts_are_refused() {
-    let fixture = fixture(100, ReleaseMode::Reveal);
-    let Fixture { backend, keys, ballots, .. } = &fixture;
-    let id = keys.public.id();
-    let audit =
-        backend.audit(&keys.evaluation, 0, ballots, &Seed::from_number(1), &[0, 500, 9_000]);
+fn damaged_audits_are_refused() {
+    let fixture = fixture(100);
+    let Fixture { engine, keys, ballots, .. } = &fixture;
+    let seed = Seed::from_number(1);
+    let audit = engine.audit(&keys.evaluation, 0, ballots, &seed, &[0, 500, 9_000]);
     let audit = audit.expect("samples out of range are ignored");
-    let verdict = backend.read_audit(&keys.secret, 0, &audit).expect("a verdict");
-    assert!(verdict.accused().is_empty() && verdict.spoiled().is_empty());
-    let (audit, verdict) = (backend.encode_audit(&audit), backend.encode_verdict(&verdict));
-    for bytes in [&audit, &verdict] {
-        for damage in [0, 5, 6, 40, 75, 87, 90, bytes.len() - 1] {
-            let mut bytes = bytes.clone();
-            bytes[damage] ^= 1;
-            assert!(backend.decode_audit(&bytes, 0, id).is_err(), "byte {damage}");
-            assert!(backend.decode_verdict(&bytes, 0, id).is_err(), "byte {damage}");
-        }
-        let cut = &bytes[..bytes.len() - 1];
-        assert!(backend.decode_audit(cut, 0, id).is_err());
-        assert!(backend.decode_verdict(cut, 0, id).is_err());
+    let read = |audit: &[u8]| engine.read_audit(&keys.secret, 0, audit);
+    assert_eq!(read(&audit).expect("teachers"), Vec::<u32>::new());
+    for damage in [0, 5, 6, 40, 75, 87, 90, audit.len() - 1] {
+        let mut bytes = audit.clone();
+        bytes[damage] ^= 1;
+        assert!(read(&bytes).is_err(), "byte {damage}");
     }
-    assert!(matches!(backend.decode_audit(&verdict, 0, id), Err(DecodeError::Kind { .. })));
-    // A teacher that does not exist, with a right checksum.
-    let mut forged = verdict;
-    forged[crate::codec::HEADER + 7] = 0xff;
-    assert!(matches!(
-        backend.decode_verdict(&resealed(forged), 0, id),
-        Err(DecodeError::Range { .. })
-    ));
-    assert!(ballots.open(0).is_ok());
+    assert!(read(&audit[..audit.len() - 1]).is_err());
+    let release = engine.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
+    let wrong = read(&engine.encode_release(&release));
+    assert!(matches!(wrong, Err(AuditError::Bytes(DecodeError::Kind { .. }))), "{wrong:?}");
 }

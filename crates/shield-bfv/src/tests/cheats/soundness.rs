@@ -2,14 +2,14 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use shield::Seed;
-use shield::backend::{Backend, Presence};
+use shield_core::Seed;
+use shield_core::engine::{Engine, Presence};
 
-use super::{Fixture, bits, fixtures, replaced, shape};
+use super::{Fixture, fixtures, replaced, shape};
+use crate::Coding;
 use crate::aggregation::{Examination, challenge, voters};
 use crate::ring::PLAINTEXT;
 use crate::validity::{Validity, Voter, chunk};
-use crate::{Coding, Design};
 
 /// V of each sample by the definition, from the slots of each ballot.
 fn by_definition(
@@ -46,24 +46,24 @@ fn by_definition(
 #[test]
 fn the_encrypted_check_is_the_one_defined() {
     let seed = Seed::from_number(8);
-    for fixture in fixtures().into_iter().chain(bits::fixtures()) {
-        let Fixture { backend, keys, .. } = &fixture;
-        let context = backend.context();
+    for fixture in fixtures() {
+        let Fixture { engine, keys, .. } = &fixture;
+        let context = engine.context();
         // A cheat that writes junk everywhere, so that V is something on every sample.
-        let samples = backend.batch(0).len();
+        let samples = engine.batch(0).len();
         let mut rng = ChaCha20Rng::seed_from_u64(9);
         let mut uniform =
             || (0..context.degree()).map(|_| rng.random_range(0..PLAINTEXT)).collect();
-        let planes = backend.plan().layout().planes();
+        let planes = engine.plan().layout().planes();
         let junk: Vec<Vec<u64>> = (0..planes).map(|_| uniform()).collect();
-        let votes: Vec<_> = (0..samples).map(|_| Some(shield::Class(0))).collect();
-        let mut ballot = backend.encrypt(&keys.public, 0, &votes, &mut rng).expect("a ballot");
+        let votes: Vec<_> = (0..samples).map(|_| Some(shield_core::Class(0))).collect();
+        let mut ballot = engine.encrypt(&keys.public, 0, &votes, &mut rng).expect("a ballot");
         for (ciphertext, junk) in ballot.ciphertexts.iter_mut().zip(&junk) {
             *ciphertext = keys.public.key.zero(context, context.limbs(), &mut rng);
             ciphertext.add_slots(context, junk.clone());
         }
         let ballots = replaced(&fixture, &[(2, ballot)]);
-        let aggregation = backend.aggregation(&keys.evaluation, 0, &seed);
+        let aggregation = engine.aggregation(&keys.evaluation, 0, &seed);
         let voters = voters(fixture.case.election.teachers(), &ballots).expect("voters");
         let bound = challenge(&aggregation, &voters, &ballots).expect("a challenge");
         let validity = aggregation.validity(bound);
@@ -75,8 +75,8 @@ fn the_encrypted_check_is_the_one_defined() {
             let found = v.decrypt(context, &keys.secret.secret);
             let expected = by_definition(&validity, repetition, &alone);
             for (sample, expected) in expected.into_iter().enumerate() {
-                for group in 0..backend.plan().layout().groups() {
-                    for &place in backend.places().slots(group, sample) {
+                for group in 0..engine.plan().layout().groups() {
+                    for &place in engine.places().slots(group, sample) {
                         assert_eq!(found[place as usize], expected, "sample {sample}");
                     }
                 }
@@ -92,10 +92,10 @@ fn passes(
     slot: impl Fn(usize, usize) -> u64,
     challenges: u64,
 ) -> (u64, u64) {
-    let fixture = Fixture::with_design(shape(1, classes, 512, "X"), Design::linear(coding));
-    let Fixture { backend, keys, .. } = &fixture;
-    let (layout, places) = (backend.plan().layout(), backend.places());
-    let samples = backend.batch(0).len();
+    let fixture = Fixture::with_coding(shape(1, classes, 512, "X"), coding);
+    let Fixture { engine, keys, .. } = &fixture;
+    let (layout, places) = (engine.plan().layout(), engine.places());
+    let samples = engine.batch(0).len();
     let mut planes = vec![vec![0; layout.degree()]; layout.planes()];
     for (plane, slots) in planes.iter_mut().enumerate() {
         for sample in 0..samples {
@@ -109,7 +109,7 @@ fn passes(
     let mut passed = 0;
     for number in 0..challenges {
         let validity = Validity {
-            context: backend.context(),
+            context: engine.context(),
             layout,
             places,
             key: &keys.evaluation,

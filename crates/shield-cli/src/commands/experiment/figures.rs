@@ -1,108 +1,42 @@
-//! The figures, each as SVG and PNG: the paper's fronts, right labels against cost, students
-//! against cost.
+//! The figures, as SVG: the paper's fronts, right labels against cost, students against cost.
 
-use std::io;
 use std::path::Path;
 
-use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::*;
-use plotters::style::Color;
-use shield::files::write_atomically_by_name;
 use shield_learn::experiment::{Curves, Findings, PAPER, PaperFront, Place, ResultRow, Results};
 
 use crate::failure::Failure;
-use crate::plot::{self, Axis, COLOURS};
+use crate::inputs::write;
+use crate::plot::svg::{COLOURS, Chart, Drawing, GREY, Names, RED};
+use crate::plot::{self, Axis};
 
-type Outcome<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
-type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+/// The colour of lines that belong to no mechanism.
+const DARK: &str = COLOURS[6];
 
-const GREY: RGBColor = RGBColor(205, 205, 205);
-const DARK: RGBColor = RGBColor(90, 90, 90);
-const LETTERS: &str = "sans-serif";
-
-/// Where the strip with the legend begins, from the top of a figure of 800 lines.
-const LEGEND_FROM: i32 = 705;
+/// The size of a figure, and where its chart ends and the strip with the legend begins.
+const SIZE: (u32, u32) = (1200, 800);
+const WHOLE: [f64; 4] = [0.0, 0.0, 1200.0, 705.0];
 
 /// Draws all figures into the folder.
 pub(super) fn draw(folder: &Path, findings: &Findings) -> Result<(), Failure> {
     let Findings { results, fronts, curves } = findings;
     if !fronts.is_empty() {
-        let chosen = results.paper_rows();
-        let size = (620 * u32::try_from(fronts.len()).unwrap_or(1), 620);
-        save(
-            folder,
-            "fronts",
-            size,
-            |area| paint_fronts(area, fronts, &chosen),
-            |area| paint_fronts(area, fronts, &chosen),
-        )?;
+        let drawing = paper_fronts(fronts, &results.paper_rows());
+        write(&folder.join("fronts.svg"), drawing.as_bytes())?;
     }
-    save(
-        folder,
-        "right-labels",
-        (1200, 800),
-        |area| paint_right_labels(area, curves, results),
-        |area| paint_right_labels(area, curves, results),
-    )?;
-    save(
-        folder,
-        "students",
-        (1200, 800),
-        |area| paint_students(area, results),
-        |area| paint_students(area, results),
-    )
+    write(&folder.join("right-labels.svg"), right_labels(curves, results).as_bytes())?;
+    write(&folder.join("students.svg"), students(results).as_bytes())
 }
 
-/// One figure in both formats. A closure each, since the two backends are different types.
-fn save<'a>(
-    folder: &Path,
-    name: &str,
-    size: (u32, u32),
-    svg: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Outcome<SVGBackend<'a>>,
-    png: impl FnOnce(&DrawingArea<BitMapBackend<'_>, Shift>) -> Outcome<BitMapBackend<'a>>,
-) -> Result<(), Failure> {
-    plot::register_letters();
-    let drawn = write_atomically_by_name(&folder.join(format!("{name}.svg")), |path| {
-        svg(&SVGBackend::new(path, size).into_drawing_area())
-            .map_err(|error| io::Error::other(error.to_string()))
-    });
-    let drawn = drawn.and_then(|()| {
-        write_atomically_by_name(&folder.join(format!("{name}.png")), |path| {
-            plot::png::write(path, size, png)
-        })
-    });
-    drawn.map_err(|error| Failure::failed(format!("cannot draw {name}: {error}")))
-}
-
-/// A chart with the axes that all figures share.
-fn chart<'a, B: DrawingBackend>(
-    area: &'a DrawingArea<B, Shift>,
-    title: &str,
-    (x, x_name): (std::ops::Range<f64>, &str),
-    (y, y_name): (std::ops::Range<f64>, &str),
-) -> Result<Chart<'a, B>, DrawingAreaErrorKind<B::ErrorType>> {
+/// A chart with the ticks that all figures share.
+fn chart(
+    drawing: &mut Drawing,
+    part: [f64; 4],
+    names: &Names,
+    x: &std::ops::Range<f64>,
+    y: &std::ops::Range<f64>,
+) -> Chart {
     let (x, y) = (Axis::around(x.start, x.end, 6.0), Axis::around(y.start, y.end, 8.0));
-    let mut chart = ChartBuilder::on(area)
-        .caption(title, (LETTERS, 24))
-        .margin(18)
-        .x_label_area_size(58)
-        .y_label_area_size(78)
-        .build_cartesian_2d(x.start..x.end, y.start..y.end)?;
-    chart
-        .configure_mesh()
-        .light_line_style(WHITE)
-        .bold_line_style(RGBColor(228, 228, 228))
-        .x_desc(x_name)
-        .y_desc(y_name)
-        .label_style((LETTERS, 20))
-        .axis_desc_style((LETTERS, 22))
-        .x_labels(x.ticks)
-        .y_labels(y.ticks)
-        .x_label_formatter(&|value| x.label(*value))
-        .y_label_formatter(&|value| y.label(*value))
-        .draw()?;
-    Ok(chart)
+    Chart::draw(drawing, part, names, x, y)
 }
 
 /// A range around some values, with a margin on each side.
@@ -129,16 +63,11 @@ fn percent((epsilon, share): Place) -> Place {
     (epsilon, 100.0 * share)
 }
 
-fn paint_fronts<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    fronts: &[PaperFront],
-    paper: &[(String, Place)],
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    area.fill(&WHITE)?;
-    // The paper chose one polynomial from each space, and shows no front for its first, smallest
-    // one.
-    let panels = area.split_evenly((1, fronts.len()));
-    for ((panel, front), place) in panels.iter().zip(fronts).zip(1..) {
+/// The paper chose one polynomial from each space, and shows no front for its first, smallest one.
+fn paper_fronts(fronts: &[PaperFront], paper: &[(String, Place)]) -> String {
+    let panels = u32::try_from(fronts.len()).unwrap_or(1);
+    let mut drawing = Drawing::new((620 * panels, 620));
+    for (front, place) in fronts.iter().zip(1..) {
         let chosen = PAPER.get(place).and_then(|text| paper.iter().find(|(name, _)| name == text));
         let line: Vec<Place> =
             front.front.iter().map(|p| percent((p.epsilon.get(), p.ground_truth))).collect();
@@ -146,39 +75,29 @@ fn paint_fronts<B: DrawingBackend>(
             line.iter().copied().chain(chosen.map(|(_, place)| percent(*place))).collect();
         let x = around(shown.iter().map(|place| place.0), 0.25);
         let y = around(shown.iter().map(|place| place.1), 0.25);
-        let mut chart = chart(
-            panel,
-            &format!("at most {} rounds", front.max_terms),
-            (x.clone(), "epsilon (published)"),
-            (y.clone(), "GTA (%)"),
-        )?;
+        let title = format!("at most {} rounds", front.max_terms);
+        let names = Names { title: &title, x: "epsilon (published)", y: "GTA (%)" };
+        let left = 620.0 * (place - 1) as f64;
+        let chart = chart(&mut drawing, [left, 0.0, left + 620.0, 620.0], &names, &x, &y);
         let cloud = front.cloud.iter().map(|&place| percent(place));
-        let inside = cloud.filter(|place| x.contains(&place.0) && y.contains(&place.1));
-        chart.draw_series(inside.map(|place| Circle::new(place, 2, GREY.filled())))?;
-        let stairs = plot::staircase(line.iter().copied());
-        chart.draw_series(LineSeries::new(stairs, COLOURS[0].stroke_width(2)))?;
-        chart.draw_series(line.iter().map(|&place| Circle::new(place, 3, COLOURS[0].filled())))?;
+        for place in cloud.filter(|&place| chart.holds(place)) {
+            drawing.dot(chart.place(place), 2.0, GREY);
+        }
+        let stairs = chart.places(plot::staircase(line.iter().copied()));
+        drawing.line(&stairs, COLOURS[0], "stroke-width=\"2\"");
+        for place in chart.places(line) {
+            drawing.dot(place, 3.0, COLOURS[0]);
+        }
         if let Some((name, place)) = chosen {
-            let place = percent(*place);
-            chart.draw_series([diamond(place)])?;
-            let style = (LETTERS, 19).into_font().color(&RED);
-            let label = EmptyElement::at(place) + Text::new(name.clone(), (-130, 14), style);
-            chart.draw_series([label])?;
+            let (x, y) = chart.place(percent(*place));
+            // The paper's mark of a chosen polynomial.
+            let corners = [(x, y - 8.0), (x + 8.0, y), (x, y + 8.0), (x - 8.0, y), (x, y - 8.0)];
+            drawing.line(&corners, RED, "stroke-width=\"2\"");
+            let red = format!(" fill=\"{RED}\"");
+            drawing.text((x - 130.0, y + 23.0), 19, "start", &red, name);
         }
     }
-    area.present()
-}
-
-type Diamond<B> =
-    plotters::element::ComposedElement<Place, B, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
-
-/// A red-edged diamond: the paper's mark of a chosen polynomial.
-fn diamond<B: DrawingBackend>(place: Place) -> Diamond<B> {
-    let corners = vec![(0, -8), (8, 0), (0, 8), (-8, 0)];
-    let edge: Vec<(i32, i32)> = corners.iter().chain(&corners[..1]).copied().collect();
-    EmptyElement::at(place)
-        + Polygon::new(corners, WHITE.filled())
-        + PathElement::new(edge, RED.stroke_width(2))
+    drawing.finish()
 }
 
 /// What the axis of the proven cost is called.
@@ -208,12 +127,7 @@ fn exact_row(results: &Results) -> Option<&ResultRow> {
     results.rows.iter().find(|row| row.key == "exact")
 }
 
-fn paint_right_labels<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    curves: &Curves,
-    results: &Results,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    area.fill(&WHITE)?;
+fn right_labels(curves: &Curves, results: &Results) -> String {
     let by_series = |prefix: &str| match prefix {
         "tuned-" => curves.shield.clone(),
         "lnmax-" => curves.lnmax.clone(),
@@ -241,44 +155,35 @@ fn paint_right_labels<B: DrawingBackend>(
     let best = heights.clone().fold(0.0, f64::max);
     // Labels that are wrong more often than that are of no use to a student.
     let y = shares(heights.filter(|&height| height > best - 40.0), 0.05);
-    // The legend has a strip of its own, so that it covers nothing.
-    let (plot, strip) = area.split_vertically(LEGEND_FROM);
-    let mut chart = chart(
-        &plot,
-        "Right labels against what they cost",
-        (x.clone(), &cost_axis(results)),
-        (y.clone(), "expected right labels (%)"),
-    )?;
+    let mut drawing = Drawing::new(SIZE);
+    let names = Names {
+        title: "Right labels against what they cost",
+        x: &cost_axis(results),
+        y: "expected right labels (%)",
+    };
+    let chart = chart(&mut drawing, WHOLE, &names, &x, &y);
     if let Some(top) = top {
-        level(&mut chart, &x, top)?;
+        level(&mut drawing, &chart, &x, top);
     }
+    let inside = |place: &Place| x.contains(&place.0) && y.contains(&place.1);
     for (prefix, _, colour) in series(results) {
-        let colour = COLOURS[colour];
-        let line: Vec<Place> = by_series(prefix)
-            .into_iter()
-            .map(percent)
-            .filter(|place| x.contains(&place.0) && y.contains(&place.1))
-            .collect();
-        chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
-        let inside = |place: &Place| x.contains(&place.0) && y.contains(&place.1);
-        let marks: Vec<Place> = marks(prefix).into_iter().filter(inside).collect();
-        chart.draw_series(marks.into_iter().map(|place| Circle::new(place, 6, colour.filled())))?;
+        let line = by_series(prefix).into_iter().map(percent).filter(inside);
+        drawing.line(&chart.places(line), COLOURS[colour], "stroke-width=\"2\"");
+        for place in chart.places(marks(prefix).into_iter().filter(inside)) {
+            drawing.dot(place, 6.0, COLOURS[colour]);
+        }
     }
-    legend(&strip, &series(results))?;
-    area.present()
+    legend(&mut drawing, &series(results));
+    drawing.finish()
 }
 
-fn paint_students<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    results: &Results,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    area.fill(&WHITE)?;
+fn students(results: &Results) -> String {
     let first = ["strong", "shapes", "plain", "supervised"];
     let Some(variant) = first
         .into_iter()
-        .find(|variant| results.rows.iter().any(|row| row.students.contains_key(variant)))
+        .find(|variant| results.rows.iter().any(|row| row.students.contains_key(*variant)))
     else {
-        return area.present();
+        return Drawing::new(SIZE).finish();
     };
     let spreads = |prefix: &str| -> Vec<(f64, f64, f64)> {
         in_series(results, prefix)
@@ -294,68 +199,57 @@ fn paint_students<B: DrawingBackend>(
     let x = 0.0..around(all.iter().map(|place| place.0), 0.10).end;
     let ends = all.iter().flat_map(|&(_, mean, spread)| [mean - spread, mean + spread]);
     let y = shares(ends.chain(exact.map(|spread| 100.0 * spread.mean)), 0.12);
-    // The legend has a strip of its own, so that it covers nothing.
-    let (plot, strip) = area.split_vertically(LEGEND_FROM);
-    let mut chart = chart(
-        &plot,
-        &format!("Students ({variant}): mean and deviation over splits and draws"),
-        (x.clone(), &cost_axis(results)),
-        (y, "right on unseen images (%)"),
-    )?;
+    let mut drawing = Drawing::new(SIZE);
+    let names = Names {
+        title: &format!("Students ({variant}): mean and deviation over splits and draws"),
+        x: &cost_axis(results),
+        y: "right on unseen images (%)",
+    };
+    let chart = chart(&mut drawing, WHOLE, &names, &x, &y);
     if let Some(spread) = exact {
-        level(&mut chart, &x, 100.0 * spread.mean)?;
+        level(&mut drawing, &chart, &x, 100.0 * spread.mean);
     }
     for (place, (prefix, _, colour)) in series(results).into_iter().enumerate() {
         let colour = COLOURS[colour];
         // A little apart, so that mechanisms of one cost do not hide each other.
         let aside = (place as f64 - 1.5) * 0.008 * x.end;
         let points = spreads(prefix);
-        let means: Vec<Place> = points.iter().map(|&(e, mean, _)| (e + aside, mean)).collect();
         if prefix != "paper-" {
-            chart.draw_series(LineSeries::new(means, colour.mix(0.5).stroke_width(1)))?;
+            let means = points.iter().map(|&(epsilon, mean, _)| (epsilon + aside, mean));
+            drawing.line(&chart.places(means), colour, "stroke-opacity=\"0.5\"");
         }
         let cap = 0.006 * x.end;
-        chart.draw_series(points.iter().flat_map(|&(epsilon, mean, spread)| {
+        for (epsilon, mean, spread) in points {
             // No share of right answers is below 0 or above 100.
             let (low, high) = ((mean - spread).max(0.0), (mean + spread).min(100.0));
             let at = epsilon + aside;
-            let bar = [(at, low), (at, high)];
             let ends = [low, high].map(|end| [(at - cap, end), (at + cap, end)]);
-            [bar, ends[0], ends[1]].map(|line| PathElement::new(line, colour.stroke_width(2)))
-        }))?;
-        let middle = |&(epsilon, mean, _): &(f64, f64, f64)| {
-            Circle::new((epsilon + aside, mean), 6, colour.filled())
-        };
-        chart.draw_series(points.iter().map(middle))?;
+            for line in [[(at, low), (at, high)], ends[0], ends[1]] {
+                drawing.line(&chart.places(line), colour, "stroke-width=\"2\"");
+            }
+            drawing.dot(chart.place((at, mean)), 6.0, colour);
+        }
     }
-    legend(&strip, &series(results))?;
-    area.present()
+    legend(&mut drawing, &series(results));
+    drawing.finish()
 }
 
 /// A dashed line across the chart.
-fn level<B: DrawingBackend>(
-    chart: &mut Chart<'_, B>,
-    x: &std::ops::Range<f64>,
-    height: f64,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    let ends = [(x.start, height), (x.end, height)];
-    chart.draw_series(DashedLineSeries::new(ends, 8, 6, DARK.stroke_width(2)))?;
-    Ok(())
+fn level(drawing: &mut Drawing, chart: &Chart, x: &std::ops::Range<f64>, height: f64) {
+    let line = chart.places([(x.start, height), (x.end, height)]);
+    drawing.line(&line, DARK, "stroke-width=\"2\" stroke-dasharray=\"8 6\"");
 }
 
 /// What the colours mean, in two columns.
-fn legend<B: DrawingBackend>(
-    strip: &DrawingArea<B, Shift>,
-    series: &[(&str, &str, usize)],
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    let place = |number: i32| (100 + 560 * (number % 2), 16 + 30 * (number / 2));
-    let style = || (LETTERS, 20).into_font();
-    for (&(_, name, colour), number) in series.iter().zip(0..) {
+fn legend(drawing: &mut Drawing, series: &[(&str, &str, usize)]) {
+    let place =
+        |number: usize| (100.0 + 560.0 * (number % 2) as f64, 721.0 + 30.0 * (number / 2) as f64);
+    for (number, &(_, name, colour)) in series.iter().enumerate() {
         let (x, y) = place(number);
-        strip.draw(&Circle::new((x, y), 6, COLOURS[colour].filled()))?;
-        strip.draw(&Text::new(name, (x + 18, y - 5), style()))?;
+        drawing.dot((x, y), 6.0, COLOURS[colour]);
+        drawing.text((x + 18.0, y), 20, "start", "", name);
     }
-    let (x, y) = place(i32::try_from(series.len()).unwrap_or(0));
-    strip.draw(&PathElement::new([(x - 12, y), (x + 12, y)], DARK.stroke_width(2)))?;
-    strip.draw(&Text::new("exact argmax (no privacy)", (x + 18, y - 5), style()))
+    let (x, y) = place(series.len());
+    drawing.line(&[(x - 12.0, y), (x + 12.0, y)], DARK, "stroke-width=\"2\"");
+    drawing.text((x + 18.0, y), 20, "start", "", "exact argmax (no privacy)");
 }

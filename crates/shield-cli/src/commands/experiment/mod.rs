@@ -4,22 +4,17 @@
 mod figures;
 mod table;
 
-use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Args, Subcommand};
-use indicatif::ProgressBar;
-use shield::files::write_atomically;
-use shield_learn::experiment::{self, Progress, Scope, Study};
+use shield_learn::experiment::{self, Scope, Study};
 use shield_learn::student::Variant;
+use shield_learn::teachers::Profile;
 
 use super::Output;
-use super::learn::VariantName;
-use super::teach::ProfileName;
 use crate::console;
 use crate::failure::Failure;
-use crate::inputs::on_threads;
+use crate::inputs::{learn_failed, write};
 
 /// The paper's experiment: teachers, private labels by every mechanism, students
 #[derive(Args, Debug)]
@@ -54,8 +49,8 @@ struct MnistArgs {
     data: PathBuf,
 
     /// What the teachers are like
-    #[arg(long, value_enum, default_value_t = ProfileName::Paper)]
-    profile: ProfileName,
+    #[arg(long, value_enum, default_value_t = Profile::Paper)]
+    profile: Profile,
 
     #[command(flatten)]
     common: CommonArgs,
@@ -98,7 +93,7 @@ struct CommonArgs {
     /// How the students learn: one or more of strong, plain, supervised, shapes [default: strong;
     /// shapes for glyphs and fashion]
     #[arg(long, value_name = "NAME,...", value_enum, value_delimiter = ',')]
-    variants: Vec<VariantName>,
+    variants: Vec<Variant>,
 
     /// Only the rows whose names begin so: exact, paper, tuned, lnmax, gnmax, noisy, tuned-2 ...
     /// [default: all]
@@ -113,18 +108,14 @@ struct CommonArgs {
     /// repeated, so they are not private
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-
-    /// Number of threads [default: all cores]
-    #[arg(long, value_name = "T")]
-    threads: Option<usize>,
 }
 
 impl CommonArgs {
     fn scope(&self, study: &Study) -> Scope {
-        let given: Vec<Variant> = self.variants.iter().map(|&name| name.into()).collect();
+        let variants = self.variants.clone();
         Scope {
             students: self.students,
-            variants: if given.is_empty() { vec![study.variant()] } else { given },
+            variants: if variants.is_empty() { vec![study.variant()] } else { variants },
             rows: self.rows.clone(),
             votes: self.votes.clone(),
             seed: self.seed,
@@ -134,30 +125,22 @@ impl CommonArgs {
 
 pub(super) fn run(args: &ExperimentArgs, output: Output) -> Result<(), Failure> {
     let (study, common) = match &args.subject {
-        Subject::Mnist(args) => {
-            let name = match args.profile {
-                ProfileName::Paper => "paper",
-                ProfileName::Pate => "pate",
-            };
-            (Study::mnist(&args.data, name, args.profile.into())?, &args.common)
-        }
-        Subject::Glyphs(args) => (Study::glyphs(&args.fonts, args.teachers)?, &args.common),
-        Subject::Fashion(args) => (Study::fashion(&args.data)?, &args.common),
-        Subject::Digits(common) => (Study::digits()?, common),
+        Subject::Mnist(args) => (Study::mnist(&args.data, args.profile), &args.common),
+        Subject::Glyphs(args) => (Study::glyphs(&args.fonts, args.teachers), &args.common),
+        Subject::Fashion(args) => (Study::fashion(&args.data), &args.common),
+        Subject::Digits(common) => (Study::digits(), common),
     };
+    let study = study.map_err(learn_failed)?;
     if common.students == 0 {
         return Err(Failure::bad_input("--students is 0; give 1 or more"));
     }
-    let bars = Bars(Mutex::new(ProgressBar::hidden()));
-    let findings = on_threads(common.threads, |_| {
-        experiment::run(&study, &common.scope(&study), &common.out, &bars)
-    })??;
-    bars.clear();
+    let findings = console::watched("experiment", |watch| {
+        experiment::run(&study, &common.scope(&study), &common.out, watch)
+    });
+    let findings = findings.map_err(learn_failed)?;
     let table = table::table(&findings.results);
     let path = common.out.join("results.txt");
-    write_atomically(&path, |file| file.write_all(table.as_bytes())).map_err(|error| {
-        Failure::failed(format!("{}: cannot write it: {error}", path.display()))
-    })?;
+    write(&path, table.as_bytes())?;
     figures::draw(&common.out, &findings)?;
     match output {
         Output::Json => console::print_json(&findings.results),
@@ -166,30 +149,5 @@ pub(super) fn run(args: &ExperimentArgs, output: Output) -> Result<(), Failure> 
             console::note(&format!("table, JSON and figures: {}", common.out.display()));
             Ok(())
         }
-    }
-}
-
-/// One progress bar per stage, one after the other.
-struct Bars(Mutex<ProgressBar>);
-
-impl Bars {
-    fn bar(&self) -> MutexGuard<'_, ProgressBar> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn clear(&self) {
-        self.bar().finish_and_clear();
-    }
-}
-
-impl Progress for Bars {
-    fn stage(&self, name: &'static str, steps: u64) {
-        let mut bar = self.bar();
-        bar.finish_and_clear();
-        *bar = console::progress(steps, name);
-    }
-
-    fn step(&self, steps: u64) {
-        self.bar().inc(steps);
     }
 }

@@ -1,6 +1,5 @@
 //! The results of an experiment as a table for people.
 
-use shield::Epsilon;
 use shield_learn::experiment::{EncryptedSummary, Results, Spread};
 
 use crate::console::{self, duration, percent};
@@ -9,7 +8,7 @@ use crate::console::{self, duration, percent};
 pub(super) fn table(results: &Results) -> String {
     let variants: Vec<&'static str> = ["strong", "plain", "supervised", "shapes"]
         .into_iter()
-        .filter(|variant| results.rows.iter().any(|row| row.students.contains_key(variant)))
+        .filter(|variant| results.rows.iter().any(|row| row.students.contains_key(*variant)))
         .collect();
     let right = format!("right of {}", results.seen);
     let mut header =
@@ -17,16 +16,15 @@ pub(super) fn table(results: &Results) -> String {
     header.extend(&variants);
     header.push("aggregation");
     let cells = results.rows.iter().map(|row| {
-        let cost = |cost: Epsilon| format!("{cost:.3}");
         let mut cells = vec![
             row.name.clone(),
             percent(row.ground_truth),
             format!("{:.0} ({})", row.right_of_seen, percent(row.right_labels)),
-            cost(row.epsilon.published),
-            cost(row.epsilon.teacher_wise),
-            cost(row.proven()),
+            format!("{:.3}", row.epsilon.published),
+            format!("{:.3}", row.epsilon.moments.teacher_wise),
+            format!("{:.3}", row.proven()),
         ];
-        let students = variants.iter().map(|variant| row.students.get(variant));
+        let students = variants.iter().map(|variant| row.students.get(*variant));
         cells.extend(students.map(|spread| spread.map_or(String::new(), text)));
         let seconds = row.encrypted.as_ref().map(|run| duration(run.aggregate_seconds));
         cells.push(seconds.unwrap_or_else(|| "in the clear".to_owned()));

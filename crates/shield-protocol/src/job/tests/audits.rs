@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use shield::backend::BackendBytes;
-use shield::framing::{Header, Kind, MadeFor, seal};
-use shield_bfv::{BfvBackend, ReleaseMode};
+use shield_bfv::BfvEngine;
+use shield_core::Watch;
+use shield_core::engine::{Encoding, Key};
+use shield_core::framing::{Header, Kind, MadeFor, seal};
 
-use super::super::aggregate::aggregate_committed;
-use super::super::audit::{self, Server};
-use super::super::verify::{Evidence, verify};
+use super::super::audit;
+use super::super::verify::{Released, Verified, verify};
 use super::*;
 use crate::bundle::{BundleReader, BundleWriter, Content};
 use crate::receipt::Receipt;
-use crate::rehearsal::{self, Rehearsal};
+use crate::rehearsal::Rehearsal;
 use crate::transcript::{Transcript, transcript_path};
 use crate::{Problem, Refused, inspect};
 
 impl Held {
-    fn backend(&self) -> BfvBackend {
-        BfvBackend::new(self.file.election().clone(), ReleaseMode::Reveal).unwrap()
+    fn backend(&self) -> BfvEngine {
+        BfvEngine::new(self.file.election().clone()).unwrap()
     }
 
     /// A ballot that is no vote on some samples of the first batch.
@@ -36,19 +36,13 @@ impl Held {
         bundle.part(&bytes).unwrap();
     }
 
-    pub(super) fn evidence<'a>(&'a self, paths: &'a [PathBuf; 3]) -> Evidence<'a> {
-        let [ballots, seed, results] = paths;
-        let evaluation_key = &self.keys.evaluation;
-        Evidence { file: &self.file, evaluation_key, ballots, seed, results, commitment: None }
+    pub(super) fn released(&self, results: &str) -> Released {
+        Released::new(&self.path(results), None)
     }
 
-    pub(super) fn paths(&self, results: &str) -> [PathBuf; 3] {
-        ["ballots".to_owned(), format!("{results}.seed"), results.to_owned()].map(|n| self.path(&n))
-    }
-
-    pub(super) fn server<'a>(&'a self, ballots: &'a Path, results: &'a Path) -> Server<'a> {
-        let evaluation_key = &self.keys.evaluation;
-        Server { file: &self.file, evaluation_key, ballots, results, seed: None }
+    pub(super) fn verify(&self, ballots: &str, results: &str) -> Result<Verified, ProtocolError> {
+        let ballots = self.path(ballots);
+        verify(&self.inputs(&ballots), &self.released(results), None, &Watch::default())
     }
 }
 
@@ -76,16 +70,16 @@ fn a_cheat_is_noticed_named_and_left_out() {
     let [ballots, results] = ["ballots", "results"].map(|name| held.path(name));
     let [question, made, answer, again] =
         ["question", "audit", "answer", "again"].map(|name| held.path(name));
-    let server = held.server(&ballots, &results);
+    let (inputs, released) = (held.inputs(&ballots), held.released("results"));
     let asked = audit::ask(file, secret, &results, &question).unwrap();
     assert_eq!(asked.samples(), spoiled.len());
-    audit::check(server, &question, &made, &|_| {}).unwrap();
+    audit::check(&inputs, &released, &question, &made, &Watch::default()).unwrap();
     let bytes = fs::read(&made).unwrap();
-    audit::check(server, &question, &made, &|_| {}).unwrap();
+    audit::check(&inputs, &released, &question, &made, &Watch::default()).unwrap();
     assert!(bytes == fs::read(&made).unwrap(), "the same audit");
     let named = audit::answer(file, secret, &results, &made, &answer).unwrap();
     assert_eq!(named.accused, ["dogwood".parse().unwrap()]);
-    let repaired = audit::again(server, &answer, &again, &|_| {}).unwrap();
+    let repaired = audit::again(&inputs, &released, &answer, &again, &Watch::default()).unwrap();
     assert_eq!(repaired.voters.iter().map(|(_, n)| n).sum::<u64>(), spoiled.len() as u64);
     assert!(repaired.voters.iter().all(|&(voters, _)| voters <= 4));
 
@@ -108,14 +102,15 @@ fn a_cheat_is_noticed_named_and_left_out() {
     }
     // An auditor agrees with both.
     for results in ["results", "again"] {
-        let paths = held.paths(results);
-        let verified = verify(held.evidence(&paths), &|_| {}).unwrap();
+        let verified = held.verify("ballots", results).unwrap();
         assert_eq!(verified.releases, if results == "again" { 2 } else { 1 });
     }
     // Another question, or another answer, in the same place is refused.
     let other = fs::read_to_string(&answer).unwrap().replace("dogwood", "elm");
     fs::write(held.path("other"), other).unwrap();
-    let refused = audit::again(server, &held.path("other"), &held.path("x"), &|_| {}).unwrap_err();
+    let refused =
+        audit::again(&inputs, &released, &held.path("other"), &held.path("x"), &Watch::default())
+            .unwrap_err();
     let refused =
         matches!(refused, ProtocolError::Refused(Refused { problem: Problem::OtherRound, .. }));
     assert!(refused);
@@ -126,32 +121,32 @@ fn an_auditor_refuses_another_seed_another_urn_and_a_missing_ballot() {
     let held = Held::new(8, "2X^2+X");
     held.all_vote(5);
     held.aggregate("results", 7).unwrap();
-    let paths = held.paths("results");
-    verify(held.evidence(&paths), &|_| {}).unwrap();
-    let refused = |evidence: Evidence<'_>| {
-        let error = verify(evidence, &|_| {}).unwrap_err();
+    held.verify("ballots", "results").unwrap();
+    let refused = |found: Result<Verified, ProtocolError>| {
+        let error = found.unwrap_err();
         assert!(matches!(error, ProtocolError::Disagrees { .. }), "{error}");
         assert!(!error.is_bad_input());
         error.to_string()
     };
+    let ballots = held.path("ballots");
+    let (inputs, released) = (held.inputs(&ballots), held.released("results"));
+    let nothing = Watch::default();
     // Another commitment was known before.
-    let evidence = Evidence { commitment: Some([1; 32]), ..held.evidence(&paths) };
-    assert!(refused(evidence).contains("given before"));
+    let found = verify(&inputs, &released, Some([1; 32]), &nothing);
+    assert!(refused(found).contains("given before"));
     // Another seed.
-    freeze::commit(&held.file.digest(), &held.path("other.seed"), &mut rng(3)).unwrap();
-    let other = held.path("other.seed");
-    let evidence = Evidence { seed: &other, ..held.evidence(&paths) };
-    assert!(refused(evidence).contains("committed"));
+    let seed = held.path("other.seed");
+    freeze::commit(&held.file.digest(), &seed, &mut rng(3)).unwrap();
+    let other = Released { seed: seed.clone(), ..released.clone() };
+    assert!(refused(verify(&inputs, &other, None, &nothing)).contains("committed"));
     // Results of another seed, with the transcript of the first: bytes differ.
     let second = Held::new(8, "2X^2+X");
     for name in TEACHERS {
         let to = second.path("ballots").join(name);
         fs::copy(held.path("ballots").join(name), to).unwrap();
     }
-    fs::copy(&held.keys.evaluation, second.path("evaluation.key")).unwrap();
-    let key = second.path("evaluation.key");
-    let out = second.path("results");
-    aggregate(&held.file, &key, &second.path("ballots"), &out, &mut rng(8), &|_| {}).unwrap();
+    let (out, copies) = (second.path("results"), second.path("ballots"));
+    aggregate(&held.inputs(&copies), &out, None, &mut rng(8), &nothing).unwrap();
     let part_of = |path: &Path, number: usize| {
         let bytes = fs::read(path).unwrap();
         let mut reader = BundleReader::results(&bytes[..], &held.file.digest()).unwrap();
@@ -163,20 +158,20 @@ fn an_auditor_refuses_another_seed_another_urn_and_a_missing_ballot() {
     bundle.part(&part_of(&held.path("results"), 0)).unwrap();
     bundle.part(&part_of(&out, 1)).unwrap();
     drop(bundle);
-    let evidence = Evidence { results: &mixed, ..held.evidence(&paths) };
-    assert!(refused(evidence).contains("batch 0"));
+    let other = Released { results: mixed, ..released };
+    assert!(refused(verify(&inputs, &other, None, &nothing)).contains("batch 0"));
     // A missing ballot, another one, and one more.
     let urn = held.path("urn");
     fs::create_dir(&urn).unwrap();
     for name in &TEACHERS[..4] {
         fs::copy(held.path("ballots").join(name), urn.join(name)).unwrap();
     }
-    let evidence = || Evidence { ballots: &urn, ..held.evidence(&paths) };
-    assert!(refused(evidence()).contains("`elm` is missing"));
+    let counted = || refused(held.verify("urn", "results"));
+    assert!(counted().contains("`elm` is missing"));
     let mut os = StdRng::from_os_rng();
     let elm = urn.join("elm");
     cast(&held.file, &held.keys.public, "elm", &held.votes[4], &elm, &mut os).unwrap();
-    assert!(refused(evidence()).contains("`elm` was another one"));
+    assert!(counted().contains("`elm` was another one"));
 }
 
 #[test]
@@ -187,18 +182,15 @@ fn a_commitment_binds_the_seed_and_a_receipt_finds_its_ballot() {
     assert_eq!(freeze::commit(&held.file.digest(), &part, &mut rng(6)).unwrap(), commitment);
     assert!(!is_open_to_others(&part).unwrap());
     held.all_vote(4);
-    let (key, ballots, out) = (&held.keys.evaluation, held.path("ballots"), held.path("results"));
-    let aggregate = |part: &Path, out: &Path| {
-        aggregate_committed(&held.file, key, &ballots, out, Some(part), &mut rng(9), &|_| {})
-    };
-    assert_eq!(aggregate(&part, &out).unwrap().commitment, commitment);
+    let done = held.aggregate_with(Some(&part), "results", 9).unwrap();
+    assert_eq!(done.commitment, commitment);
     let other = held.path("other");
     freeze::commit(&held.file.digest(), &other, &mut rng(7)).unwrap();
-    let refused = aggregate(&other, &out).unwrap_err().to_string();
+    let refused = held.aggregate_with(Some(&other), "results", 9).unwrap_err().to_string();
     assert!(refused.contains("committed"), "{refused}");
-    let paths = held.paths("results");
-    let evidence = Evidence { commitment: Some(commitment), ..held.evidence(&paths) };
-    verify(evidence, &|_| {}).unwrap();
+    let (ballots, out) = (held.path("ballots"), held.path("results"));
+    let released = held.released("results");
+    verify(&held.inputs(&ballots), &released, Some(commitment), &Watch::default()).unwrap();
     // The published transcript tells each teacher that its ballot was counted.
     let transcript = Transcript::read(&transcript_path(&out), &held.file).unwrap();
     assert!(transcript.voters().eq([3, 4, 4, 4, 4, 3, 4, 4]));
@@ -245,8 +237,7 @@ fn a_copy_is_refused_unless_it_was_made_to_look_different() {
     // With an encryption of zero added, it is amber's second vote, and raises no alarm.
     let backend = held.backend();
     let key = backend.decode_public_key(&fs::read(&held.keys.public).unwrap()).unwrap();
-    let own =
-        backend.decode_ballot(&part[..part.len() - 32], 0, backend.public_key_id(&key)).unwrap();
+    let own = backend.decode_ballot(&part[..part.len() - 32], 0, key.id()).unwrap();
     let copy = backend.disguise(&key, &own, &mut rng(6));
     let mut bytes = backend.encode_ballot(&copy);
     bytes.extend([4; 32]);
@@ -266,11 +257,12 @@ fn a_rehearsal_finds_a_damaged_evaluation_key() {
     let read = |path: &Path| fs::read(path).unwrap();
     let (public, evaluation) = (read(&held.keys.public), read(&held.keys.evaluation));
     let rehearse = |evaluation: &[u8]| {
-        let rehearsal = Rehearsal::new(&held.file, &public, evaluation, &mut rng(2)).unwrap();
-        let labels = rehearsal::labels(&held.file, &held.keys.secret, &rehearsal.release).unwrap();
-        rehearsal.check(&labels)
+        let rehearsal = Rehearsal::new(&held.file, &public, evaluation).unwrap();
+        (rehearsal.digest().to_owned(), rehearsal.hold(&held.file, &held.keys.secret))
     };
-    assert_eq!(rehearse(&evaluation), Ok(24));
+    let (digest, labels) = rehearse(&evaluation);
+    assert_eq!(labels.unwrap(), 24);
+    assert_eq!(rehearse(&evaluation).0, digest, "anyone who has the keys computes the same");
     // Residues of the relinearisation key are swapped; checksum and form are right.
     let key = Header::read(&evaluation).unwrap().key;
     let start = evaluation.len() - 32 - payload(&evaluation);
@@ -283,13 +275,9 @@ fn a_rehearsal_finds_a_damaged_evaluation_key() {
     let damaged = seal(Kind::EvaluationKey, &binding, made_for, payload.len(), |out| {
         out.extend(&payload);
     });
-    match Rehearsal::new(&held.file, &public, &damaged, &mut rng(2)) {
-        Ok(_) => {
-            let problem = rehearse(&damaged).unwrap_err();
-            assert!(problem.contains("keygen"), "{problem}");
-        }
-        Err(error) => panic!("in form: {error}"),
-    }
+    let (other, labels) = rehearse(&damaged);
+    let problem = labels.unwrap_err().to_string();
+    assert!(problem.contains("keygen") && other != digest, "{problem}");
 }
 
 /// Bytes of a key's payload, without its frame.

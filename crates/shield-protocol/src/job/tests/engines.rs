@@ -1,11 +1,11 @@
 //! Every engine through keys, ballots, aggregation and labels.
 
 use super::*;
-use shield::backend::noisy_argmax::argmax as argmax_of;
-use shield::shared_noise::Shares;
+use shield_core::engine::noisy_argmax::argmax as argmax_of;
+use shield_core::shared_noise::Shares;
 
 use crate::cast_counts;
-use crate::engine::{Mechanism, faults};
+use crate::engine::faults;
 
 /// Everybody votes; the labels must be the clear operator's.
 fn is_the_clear_operator(samples: usize, lines: &str) {
@@ -20,7 +20,6 @@ fn is_the_clear_operator(samples: usize, lines: &str) {
 #[test]
 fn bfv_is_the_clear_operator() {
     is_the_clear_operator(9, "polynomial = \"X^2+X\"\nengine = \"bfv\"");
-    is_the_clear_operator(9, "polynomial = \"X\"\nrelease = \"composable\"");
 }
 
 #[test]
@@ -30,16 +29,8 @@ fn the_clear_engine_is_the_clear_operator() {
 
 #[cfg(feature = "tfhe")]
 #[test]
-fn leveled_tfhe_is_the_clear_operator() {
-    is_the_clear_operator(3, "polynomial = \"X^2+X\"\nengine = \"tfhe-leveled\"");
-    let compact = "polynomial = \"X^2+X\"\nengine = \"tfhe-leveled\"\nupload = \"compact\"";
-    is_the_clear_operator(2, compact);
-}
-
-#[cfg(feature = "tfhe")]
-#[test]
-fn bootstrapped_tfhe_is_the_clear_operator() {
-    is_the_clear_operator(2, "polynomial = \"X^2+X\"\nengine = \"tfhe-bootstrapped\"");
+fn tfhe_is_the_clear_operator() {
+    is_the_clear_operator(3, "polynomial = \"X^2+X\"\nengine = \"tfhe\"");
 }
 
 /// Four of five teachers vote. Shares of noise this small are 0, so the label is the class with the
@@ -78,17 +69,11 @@ fn too_few_shares_of_noise_give_no_label() {
     assert!(!held.path("results").exists());
 }
 
-#[cfg(feature = "tfhe")]
-#[test]
-fn the_noisy_argmax_of_tfhe_goes_over_files() {
-    is_the_argmax(2, "engine = \"tfhe-bootstrapped\"");
-}
-
 #[cfg(not(feature = "tfhe"))]
 #[test]
 fn a_program_without_an_engine_says_how_to_get_it() {
     let text = "name = \"a\"\ngroup = \"g\"\nclasses = 3\nsamples = 3\nquorum = 1\n\
-                teachers = [\"t\"]\nengine = \"tfhe-leveled\"";
+                teachers = [\"t\"]\nengine = \"tfhe\"";
     let said = ElectionFile::parse(text).unwrap_err().to_string();
     assert!(said.contains("line 7") && said.contains("--features tfhe"), "{said}");
 }
@@ -111,7 +96,7 @@ fn counts_go_over_files_with_the_labels_of_the_clear_argmax_on_the_same_noise() 
     let samples = 120;
     let lines = "mechanism = \"noisy-argmax\"\nnoise = 4.0\ndropouts = 2\nvoters_per_teacher = 40";
     let held = Held::with(samples, lines);
-    let Mechanism::NoisyArgmax(argmax) = held.file.choice().mechanism() else { panic!() };
+    let argmax = held.file.spec().argmax().unwrap();
     let shares = Shares::new(&argmax.noise);
     let mut sums = vec![[0_i64; 3]; samples];
     for (teacher, name) in TEACHERS.iter().enumerate().take(4) {

@@ -4,11 +4,11 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::checked::Checked;
-use super::super::storage::{ByteRange, LocalFiles, Storage, local_files};
+use super::super::storage::{ByteRange, LocalFiles, Storage};
 use super::*;
 use crate::engine::faults;
 use crate::{Job, Problem, Refused};
+use shield_core::Watch;
 
 impl Held {
     /// Nine samples in three batches, on which everybody but one has voted.
@@ -18,9 +18,9 @@ impl Held {
         held
     }
 
-    fn freeze(&self, out: &str, seed: u64) -> Result<Job, ProtocolError> {
-        let (key, ballots) = (&self.keys.evaluation, self.path("ballots"));
-        Job::freeze(&self.file, key, &ballots, &self.path(out), &mut rng(seed), &|_| {})
+    pub(super) fn freeze(&self, out: &str, seed: u64) -> Result<Job, ProtocolError> {
+        let (ballots, out) = (self.path("ballots"), self.path(out));
+        Job::freeze(&self.inputs(&ballots), &out, None, &mut rng(seed), &Watch::default())
     }
 }
 
@@ -45,7 +45,7 @@ fn a_job_gives_the_bytes_of_one_aggregation() {
     }
     one.aggregate("results", 7).unwrap();
     let job = other.freeze("job", 7).unwrap();
-    assert_eq!((job.missing(), job.voted()), (vec![0, 1, 2], 4));
+    assert_eq!((job.missing(), job.ballots().voted()), (vec![0, 1, 2], 4));
     assert_eq!(job.absent(), ["elm".parse().unwrap()]);
     let early = job.finish(&other.path("results")).unwrap_err().to_string();
     assert!(early.contains("3 of 3 batches"), "{early}");
@@ -58,18 +58,11 @@ fn a_job_gives_the_bytes_of_one_aggregation() {
     job.finish(&other.path("results")).unwrap();
     let read = |held: &Held| fs::read(held.path("results")).unwrap();
     assert!(read(&one) == read(&other));
-    let frozen = job_frozen(&other);
+    let ballots = other.path("ballots");
+    let frozen = other.inputs(&ballots).open(&Watch::default()).unwrap().frozen;
     let part = freeze::stored_part(&frozen, &other.path("job").join("seed")).unwrap();
     let seed = part.seed(crate::seed::Purpose::Draws, &frozen.digest());
     assert_eq!(other.labels("results"), other.clear_with(&[0, 1, 2, 3], &seed));
-}
-
-fn job_frozen(held: &Held) -> freeze::Frozen {
-    let nothing = &|_| {};
-    let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
-    let storage = local_files();
-    let checked = Checked::new(&held.file, key, &storage, &ballots, nothing);
-    checked.unwrap().frozen
 }
 
 #[test]
@@ -203,10 +196,10 @@ fn no_ballot_is_read_twice_whatever_order_threads_ask_in() {
     held.freeze("job", 1).unwrap();
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
         let counted = Arc::new(FarAway::default());
-        let storage: Arc<dyn Storage> = counted.clone();
-        let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
-        let checked = Checked::new(&held.file, key, &storage, &ballots, &|_| {}).unwrap();
-        let batch = checked.folder.batch(1);
+        let ballots = held.path("ballots");
+        let inputs = Inputs { storage: counted.clone(), ..held.inputs(&ballots) };
+        let checked = inputs.open(&Watch::default()).unwrap();
+        let batch = checked.ballots.batch(1);
         for teacher in order {
             assert!(!batch.bytes(teacher).unwrap().is_empty());
         }
@@ -214,7 +207,7 @@ fn no_ballot_is_read_twice_whatever_order_threads_ask_in() {
         // Whoever wants a ballot again gets it again.
         assert!(!batch.bytes(order[0]).unwrap().is_empty());
         // A shard reads nobody else's.
-        let shard = checked.folder.batch_of(1, 1..3);
+        let shard = checked.ballots.batch_of(1, 1..3);
         assert!(!shard.bytes(1).unwrap().is_empty());
         assert_eq!(counted.0.load(Ordering::Relaxed), 7, "{order:?}");
     }

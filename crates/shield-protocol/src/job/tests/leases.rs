@@ -1,28 +1,57 @@
 //! Workers that share one job: who takes which batch, and what happens when one dies.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::super::lease::{LeaseLength, Worker};
+use super::super::lease::{Clock, LeaseLength, Worker};
 use super::*;
 use crate::Job;
 use crate::engine::faults;
+use shield_core::Watch;
 
 fn length(seconds: u64) -> LeaseLength {
     LeaseLength::from_seconds(seconds).unwrap()
 }
 
-fn workers() -> [Worker; 2] {
-    [Worker::new(&mut rng(1)), Worker::new(&mut rng(2))]
+/// A clock that stands still, but for what a test lets pass.
+#[derive(Debug)]
+struct Hands {
+    now: AtomicU64,
+    waits: AtomicU64,
+}
+
+impl Hands {
+    fn pass(&self, seconds: u64) {
+        self.now.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    fn wait(&self, _: Duration) {
+        let waits = self.waits.fetch_add(1, Ordering::Relaxed);
+        assert!(waits < 60_000, "it waits for a lease that never expires");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Two workers, and the clock of both.
+fn workers() -> ([Worker; 2], Arc<Hands>) {
+    let clock = Arc::new(Hands { now: AtomicU64::new(1_800_000_000), waits: AtomicU64::default() });
+    let worker =
+        |number| Worker::with_clock(&mut rng(number), Arc::clone(&clock) as Arc<dyn Clock>);
+    ([worker(1), worker(2)], clock)
 }
 
 /// A job of three batches, and the bytes of each.
 fn job() -> (Held, Job, Vec<Vec<u8>>) {
     let held = Held::with(9, "polynomial = \"X^2+X\"\nengine = \"clear\"");
     held.all_vote(4);
-    let (key, ballots) = (&held.keys.evaluation, held.path("ballots"));
-    let out = held.path("job");
-    let job = Job::freeze(&held.file, key, &ballots, &out, &mut rng(1), &|_| {}).unwrap();
+    let job = held.freeze("job", 1).unwrap();
     let bytes = (0..3).map(|batch| job.run_batch(batch).unwrap()).collect();
     (held, job, bytes)
 }
@@ -35,7 +64,7 @@ fn parts(held: &Held) -> Vec<Vec<u8>> {
 #[test]
 fn a_batch_is_leased_to_one_worker_until_it_is_given_up() {
     let (held, job, bytes) = job();
-    let [one, other] = workers();
+    let ([one, other], _) = workers();
     let lease = job.lease(0, &one, length(60)).unwrap().unwrap();
     assert!(job.lease(0, &other, length(60)).unwrap().is_none());
     assert!(job.lease(1, &other, length(60)).unwrap().is_some());
@@ -53,7 +82,7 @@ fn a_batch_is_leased_to_one_worker_until_it_is_given_up() {
 #[test]
 fn an_expired_or_damaged_lease_is_taken_over() {
     let (held, job, bytes) = job();
-    let [one, other] = workers();
+    let ([one, other], clock) = workers();
     // A worker that died: it gives nothing up.
     std::mem::forget(job.lease(0, &one, length(1)).unwrap().unwrap());
     std::mem::forget(job.lease(1, &one, length(3600)).unwrap().unwrap());
@@ -64,26 +93,30 @@ fn an_expired_or_damaged_lease_is_taken_over() {
         fs::write(&lease, damaged).unwrap();
         assert!(job.lease(1, &other, length(60)).unwrap().is_some(), "{damaged}");
     }
-    let start = Instant::now();
-    assert_eq!(job.share(|_| true, &other, length(60), &|_| {}).unwrap(), 3);
-    assert!(start.elapsed() < Duration::from_mins(5), "it waits for the whole lease of an hour");
+    // Until the second that a lease ends with is over.
+    clock.pass(1);
+    assert!(job.lease(0, &other, length(60)).unwrap().is_none());
+    clock.pass(1);
+    assert_eq!(job.share(|_| true, &other, length(60), &Watch::default()).unwrap(), 3);
     assert!(parts(&held) == bytes);
 }
 
 #[test]
 fn a_lease_is_renewed_while_its_holder_works() {
     let (held, job, _) = job();
-    let [one, other] = workers();
+    let ([one, other], clock) = workers();
     let lease = job.lease(0, &one, length(3)).unwrap().unwrap();
     let until = || fs::read_to_string(held.path("job/leases/0")).unwrap_or_default();
     let first = until();
+    clock.pass(2);
     lease.during(|| {
-        // Until it is renewed, however slow the machine is.
         let start = Instant::now();
         while until() == first {
             assert!(start.elapsed() < Duration::from_mins(2), "it is not renewed");
             std::thread::sleep(Duration::from_millis(20));
         }
+        // By now the first would have ended.
+        clock.pass(2);
         assert!(job.lease(0, &other, length(1)).unwrap().is_none());
     });
 }
@@ -91,7 +124,7 @@ fn a_lease_is_renewed_while_its_holder_works() {
 #[test]
 fn a_slow_worker_gives_nothing_up_that_another_has() {
     let (held, job, _) = job();
-    let [one, other] = workers();
+    let ([one, other], _) = workers();
     let slow = job.lease(0, &one, length(1)).unwrap().unwrap();
     let lease = held.path("job/leases/0");
     let expired = fs::read_to_string(&lease).unwrap();
@@ -105,16 +138,16 @@ fn a_slow_worker_gives_nothing_up_that_another_has() {
 #[test]
 fn workers_share_a_job_and_a_failure_is_left_to_others() {
     let (held, job, bytes) = job();
-    let [one, other] = workers();
+    let ([one, other], _) = workers();
     faults::inject(held.file.election(), 0, 1);
-    assert!(job.share(|_| true, &one, length(60), &|_| {}).is_err());
+    assert!(job.share(|_| true, &one, length(60), &Watch::default()).is_err());
     let computed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for worker in [&one, &other] {
             let (path, computed) = (held.path("job"), &computed);
             scope.spawn(move || {
                 let job = Job::open(&path).unwrap();
-                let own = job.share(|_| true, worker, length(60), &|_| {}).unwrap();
+                let own = job.share(|_| true, worker, length(60), &Watch::default()).unwrap();
                 computed.fetch_add(own, Ordering::Relaxed);
             });
         }
@@ -129,9 +162,9 @@ fn a_job_with_its_ballots_inside_can_be_moved() {
     held.all_vote(4);
     fs::create_dir(held.path("job")).unwrap();
     fs::rename(held.path("ballots"), held.path("job/ballots")).unwrap();
-    let (key, ballots) = (&held.keys.evaluation, held.path("job/ballots"));
-    let out = held.path("job");
-    let job = Job::freeze(&held.file, key, &ballots, &out, &mut rng(1), &|_| {}).unwrap();
+    let (ballots, out) = (held.path("job/ballots"), held.path("job"));
+    let inputs = held.inputs(&ballots);
+    let job = Job::freeze(&inputs, &out, None, &mut rng(1), &Watch::default()).unwrap();
     let first = job.run_batch(0).unwrap();
     fs::rename(held.path("job"), held.path("moved")).unwrap();
     assert!(Job::open(&held.path("moved")).unwrap().run_batch(0).unwrap() == first);

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngCore, SeedableRng};
-use shield::backend::{Backend, ClearBackend, ClearKey, MemoryBallotBox};
-use shield::{Class, Label, Seed, Vote};
+use shield_core::Watch;
+use shield_core::engine::{ClearEngine, ClearKey, Engine, MemoryBallotBox};
+use shield_core::{Class, Label, Seed, Vote};
 use tempfile::TempDir;
 
-use super::ballot_folder::BallotFolder;
 use super::freeze;
-use super::{Aggregated, aggregate};
+use super::{Aggregated, Inputs, aggregate};
 use crate::engine::BallotBytes;
 use crate::private::is_open_to_others;
-use crate::{ElectionFile, KeyFiles, ProtocolError, cast, make_keys, reveal};
+use crate::{ElectionFile, KeyFiles, PlannedElection, ProtocolError, cast, make_keys, reveal};
 
 mod audits;
 mod engines;
@@ -31,7 +31,7 @@ fn rng(seed: u64) -> StdRng {
 /// An election that is being held, in a folder of its own.
 struct Held {
     folder: TempDir,
-    file: ElectionFile,
+    file: PlannedElection,
     votes: Vec<Vec<Vote>>,
     keys: KeyFiles,
 }
@@ -48,7 +48,7 @@ impl Held {
             "name = \"ward-7\"\ngroup = \"wards\"\nclasses = 3\nsamples = {samples}\n\
              {lines}\nquorum = 3\nteachers = {TEACHERS:?}\n"
         );
-        let file = ElectionFile::parse(&text).unwrap();
+        let file = ElectionFile::parse(&text).unwrap().plan();
         // Every teacher leans to a class of its own; the second abstains now and then.
         let vote = |teacher: usize, sample: usize| {
             let class =
@@ -82,8 +82,22 @@ impl Held {
     }
 
     fn aggregate(&self, out: &str, seed: u64) -> Result<Aggregated, ProtocolError> {
-        let (key, ballots) = (&self.keys.evaluation, self.path("ballots"));
-        aggregate(&self.file, key, &ballots, &self.path(out), &mut rng(seed), &|_| {})
+        self.aggregate_with(None, out, seed)
+    }
+
+    /// With the part of the seed that was committed to.
+    fn aggregate_with(
+        &self,
+        part: Option<&Path>,
+        out: &str,
+        seed: u64,
+    ) -> Result<Aggregated, ProtocolError> {
+        let (ballots, out) = (self.path("ballots"), self.path(out));
+        aggregate(&self.inputs(&ballots), &out, part, &mut rng(seed), &Watch::default())
+    }
+
+    fn inputs<'a>(&'a self, ballots: &'a Path) -> Inputs<'a> {
+        Inputs::new(&self.file, &self.keys.evaluation, ballots)
     }
 
     fn labels(&self, results: &str) -> Vec<Label> {
@@ -97,7 +111,7 @@ impl Held {
     }
 
     fn clear_with(&self, voters: &[usize], seed: &Seed) -> Vec<Label> {
-        let backend = ClearBackend::new(self.file.election().clone());
+        let backend = ClearEngine::new(self.file.election().clone());
         let mut labels = Vec::new();
         for batch in 0..backend.batches() {
             let samples = backend.batch(batch);
@@ -130,8 +144,8 @@ fn labels_are_those_of_the_clear_operator_for_the_stored_seed() {
 
 #[test]
 fn elections_of_several_batches_come_out_too() {
-    // The composable release has small batches.
-    let held = Held::with(2500, "polynomial = \"X\"\nrelease = \"composable\"");
+    // Rounds of this degree have small batches.
+    let held = Held::with(2500, "polynomial = \"X^4+X\"");
     assert!(held.file.batches() > 1, "the test needs several batches");
     held.all_vote(5);
     held.aggregate("results", 7).unwrap();
@@ -178,7 +192,7 @@ fn one_set_of_ballots_has_one_release() {
     refused("results", &["the ballot of `elm` was not there", "new election"]);
     fs::remove_file(held.path("ballots/elm")).unwrap();
     fs::rename(held.path("ballots/birch"), held.path("kept")).unwrap();
-    refused("results", &["the ballot of `birch` is gone"]);
+    refused("results", &["the ballot of `birch` is missing"]);
     held.vote(1, "birch");
     refused("results", &["the ballot of `birch` was another one"]);
     // Without the record, the seed still knows its ballots.
@@ -209,13 +223,9 @@ fn one_set_of_ballots_has_one_release() {
 fn a_ballot_that_changes_while_it_is_needed_is_noticed() {
     let held = Held::new(6, "X");
     let path = held.vote(0, "amber");
-    let engine = held.file.engine();
-    let bytes = fs::read(&held.keys.evaluation).unwrap();
-    let key = engine.check_evaluation_key(&bytes).unwrap();
     let ballots = held.path("ballots");
-    let storage = super::storage::local_files();
-    let folder = BallotFolder::open(&held.file, &engine, key, &storage, &ballots, &|_| {}).unwrap();
-    let open = || folder.batch(0).bytes(0).map(drop);
+    let checked = held.inputs(&ballots).open(&Watch::default()).unwrap();
+    let open = || checked.ballots.batch(0).bytes(0).map(drop);
     open().unwrap();
     fs::remove_file(&path).unwrap();
     held.vote(0, "amber");

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::aggregate::aggregate_committed;
 use super::super::audit::{self, Answer, Question, judge};
-use super::super::verify::{differences, verify};
+use super::super::freeze::Frozen;
+use super::super::verify::{Released, verify};
 use super::*;
 use crate::bundle::{BundleReader, BundleWriter, Content};
 use crate::engine::Alarm;
@@ -13,6 +13,7 @@ use crate::receipt::Receipt;
 use crate::rehearsal::{Rehearsal, RehearsalError};
 use crate::transcript::{AskedBatch, MOST_ROUNDS, Round, Transcript, transcript_path};
 use crate::{Name, inspect};
+use shield_core::Watch;
 
 /// An election with one cheat, and everything that an audit of it makes.
 struct Audited {
@@ -33,7 +34,8 @@ impl Audited {
         let [question, made, answer] = ["question", "audit", "answer"].map(|name| held.path(name));
         let (ballots, results) = (held.path("ballots"), held.path("results"));
         audit::ask(&held.file, &held.keys.secret, &results, &question).unwrap();
-        audit::check(held.server(&ballots, &results), &question, &made, &|_| {}).unwrap();
+        let (inputs, released) = (held.inputs(&ballots), held.released("results"));
+        audit::check(&inputs, &released, &question, &made, &Watch::default()).unwrap();
         Self { held, question, made, answer }
     }
 
@@ -49,9 +51,9 @@ impl Audited {
     }
 
     fn again(&self, answer: &Path, out: &str) -> Result<audit::Repaired, String> {
-        let (ballots, results) = (self.held.path("ballots"), self.held.path("results"));
-        let server = self.held.server(&ballots, &results);
-        audit::again(server, answer, &self.held.path(out), &|_| {})
+        let (ballots, released) = (self.held.path("ballots"), self.held.released("results"));
+        let (inputs, out) = (self.held.inputs(&ballots), self.held.path(out));
+        audit::again(&inputs, &released, answer, &out, &Watch::default())
             .map_err(|error| error.to_string())
     }
 }
@@ -107,18 +109,17 @@ fn a_question_is_about_these_results_and_asked_a_few_times_at_most() {
         let asked = vec![AskedBatch { batch: 0, samples }];
         said(check(Question { asked, ..question.clone() }, &transcript), "does not have");
     }
-    let engine = held.file.engine();
     let round = Round { asked, accused: vec!["elm".parse().unwrap()] };
     transcript.rounds = vec![round.clone(); MOST_ROUNDS];
-    assert!(Transcript::decode(&transcript.encode(), &*engine).is_some());
+    assert!(Transcript::decode(&transcript.encode(), &held.file).is_some());
     found.transcript = transcript.clone();
     let last = Question::new(&held.file, &found).unwrap();
     said(check(last, &transcript), "hold a new election");
     transcript.rounds.push(round);
-    assert!(Transcript::decode(&transcript.encode(), &*engine).is_none(), "too many rounds");
+    assert!(Transcript::decode(&transcript.encode(), &held.file).is_none(), "too many rounds");
     transcript.rounds.truncate(1);
     transcript.rounds[0].asked[0].samples = vec![24];
-    assert!(Transcript::decode(&transcript.encode(), &*engine).is_none(), "no such sample");
+    assert!(Transcript::decode(&transcript.encode(), &held.file).is_none(), "no such sample");
 }
 
 /// The server asks about a sample that raised no alarm, in the place of the student's question.
@@ -184,18 +185,18 @@ fn a_server_takes_the_answer_to_its_question_once() {
     question.asked[0].samples.pop();
     let path = held.path("other.toml");
     fs::write(&path, toml::to_string(&question).unwrap()).unwrap();
-    let (ballots, results) = (held.path("ballots"), held.path("results"));
-    let server = held.server(&ballots, &results);
-    let other = audit::check(server, &path, &held.path("y"), &|_| {});
+    let (ballots, released) = (held.path("ballots"), held.released("results"));
+    let inputs = held.inputs(&ballots);
+    let other = audit::check(&inputs, &released, &path, &held.path("y"), &Watch::default());
     said(other.map_err(|error| error.to_string()), "another audit was asked");
     // Results of other ballots.
     fs::remove_file(ballots.join("elm")).unwrap();
     fs::remove_file(ballots.join("aggregated.toml")).unwrap();
-    let gone = audit::check(server, &audited.question, &held.path("z"), &|_| {});
+    let gone =
+        audit::check(&inputs, &released, &audited.question, &held.path("z"), &Watch::default());
     said(gone.map_err(|error| error.to_string()), "`elm` is missing");
     // Nor does an auditor take an urn with one more, or another turnout than the published one.
-    let paths = held.paths("again");
-    let gone = verify(held.evidence(&paths), &|_| {}).map(drop);
+    let gone = held.verify("ballots", "again").map(drop);
     said(gone.map_err(|error| error.to_string()), "`elm` is missing");
 }
 
@@ -247,9 +248,8 @@ fn nobody_takes_another_election_s_part_receipt_or_transcript_or_another_turnout
     held.all_vote(4);
     let part = held.path("part");
     freeze::commit(&[1; 32], &part, &mut rng(5)).unwrap();
-    let (key, ballots, out) = (&held.keys.evaluation, held.path("ballots"), held.path("results"));
-    let other =
-        aggregate_committed(&held.file, key, &ballots, &out, Some(&part), &mut rng(9), &|_| {});
+    let (ballots, out) = (held.path("ballots"), held.path("results"));
+    let other = held.aggregate_with(Some(&part), "results", 9);
     said(other.map_err(|error| error.to_string()), "committed for another election");
     held.aggregate("results", 7).unwrap();
 
@@ -263,9 +263,11 @@ fn nobody_takes_another_election_s_part_receipt_or_transcript_or_another_turnout
     said(other.check(&transcript), "another election");
 
     let mut frozen = transcript.frozen().unwrap();
-    assert!(differences(&transcript, &frozen).is_empty());
+    let found =
+        |frozen: &Frozen| frozen.differences(&transcript.evaluation_key, &transcript.ballots);
+    assert!(found(&frozen).is_empty());
     frozen.evaluation_key[0] ^= 1;
-    assert_eq!(differences(&transcript, &frozen), ["the evaluation key is another one"]);
+    assert_eq!(found(&frozen), ["the evaluation key is another one"]);
 
     // The releases as they are, beside a turnout that looks better.
     let bytes = fs::read(&out).unwrap();
@@ -278,9 +280,8 @@ fn nobody_takes_another_election_s_part_receipt_or_transcript_or_another_turnout
     bundle.part(&transcript.encode()).unwrap();
     bundle.part(&release).unwrap();
     drop(bundle);
-    let mut paths = held.paths("results");
-    paths[2] = held.path("better");
-    let found = verify(held.evidence(&paths), &|_| {}).map(drop);
+    let better = Released { results: held.path("better"), ..held.released("results") };
+    let found = verify(&held.inputs(&ballots), &better, None, &Watch::default()).map(drop);
     said(found.map_err(|error| error.to_string()), "turnout");
 }
 
@@ -303,16 +304,15 @@ fn keys_of_two_sets_are_not_rehearsed_together() {
     let other = make_keys(&held.file, &held.path("others"), &mut rng(2)).unwrap().files;
     let read = |path: &Path| fs::read(path).unwrap();
     let (public, evaluation) = (read(&held.keys.public), read(&other.evaluation));
-    let refused = Rehearsal::new(&held.file, &public, &evaluation, &mut rng(2));
+    let refused = Rehearsal::new(&held.file, &public, &evaluation);
     assert!(matches!(refused, Err(RehearsalError::Keys)), "{refused:?}");
 }
 
-/// Ballots, results and seeds of version 0.1 begin as today's do, with a 1 for the version.
 #[test]
-fn what_version_0_1_wrote_is_refused_by_its_version() {
+fn ballots_results_and_seeds_of_another_version_are_refused_by_it() {
     let held = Held::new(8, "X");
     held.all_vote(4);
-    let old = |path: &Path| {
+    let age = |path: &Path| {
         let mut bytes = fs::read(path).unwrap();
         assert_eq!(bytes[4..6], [2, 0]);
         bytes[4] = 1;
@@ -326,10 +326,10 @@ fn what_version_0_1_wrote_is_refused_by_its_version() {
     fs::remove_file(held.path("results.seed")).unwrap();
 
     held.aggregate("results", 7).unwrap();
-    old(&held.path("results"));
+    age(&held.path("results"));
     let results = inspect(&held.file, &held.keys.secret, &held.path("results"));
     said(results.map(drop).map_err(|error| error.to_string()), "format version 1");
-    old(&held.path("ballots").join("amber"));
+    age(&held.path("ballots").join("amber"));
     let refused = held.aggregate("results", 7).map_err(|error| error.to_string());
     said(refused, "format version 1");
 }

@@ -9,11 +9,12 @@ use jiff::SignedDuration;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use shield::privacy::filter::Price;
-use shield::{Class, Vote};
-use shield_protocol::ElectionFile;
+use shield_core::{Class, Vote};
+use shield_privacy::filter::Price;
 use shield_protocol::credentials::Token;
-use shield_protocol::engine::{EncodedKeys, Engine, faults};
+use shield_protocol::engine::{EncodedKeys, faults};
+use shield_protocol::rehearsal::Rehearsal;
+use shield_protocol::{ElectionFile, PlannedElection};
 
 use super::world::World;
 use crate::store::Stage;
@@ -44,8 +45,7 @@ impl fmt::Display for Violation {
 
 /// An election, as its parties know it.
 pub(super) struct Known {
-    pub(super) file: Arc<ElectionFile>,
-    pub(super) engine: Arc<dyn Engine>,
+    pub(super) file: PlannedElection,
     keys: EncodedKeys,
     student: Token,
     pub(super) teachers: Vec<Token>,
@@ -243,10 +243,10 @@ impl History {
             faults::engine_line(),
             names.join(", ")
         );
-        let file = Arc::new(ElectionFile::parse(&text).unwrap());
+        let file = ElectionFile::parse(&text).unwrap().plan();
         let engine = file.engine();
         let keys = engine.make_keys(&mut self.rng).unwrap();
-        let voting = Arc::clone(&engine).voting(&keys.public).unwrap();
+        let voting = Arc::clone(engine).voting(&keys.public).unwrap();
         let mut ballots = Vec::new();
         for _ in 0..teachers {
             let votes: Vec<Vote> = (0..samples)
@@ -274,7 +274,6 @@ impl History {
         self.send(Method::POST, "/v1/elections", &operator, body).await;
         self.elections.push(Known {
             file,
-            engine,
             keys,
             student,
             teachers: tokens,
@@ -297,15 +296,11 @@ impl History {
         for (kind, bytes) in keys {
             self.send(Method::PUT, &format!("{base}/keys/{kind}"), &student, bytes).await;
         }
-        let rehearsal = format!("{base}/rehearsal");
-        let held = self.send(Method::GET, &rehearsal, &student, Vec::new()).await;
-        let Some((StatusCode::OK, release)) = held else { return Ok(()) };
         let known = &self.elections[place];
-        let revealing = Arc::clone(&known.engine).revealing(&known.keys.secret).unwrap();
-        let Ok(labels) = revealing.reveal(0, &release) else { return Ok(()) };
-        let labels: Vec<Option<u16>> = labels.iter().map(|label| label.map(|c| c.0)).collect();
-        let body = json!({ "labels": labels }).to_string().into_bytes();
-        self.send(Method::POST, &rehearsal, &student, body).await;
+        let (public, evaluation) = (&known.keys.public, &known.keys.evaluation);
+        let rehearsal = Rehearsal::new(&known.file, public, evaluation).unwrap();
+        let body = json!({ "digest": rehearsal.digest() }).to_string().into_bytes();
+        self.send(Method::POST, &format!("{base}/rehearsal"), &student, body).await;
         Ok(())
     }
 
@@ -313,7 +308,7 @@ impl History {
     async fn vote(&mut self) -> Result<(), Violation> {
         let Some(place) = self.any() else { return Ok(()) };
         let teacher = self.rng.random_range(0..self.elections[place].teachers.len());
-        let batches = self.elections[place].engine.batches();
+        let batches = self.elections[place].file.batches();
         for batch in 0..batches {
             if self.rng.random_bool(0.1) {
                 continue;
@@ -374,9 +369,10 @@ impl History {
             if !service.store.was_drawn(name).unwrap() {
                 continue;
             }
-            let setup = service.setup(name).await.unwrap();
+            let file = service.planned(name).await.unwrap();
             let roll = service.store.roll(name).await.unwrap();
-            let voters = with_quorum(&setup, &turnout(&setup, &roll).unwrap(), &roll).unwrap();
+            let turnout = turnout(&file, &roll).unwrap();
+            let voters = with_quorum(&file, &turnout, roll.voters.len()).unwrap();
             let budget = service.store.budget(known.file.group()).await.unwrap().unwrap();
             let each = service.accountant.each_label(&known.file, budget.order);
             let log_moment =
@@ -384,7 +380,7 @@ impl History {
             let price = Price { log_moment, distance: 0.0 };
             // Drawn from other ballots, it is paid for again.
             let again = known.drawn.is_some_and(|drawn| drawn != price);
-            let before = known.drawn.map_or(0.0, |drawn| drawn.log_moment);
+            let before = known.drawn.unwrap_or_default().log_moment;
             let log_moment = if again { before + log_moment } else { log_moment };
             known.drawn = Some(Price { log_moment, distance: 0.0 });
         }
@@ -393,7 +389,7 @@ impl History {
 
     async fn fetch(&mut self) -> Result<(), Violation> {
         let Some(place) = self.any() else { return Ok(()) };
-        let batches = self.elections[place].engine.batches();
+        let batches = self.elections[place].file.batches();
         for batch in 0..batches {
             let known = &self.elections[place];
             let path = format!("/v1/elections/{}/results/{batch}", known.file.name());

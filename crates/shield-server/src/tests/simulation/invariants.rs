@@ -1,6 +1,6 @@
 //! What must hold, looked up in the server's own store.
 
-use shield::privacy::filter::Price;
+use shield_privacy::filter::Price;
 
 use super::history::{History, Known, Violation};
 use crate::store::Object;
@@ -35,7 +35,7 @@ impl History {
             let roll = service.store.roll(name).await.unwrap();
             let whole = |teacher: u32| {
                 let own = rows.iter().filter(|row| row.teacher == teacher).count();
-                own == known.engine.batches()
+                own == known.file.batches()
             };
             let voters = (0..).take(known.teachers.len()).filter(|&teacher| whole(teacher));
             if voters.collect::<Vec<u32>>() != roll.teachers() {

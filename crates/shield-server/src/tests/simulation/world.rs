@@ -9,16 +9,16 @@ use axum::http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shield_protocol::credentials::Token;
+use shield_protocol::credentials::{Role, Token};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
 use super::history::Faults;
-use crate::ledger::Budget;
 use crate::page::{Page, Speaks};
 use crate::serve::router;
 use crate::service::{Service, Settings};
 use crate::tests::token;
+use shield_protocol::ledger::Budget;
 
 /// An answer: its status and its body.
 pub(super) type Answer = (StatusCode, Vec<u8>);
@@ -52,7 +52,7 @@ impl World {
         };
         let (service, router) = start(&settings, faults, seed << 16).await;
         let operator = token(0);
-        service.add_operator(&operator.hash()).await.unwrap();
+        service.add(&operator.hash(), &Role::Operator).await.unwrap();
         Self { service, operator, router, settings, seed, starts: 1, faults, folder }
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use shield::Delta;
+use shield_core::Delta;
+use shield_privacy::price::LogMoment;
 use shield_server::store::{
     BookedPrice, Deed, Erasure, Object, RestoreOptions, RoundFile, RoundStage, Since, Turn, backup,
-    restore,
+    restore, verify,
 };
 use sqlx::{Connection, PgConnection};
 
@@ -72,14 +73,10 @@ async fn release(store: &Store, name: &Name) {
 /// A server with something in every table.
 async fn busy(store: &Store) -> Name {
     let ward = open_election(store, &file("ward")).await;
-    for teacher in 0..3 {
-        add_ballot(store, &ward, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(store, &ward, 1).await;
     store.set_rehearsed(&ward).await.unwrap();
     let over = open_election(store, &file("over")).await;
-    for teacher in 0..3 {
-        add_ballot(store, &over, teacher, 0, &[2, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(store, &over, 2).await;
     release(store, &over).await;
     answered(store, &over, 1).await.unwrap();
     let gone = open_election(store, &file("gone")).await;
@@ -89,7 +86,7 @@ async fn busy(store: &Store) -> Name {
     store.set_turn(&ward, Turn { priority: 7, paused: true }).await.unwrap();
     store.block(&gone, "a reason").await.unwrap();
     store.add_new_token(&token("boss"), &Role::Operator, Some("\"é\", a note")).await.unwrap();
-    let budget = shield_server::ledger::GroupBudget {
+    let budget = shield_protocol::ledger::GroupBudget {
         epsilon: 2.5,
         delta: Delta::new(1e-6).unwrap(),
         order: 17.25,
@@ -109,7 +106,7 @@ async fn answered(store: &Store, name: &Name, round: u32) -> Result<(), StoreErr
     store.add_round_file(name, round, RoundFile::Audit, 0, b"checks").await?;
     store.move_round(name, round, RoundStage::Audited, None).await?;
     let voters = vec![(3, SAMPLES as u64), (2, 1)];
-    let price = BookedPrice { log_moment: Some(0.5), ..BookedPrice::default() };
+    let price = BookedPrice { log_moment: Some(LogMoment::booked(0.5)), ..BookedPrice::default() };
     store.answer(name, round, "\"an answer\"", &voters, price).await?;
     store.add_round_file(name, round, RoundFile::Again, 0, b"again").await?;
     store.move_round(name, round, RoundStage::Released, None).await
@@ -125,6 +122,8 @@ pub(super) async fn a_backup_is_everything(place: Place) {
         let table = format!("\"table\":\"{table}\"");
         assert!(expected.iter().any(|row| row.contains(&table)), "{table} is not in it");
     }
+    let again = backup(&place.data, place.database.as_deref(), &first).await;
+    assert!(matches!(again, Err(StoreError::NotEmpty(_))), "{again:?}");
     // Into SQLite, whatever it was.
     let sqlite = restored(&place, &first, "sqlite", None, Since::NothingClosed).await.unwrap();
     assert_eq!(sqlite.sweep().await.unwrap(), 0);
@@ -154,6 +153,63 @@ pub(super) async fn a_backup_is_everything(place: Place) {
     }
 }
 
+/// A backup that was cut after 29 lines once restored an empty ledger and said that all was well.
+pub(super) async fn a_cut_or_edited_backup_is_refused(place: Place) {
+    drop(Service::open(&place.settings()).await.unwrap());
+    let store = place.open().await;
+    busy(&store).await;
+    let made = back_up(&place, "made").await;
+    let digest = verify(&made).unwrap().digest();
+    let tables = std::fs::read_to_string(made.join("tables.jsonl")).unwrap();
+    let list = std::fs::read_to_string(made.join("files.b3")).unwrap();
+    let (_, first) = list.lines().next().unwrap().split_once("  ").unwrap();
+    let cut: String = tables.split_inclusive('\n').take(29).collect();
+    let spent = tables.replace("\"spent\"", "\"reserved\"");
+    let fewer = list.split_inclusive('\n').skip(1).collect::<String>();
+    for (file, content, said) in [
+        ("tables.jsonl", cut, "rows: it is not what the backup was made with: it was cut"),
+        ("tables.jsonl", spent, "table ledger, 2 of 2 rows"),
+        ("files.b3", fewer, "files.b3"),
+        (first, "other".to_owned(), first),
+    ] {
+        let path = made.join(file);
+        let before = std::fs::read(&path).unwrap();
+        std::fs::write(&path, content).unwrap();
+        let refused = restored(&place, &made, "copy", None, Since::NothingClosed).await;
+        let Err(error @ StoreError::Backup(_)) = refused else { panic!("{file}: {refused:?}") };
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(!place.data.with_file_name("copy").exists(), "nothing is left of it");
+        std::fs::write(&path, before).unwrap();
+    }
+    std::fs::rename(made.join(first), made.join("elsewhere")).unwrap();
+    assert!(verify(&made).unwrap_err().to_string().contains(first));
+    std::fs::rename(made.join("elsewhere"), made.join(first)).unwrap();
+    assert_eq!(verify(&made).unwrap().digest(), digest);
+    // Whoever changes the log in the database is noticed, too.
+    let edit = "UPDATE audit_log SET detail = 'nothing' WHERE number = 1";
+    sqlx::query(edit).execute(&place.pool().await).await.unwrap();
+    let edited = back_up(&place, "edited").await;
+    let error = verify(&edited).unwrap_err().to_string();
+    assert!(error.contains("audit log was changed at or before its line 1"), "{error}");
+}
+
+/// A healthy backup once missed a file of every election that was not drawn, and named none.
+pub(super) async fn only_what_is_lost_is_missing(place: Place) {
+    drop(Service::open(&place.settings()).await.unwrap());
+    let store = place.open().await;
+    let ward = busy(&store).await;
+    let healthy = verify(&back_up(&place, "healthy").await).unwrap();
+    assert_eq!((healthy.missing, &healthy.lost), (0, &Vec::new()));
+    let own = place.data.join(format!("elections/{ward}"));
+    let name = |folder: &str| std::fs::read_dir(own.join(folder)).unwrap().next().unwrap().unwrap();
+    let (gone, damaged) = (name("ballots/0").path(), name("ballots/1").path());
+    std::fs::remove_file(&gone).unwrap();
+    std::fs::write(&damaged, b"something else").unwrap();
+    let lost = verify(&back_up(&place, "lost").await).unwrap().lost;
+    let expected = [&gone, &damaged].map(|path| path.strip_prefix(&place.data).unwrap());
+    assert_eq!(lost, expected.map(|path| path.display().to_string()));
+}
+
 /// Rows are of one moment, and every file that they name is there, though ballots keep coming in.
 pub(super) async fn a_backup_beside_uploads_is_whole(place: Place) {
     let store = place.open().await;
@@ -171,7 +227,9 @@ pub(super) async fn a_backup_beside_uploads_is_whole(place: Place) {
             sent
         })
     };
+    let start = std::time::Instant::now();
     while store.roll(&name).await.unwrap().voters.len() < 5 {
+        assert!(start.elapsed() < Duration::from_mins(2), "never: five have voted");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let made = back_up(&place, "made").await;
@@ -190,9 +248,7 @@ pub(super) async fn calling_off_after_a_restore_gives_nothing_back(place: Place)
     let store = place.open().await;
     let ward = file("ward");
     let name = open_election(&store, &ward).await;
-    for teacher in 0..3 {
-        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(&store, &name, 1).await;
     let made = back_up(&place, "made").await;
     release(&store, &name).await;
     for (to, since) in [("old", Since::Folder(place.data.clone())), ("unknown", Since::Unknown)] {
@@ -223,9 +279,7 @@ pub(super) async fn calling_off_after_a_restore_gives_nothing_back(place: Place)
 pub(super) async fn an_older_database_holds_no_second_audit(place: Place) {
     let store = place.open().await;
     let name = open_election(&store, &file("ward")).await;
-    for teacher in 0..3 {
-        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(&store, &name, 1).await;
     release(&store, &name).await;
     let made = back_up(&place, "made").await;
     let quiet = restored(&place, &made, "quiet", None, Since::Folder(place.data.clone())).await;
@@ -243,8 +297,7 @@ pub(super) async fn an_older_database_holds_no_second_audit(place: Place) {
         assert_eq!(copy.unpriced().await.unwrap(), std::slice::from_ref(&name));
     }
     // The database alone, beside its own folder: what was drawn lies there.
-    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
-    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let pool = place.pool().await;
     sqlx::query("DELETE FROM round_files").execute(&pool).await.unwrap();
     sqlx::query("UPDATE rounds SET stage = 'audited', answer = NULL").execute(&pool).await.unwrap();
     let price = BookedPrice::default();
@@ -264,15 +317,24 @@ pub(super) async fn an_older_database_holds_no_second_audit(place: Place) {
 
 /// A restore that died halfway once left a folder in which everything could be drawn again.
 pub(super) async fn half_a_restore_does_not_start(place: Place) {
-    drop(Service::open(&place.settings()).await.unwrap());
+    let service = Service::open(&place.settings()).await.unwrap();
     let store = place.open().await;
     open_election(&store, &file("ward")).await;
     let made = back_up(&place, "made").await;
+    // What a server on the old folder draws meanwhile would not be known.
+    let beside = restored(&place, &made, "beside", None, Since::Folder(place.data.clone())).await;
+    assert!(matches!(beside, Err(StoreError::Backup(_))), "{beside:?}");
+    assert!(!place.data.with_file_name("beside").exists());
+    drop(service);
     assert!(made.join("identity").exists());
-    let mut rows = std::fs::read_to_string(made.join("tables.jsonl")).unwrap();
-    rows.push_str("no row\n");
-    std::fs::write(made.join("tables.jsonl"), rows).unwrap();
-    restored(&place, &made, "half", None, Since::Unknown).await.unwrap_err();
+    // It ends at a row that cannot be inserted.
+    let elsewhere = place.data.with_file_name("elsewhere");
+    let taken = Store::open(&elsewhere, None).await.unwrap();
+    taken.add_token(&tokens(&file("ward"))[0].0, &Role::Monitor).await.unwrap();
+    taken.close_database().await.unwrap();
+    let database = format!("sqlite://{}", elsewhere.join("shield.sqlite").display());
+    restored(&place, &made, "half", Some(database), Since::Unknown).await.unwrap_err();
+    assert!(place.data.with_file_name("half").exists());
     assert!(!place.data.with_file_name("half").join("identity").exists());
 }
 
@@ -303,9 +365,7 @@ pub(super) async fn a_backup_that_does_not_know_an_election_is_refused(place: Pl
     open_election(&store, &file_of("ward", "hospitals", TEACHERS)).await;
     let made = back_up(&place, "made").await;
     let later = open_election(&store, &file_of("hospitals-0", "clinics", TEACHERS)).await;
-    for teacher in 0..3 {
-        add_ballot(&store, &later, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(&store, &later, 1).await;
     release(&store, &later).await;
     let since = Since::Folder(place.data.clone());
     let refused = restored(&place, &made, "copy", None, since).await;

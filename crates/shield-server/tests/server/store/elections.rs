@@ -48,25 +48,6 @@ pub(super) async fn elections_are_created_once(place: Place) {
     assert_eq!(names, ["clinic", "ward"]);
 }
 
-pub(super) async fn tokens_open_their_own_role(place: Place) {
-    let store = place.open().await;
-    let ward = file("ward");
-    store.create_election(&ward, &tokens(&ward)).await.unwrap();
-    for (token, role) in tokens(&ward) {
-        assert_eq!(store.role(&token).await.unwrap(), Some(role));
-    }
-    for (name, role) in [("boss", Role::Operator), ("prometheus", Role::Monitor)] {
-        assert_eq!(store.role(&token(name)).await.unwrap(), None);
-        store.add_token(&token(name), &role).await.unwrap();
-        store.add_token(&token(name), &role).await.unwrap();
-        assert_eq!(store.role(&token(name)).await.unwrap(), Some(role));
-    }
-    // A token that is in use does not change its role.
-    let (student, role) = tokens(&ward).swap_remove(0);
-    store.add_token(&student, &Role::Operator).await.unwrap();
-    assert_eq!(store.role(&student).await.unwrap(), Some(role));
-}
-
 pub(super) async fn two_keys_of_one_set_open_an_election(place: Place) {
     let store = place.open().await;
     let ward = file("ward");

@@ -6,9 +6,7 @@ pub(super) async fn a_restart_forgets_nothing(place: Place) {
     let ward = file("ward");
     let store = place.open().await;
     let name = open_election(&store, &ward).await;
-    for teacher in 0..3 {
-        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(&store, &name, 1).await;
     close(&store, &name, 1).await.unwrap();
     store.add_release(&name, 0, b"release").await.unwrap();
     let before = store.frozen(&name).await.unwrap();
@@ -51,8 +49,7 @@ pub(super) async fn damaged_rows_are_noticed(place: Place) {
     close(&store, &name, 1).await.unwrap();
     store.frozen(&name).await.unwrap();
 
-    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
-    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let pool = place.pool().await;
     let clinic = open_election(&store, &file("clinic")).await;
     let unbooked = "DELETE FROM ledger WHERE election = 'clinic'";
     sqlx::query(unbooked).execute(&pool).await.unwrap();
@@ -66,13 +63,12 @@ pub(super) async fn damaged_rows_are_noticed(place: Place) {
     sqlx::query("UPDATE elections SET stage = 'afloat'").execute(&pool).await.unwrap();
     assert!(matches!(store.election(&name).await, Err(StoreError::Damaged(_))));
 
-    // A newer program's tables are left alone.
+    // Another version's tables are left alone.
     sqlx::query("UPDATE schema_version SET version = 999").execute(&pool).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let database = place.database.clone().unwrap_or(sqlite);
-    let opened = Store::open(folder.path(), Some(&database)).await;
-    let error = opened.expect_err("the tables are newer").to_string();
-    assert!(error.contains("newer release"), "{error}");
+    let opened = Store::open(folder.path(), Some(&place.url())).await;
+    let error = opened.expect_err("the tables are another version's").to_string();
+    assert!(error.contains("use the release that made it"), "{error}");
     pool.close().await;
 }
 
@@ -82,8 +78,7 @@ pub(super) async fn an_older_data_base_destroys_no_ballot(place: Place) {
     let name = open_election(&store, &file("ward")).await;
     add_ballot(&store, &name, 0, 0, b"yesterday").await.unwrap();
     add_ballot(&store, &name, 1, 0, b"today").await.unwrap();
-    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
-    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let pool = place.pool().await;
     let older = "DELETE FROM ballots WHERE teacher = 1";
     sqlx::query(older).execute(&pool).await.unwrap();
     pool.close().await;
@@ -104,8 +99,7 @@ pub(super) async fn an_older_data_base_destroys_no_ballot(place: Place) {
 /// What the database says when it has too much to do, as it really says it.
 pub(super) async fn busy_is_told_from_broken(place: Place) {
     drop(place.open().await);
-    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
-    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let pool = place.pool().await;
     let mut connection = pool.acquire().await.unwrap();
     let mut answers = Vec::new();
     if place.database.is_some() {
@@ -148,10 +142,7 @@ pub(super) async fn stores_may_open_at_once(place: Place) {
             let place = Arc::clone(&place);
             tokio::spawn(async move {
                 let folder = tempfile::tempdir().unwrap();
-                let sqlite = place.data.join("shield.sqlite");
-                let sqlite = format!("sqlite://{}?mode=rwc", sqlite.display());
-                let database = place.database.clone().unwrap_or(sqlite);
-                Store::open(folder.path(), Some(&database)).await.map(drop)
+                Store::open(folder.path(), Some(&place.url())).await.map(drop)
             })
         })
         .collect();
@@ -171,8 +162,7 @@ pub(super) async fn folder_and_data_base_belong_together(place: Place) {
     let settings = place.settings();
     opens(&settings).await.unwrap();
     opens(&settings).await.unwrap();
-    let sqlite = format!("sqlite://{}?mode=rwc", place.data.join("shield.sqlite").display());
-    let here = place.database.clone().unwrap_or(sqlite);
+    let here = place.url();
     let elsewhere = tempfile::tempdir().unwrap();
 
     let file = std::fs::read(place.data.join("identity")).unwrap();
@@ -201,25 +191,19 @@ pub(super) async fn folder_and_data_base_belong_together(place: Place) {
     assert!(matches!(opens(&settings).await, Err(ServeError::OtherFolder(_))));
 }
 
-/// Earlier releases wrote no name: theirs are taken on, if folder and database know the same
-/// elections.
-pub(super) async fn folders_without_a_name_are_taken_on(place: Place) {
+/// Elections without a name to compare may be anybody's: in the database, or in the folder.
+pub(super) async fn folders_without_a_name_are_refused(place: Place) {
     let store = place.open().await;
-    let name = open_election(&store, &file("ward")).await;
+    open_election(&store, &file("ward")).await;
     drop(store);
     let settings = place.settings();
     let elsewhere = tempfile::tempdir().unwrap();
     let empty = format!("sqlite://{}?mode=rwc", elsewhere.path().join("other.sqlite").display());
     let slip = opens(&Settings { database: Some(empty.into()), ..settings.clone() }).await;
     assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
-    let folder = place.data.join("elections").join(name.as_str());
-    let hidden = elsewhere.path().join("hidden");
-    std::fs::rename(&folder, &hidden).unwrap();
+    std::fs::remove_dir_all(place.data.join("elections")).unwrap();
     let slip = opens(&settings).await;
     assert!(matches!(slip, Err(ServeError::OtherDatabase(_))), "{slip:?}");
-    std::fs::rename(&hidden, &folder).unwrap();
-    opens(&settings).await.unwrap();
-    opens(&settings).await.unwrap();
 }
 
 /// A database that was restored alone once answered 121 of 200 samples differently, and the ledger
@@ -228,13 +212,10 @@ pub(super) async fn an_older_database_draws_nothing_twice(place: Place) {
     let store = place.open().await;
     let ward = file("ward");
     let name = open_election(&store, &ward).await;
-    for teacher in 0..3 {
-        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(&store, &name, 1).await;
     close(&store, &name, 1).await.unwrap();
     store.add_release(&name, 0, b"release").await.unwrap();
-    let sqlite = format!("sqlite://{}", place.data.join("shield.sqlite").display());
-    let pool = sqlx::AnyPool::connect(place.database.as_deref().unwrap_or(&sqlite)).await.unwrap();
+    let pool = place.pool().await;
     for older in [
         "UPDATE elections SET stage = 'open', seed = NULL, frozen = NULL, closed = NULL",
         "UPDATE ledger SET stage = 'reserved'",
@@ -256,7 +237,7 @@ pub(super) async fn an_older_database_draws_nothing_twice(place: Place) {
     std::fs::rename(&mark, &hidden).unwrap();
     assert!(matches!(close(&store, &name, 2).await, Err(StoreError::DrawnBefore { .. })));
     std::fs::rename(&hidden, &mark).unwrap();
-    std::fs::remove_dir_all(folder.join("releases")).unwrap();
+    std::fs::remove_dir_all(folder.join("parts")).unwrap();
     assert!(matches!(close(&store, &name, 2).await, Err(StoreError::DrawnBefore { .. })));
     // Calling it off is the way out, and what was drawn stays spent.
     store.withdraw(&name).await.unwrap();
@@ -271,8 +252,7 @@ pub(super) async fn two_servers_never_share_a_database(place: Place) {
     let data = copy.path().join("data");
     shield_protocol::private::make_folder(&data).unwrap();
     std::fs::copy(place.data.join("identity"), data.join("identity")).unwrap();
-    let sqlite = format!("sqlite://{}?mode=rwc", place.data.join("shield.sqlite").display());
-    let here = place.database.clone().unwrap_or(sqlite);
+    let here = place.url();
     let second = Settings { data, database: Some(here.into()), ..settings.clone() };
     let refused = opens(&second).await;
     let Err(error @ ServeError::DatabaseLocked) = refused else { panic!("{refused:?}") };
@@ -291,9 +271,7 @@ pub(super) async fn two_servers_never_share_a_database(place: Place) {
 pub(super) async fn lost_files_are_found_and_come_back(place: Place) {
     let store = place.open().await;
     let name = open_election(&store, &file("ward")).await;
-    for teacher in 0..3 {
-        add_ballot(&store, &name, teacher, 0, &[1, u8::try_from(teacher).unwrap()]).await.unwrap();
-    }
+    three_vote(&store, &name, 1).await;
     let ballots = place.data.join("elections/ward/ballots");
     std::fs::remove_dir_all(ballots.join("1")).unwrap();
     let (swept, lost) = store.compare().await.unwrap();
@@ -305,13 +283,14 @@ pub(super) async fn lost_files_are_found_and_come_back(place: Place) {
     close(&store, &name, 1).await.unwrap();
     store.add_release(&name, 0, b"release").await.unwrap();
     store.finish(&name, None).await.unwrap();
-    let releases = place.data.join("elections/ward/releases");
+    let releases = place.data.join("elections/ward/parts");
     std::fs::remove_dir_all(&releases).unwrap();
     assert_eq!(store.compare().await.unwrap().1.releases, [(name.clone(), 0)]);
     // The worker computes it again; it must be the very same.
     assert_eq!(store.election(&name).await.unwrap().stage, Stage::Closing);
     assert!(store.released_batches(&name).await.unwrap().is_empty());
-    assert!(store.add_release(&name, 0, b"other").await.is_err());
+    let other = store.add_release(&name, 0, b"other").await;
+    assert!(matches!(other, Err(StoreError::Conflict { .. })), "{other:?}");
     assert_eq!(store.add_release(&name, 0, b"release").await.unwrap(), Stored::Again);
     assert!(store.compare().await.unwrap().1.is_empty());
 }

@@ -2,86 +2,75 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::suite::{self, Case, Shape};
-use shield::backend::{Backend, MemoryBallotBox, Presence};
-use shield::framing::MadeFor;
-use shield::{Class, Sampling, Seed};
+use shield_core::engine::suite::{self, Case, Shape};
+use shield_core::engine::{Engine, Key, MemoryBallotBox, Presence};
+use shield_core::framing::MadeFor;
+use shield_core::{Class, Sampling, Seed};
 
 use super::{Fixture, shape};
 use crate::leveled::ballot::{self, LeveledBallot};
 use crate::leveled::ring::Ring;
-use crate::leveled::{LeveledBackend, LeveledError, Upload};
+use crate::leveled::{LeveledEngine, LeveledError};
 
-fn check(case: &Case, upload: Upload, number: u64) {
-    let backend = LeveledBackend::new(case.election.clone(), upload).expect("a plan");
+fn check(case: &Case, number: u64) {
+    let engine = LeveledEngine::new(case.election.clone()).expect("a plan");
     let mut rng = ChaCha20Rng::seed_from_u64(number);
-    let keys = backend.generate_keys(&mut rng).expect("keys");
+    let keys = engine.generate_keys(&mut rng).expect("keys");
     let seed = Seed::from_number(number);
-    let found = suite::labels(&backend, &keys, &case.votes, &seed, &mut rng);
+    let found = suite::labels(&engine, &keys, &case.votes, &seed, &mut rng);
     assert!(found == case.expected(&seed), "{:?}", case.election);
 }
 
 #[test]
 fn the_suite_of_all_engines() {
-    suite::run(&suite::small_elections(), |e| LeveledBackend::new(e.clone(), Upload::Plain));
-}
-
-#[test]
-fn the_suite_of_all_engines_with_compact_ballots() {
-    suite::run(&suite::small_elections(), |e| LeveledBackend::new(e.clone(), Upload::Compact));
+    suite::run(&suite::small_elections(), |e| LeveledEngine::new(e.clone()));
 }
 
 #[test]
 fn the_papers_polynomial() {
-    for upload in [Upload::Plain, Upload::Compact] {
-        check(&Case::new(shape(30, 10, 2, "8X^4+6X^3+4X^2+X"), 1), upload, 1);
-    }
+    check(&Case::new(shape(30, 10, 2, "8X^4+6X^3+4X^2+X"), 1), 1);
 }
 
 #[test]
 fn two_to_1024_classes() {
-    for (classes, upload) in
-        [(2, Upload::Plain), (16, Upload::Plain), (100, Upload::Compact), (1_024, Upload::Plain)]
-    {
-        check(&Case::new(shape(6, classes, 3, "2X^2+X"), 4), upload, 4);
+    for classes in [2, 16, 100, 1_024] {
+        check(&Case::new(shape(6, classes, 3, "2X^2+X"), 4), 4);
     }
 }
 
 #[test]
 fn what_is_no_class_is_no_label() {
     // A teacher who encrypts 13 where there are ten classes: four bits hold it, no label does.
-    let fixture = Fixture::new(Shape { offset: 0, ..shape(1, 10, 1, "X") }, Upload::Plain);
-    let Fixture { backend, keys, .. } = &fixture;
+    let fixture = Fixture::new(Shape { offset: 0, ..shape(1, 10, 1, "X") });
+    let Fixture { engine, keys, .. } = &fixture;
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let (zero, mut ring) = (&keys.public.zero, Ring::new());
-    let words = ballot::encrypt(backend.plan(), zero, Class(13), &mut ring, &mut rng);
+    let words = ballot::encrypt(engine.plan(), zero, Class(13), &mut ring, &mut rng);
     let presence = Presence::new([true].into_iter());
     let forged = LeveledBallot::new(words, presence, MadeFor { batch: 0, key: keys.public.id() });
     let ballots = MemoryBallotBox::new(1, vec![Some(forged)]);
     let seed = Seed::from_number(1);
-    let release = backend.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
-    let label = backend.decrypt(&keys.secret, 0, &release);
+    let release = engine.aggregate(&keys.evaluation, 0, &ballots, &seed).expect("a release");
+    let label = engine.decrypt(&keys.secret, 0, &release);
     assert!(matches!(label, Err(LeveledError::NotALabel)), "{label:?}");
 }
 
 #[test]
 #[ignore = "minutes: a thousand samples of each kind"]
 fn a_thousand_samples_of_each_kind() {
-    for upload in [Upload::Plain, Upload::Compact] {
-        for (i, classes) in [2, 10, 16, 100].into_iter().enumerate() {
-            for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
-                let polynomial = ["2X^3+3X^2+X", "2X^4+X^3+X^2"][i % 2];
-                let shape = Shape {
-                    // Few dummies: it is teachers' votes that cost products.
-                    offset: [1, 0, 1, 0][i],
-                    sampling,
-                    abstentions: [0, 20][i / 2],
-                    ..shape(12, classes, 500, polynomial)
-                };
-                let start = std::time::Instant::now();
-                check(&Case::new(shape, i as u64), upload, i as u64);
-                println!("{upload:?}, {classes} classes, {sampling}: {:?}", start.elapsed());
-            }
+    for (i, classes) in [2, 10, 16, 100].into_iter().enumerate() {
+        for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
+            let polynomial = ["2X^3+3X^2+X", "2X^4+X^3+X^2"][i % 2];
+            let shape = Shape {
+                // Few dummies: it is teachers' votes that cost products.
+                offset: [1, 0, 1, 0][i],
+                sampling,
+                abstentions: [0, 20][i / 2],
+                ..shape(12, classes, 500, polynomial)
+            };
+            let start = std::time::Instant::now();
+            check(&Case::new(shape, i as u64), i as u64);
+            println!("{classes} classes, {sampling}: {:?}", start.elapsed());
         }
     }
 }

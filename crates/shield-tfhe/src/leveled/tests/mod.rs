@@ -6,17 +6,17 @@ mod noise;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::Sampling;
-use shield::backend::suite::{Case, Shape};
-use shield::backend::{Backend, KeysOf, MemoryBallotBox};
+use shield_core::Sampling;
+use shield_core::engine::suite::{Case, Shape};
+use shield_core::engine::{Engine, KeysOf, MemoryBallotBox};
 
-use super::{LeveledBackend, LeveledBallot, Upload};
+use super::{LeveledBallot, LeveledEngine};
 
 /// An election with keys and the ballots of its first sample.
 pub(crate) struct Fixture {
     pub(crate) case: Case,
-    pub(crate) backend: LeveledBackend,
-    pub(crate) keys: KeysOf<LeveledBackend>,
+    pub(crate) engine: LeveledEngine,
+    pub(crate) keys: KeysOf<LeveledEngine>,
     pub(crate) ballots: MemoryBallotBox<LeveledBallot>,
 }
 
@@ -31,17 +31,17 @@ pub(crate) fn shape(
 }
 
 impl Fixture {
-    pub(crate) fn new(shape: Shape, upload: Upload) -> Self {
+    pub(crate) fn new(shape: Shape) -> Self {
         let case = Case::new(shape, 5);
-        let backend = LeveledBackend::new(case.election.clone(), upload).expect("a plan");
+        let engine = LeveledEngine::new(case.election.clone()).expect("a plan");
         let mut rng = ChaCha20Rng::seed_from_u64(7);
-        let keys = backend.generate_keys(&mut rng).expect("keys");
+        let keys = engine.generate_keys(&mut rng).expect("keys");
         let ballots = (0..case.votes.teachers())
             .map(|teacher| {
                 let votes = case.votes.teacher(teacher, 0..1);
-                backend.encrypt(&keys.public, 0, &votes, &mut rng).ok()
+                engine.encrypt(&keys.public, 0, &votes, &mut rng).ok()
             })
             .collect();
-        Self { case, backend, keys, ballots: MemoryBallotBox::new(1, ballots) }
+        Self { case, engine, keys, ballots: MemoryBallotBox::new(1, ballots) }
     }
 }

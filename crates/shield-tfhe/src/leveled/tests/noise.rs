@@ -2,16 +2,15 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use shield::backend::suite::{Case, Shape};
-use shield::backend::{Backend, BallotBox, urns};
-use shield::draws::Draws;
-use shield::{Class, Seed};
+use shield_core::draws::Draws;
+use shield_core::engine::suite::{Case, Shape};
+use shield_core::engine::{BallotBox, Engine, urns};
+use shield_core::{Class, Seed};
 use tfhe::core_crypto::prelude::{DecompositionBaseLog, DecompositionLevelCount, SignedDecomposer};
 
 use super::{Fixture, shape};
 use crate::leveled::ballot::{self, Ready};
-use crate::leveled::compact;
-use crate::leveled::plan::Upload;
+use crate::leveled::flooding::STATISTICAL_BITS;
 use crate::leveled::ring::{DEGREE, Gadget, Glwe, Ring, add, even, glwe, zero};
 use crate::leveled::sampling;
 
@@ -35,18 +34,11 @@ fn phases(fixture: &Fixture, c: &Glwe) -> Vec<u64> {
 
 /// What the rows of a vote should encrypt: the message's coefficients for each row.
 fn row_errors(fixture: &Fixture, class: Class) -> [Vec<u64>; 2] {
-    let Fixture { backend, keys, .. } = fixture;
-    let (plan, gadget) = (backend.plan(), backend.plan().gadget());
+    let Fixture { engine, keys, .. } = fixture;
+    let (plan, gadget) = (engine.plan(), engine.plan().gadget());
     let mut ring = Ring::new();
     let mut rng = ChaCha20Rng::seed_from_u64(11);
-    let rows = match plan.upload() {
-        Upload::Plain => ballot::encrypt(plan, &keys.public.zero, class, &mut ring, &mut rng),
-        Upload::Compact => {
-            let packed = compact::encrypt(plan, &keys.public.zero, class, &mut ring, &mut rng);
-            let key = keys.evaluation.expansion.as_ref().expect("a key");
-            key.expand(&mut ring, plan, &packed)
-        }
-    };
+    let rows = ballot::encrypt(plan, &keys.public.zero, class, &mut ring, &mut rng);
     let mut errors = [Vec::new(), Vec::new()];
     for (i, row) in rows.chunks_exact(2 * DEGREE).enumerate() {
         let bit = i / (2 * gadget.levels);
@@ -67,30 +59,24 @@ fn row_errors(fixture: &Fixture, class: Class) -> [Vec<u64>; 2] {
 
 #[test]
 fn measured_noise_stays_below_the_bound() {
-    for (classes, polynomial, upload) in [
-        (10, "2X^4+2X^3+X", Upload::Plain),
-        (2, "X^3+X^2", Upload::Plain),
-        (100, "X^2+X", Upload::Plain),
-        (10, "X^3+X", Upload::Compact),
-    ] {
-        println!("{classes} classes, {polynomial}, {upload:?}");
+    for (classes, polynomial) in [(10, "2X^4+2X^3+X"), (2, "X^3+X^2"), (100, "X^2+X")] {
+        println!("{classes} classes, {polynomial}");
         // Without dummies, so that every round draws teachers.
-        let fixture =
-            Fixture::new(Shape { offset: 0, ..shape(25, classes, 2, polynomial) }, upload);
-        let Fixture { case, backend, keys, ballots } = &fixture;
-        let (plan, stages) = (backend.plan(), backend.plan().stages());
+        let fixture = Fixture::new(Shape { offset: 0, ..shape(25, classes, 2, polynomial) });
+        let Fixture { case, engine, keys, ballots } = &fixture;
+        let (plan, stages) = (engine.plan(), engine.plan().stages());
         let bits = |variance: f64| variance.log2() / 2.0;
         let [mask, body] = row_errors(&fixture, Class(1));
-        check("row of the mask", deviation(&mask), bits(stages.rows.mask), 1.0);
-        check("row of the body", deviation(&body), bits(stages.rows.body), 1.0);
+        check("row of the mask", deviation(&mask), bits(stages.row), 1.0);
+        check("row of the body", deviation(&body), bits(stages.row), 1.0);
 
         // A product with an encrypted one, and with an encrypted zero.
         let mut ring = Ring::new();
         let mut rng = ChaCha20Rng::seed_from_u64(12);
         for class in [0, 1] {
-            let ballot = backend.encrypt(&keys.public, 0, &[Some(Class(class))], &mut rng);
+            let ballot = engine.encrypt(&keys.public, 0, &[Some(Class(class))], &mut rng);
             let ballot = ballot.expect("a ballot");
-            let vote: &Ready = ballot.ready(plan, &keys.evaluation, &mut ring);
+            let vote: &Ready = ballot.ready(plan, &mut ring);
             let mut words = sampling::uniform(&mut rng);
             words.extend(sampling::uniform(&mut rng));
             let y = glwe(words);
@@ -111,7 +97,7 @@ fn measured_noise_stays_below_the_bound() {
             let seed = Seed::from_number(number);
             let urns = urns(&case.election, 1, ballots).expect("urns");
             let draws = Draws::seeded(case.election.setting(), &urns[0], &seed, 0);
-            let out = backend.elect(&keys.evaluation, 0, ballots, &draws, &mut ring);
+            let out = engine.elect(&keys.evaluation, 0, ballots, &draws, &mut ring);
             let mut phase = phases(&fixture, &out.expect("a result"));
             for word in &mut phase[..plan.released()] {
                 *word = word.wrapping_sub(word.wrapping_add(1 << 62) & 1 << 63);
@@ -126,15 +112,15 @@ fn measured_noise_stays_below_the_bound() {
 /// enter products. They are multiples of powers of two, so words half way are not rare.
 #[test]
 fn words_half_way_go_up_as_often_as_down() {
-    let fixture = Fixture::new(shape(40, 10, 1, "X^2+X"), Upload::Plain);
-    let Fixture { backend, keys, ballots, .. } = &fixture;
-    let left_out = backend.plan().gadget().left_out();
+    let fixture = Fixture::new(shape(40, 10, 1, "X^2+X"));
+    let Fixture { engine, ballots, .. } = &fixture;
+    let left_out = engine.plan().gadget().left_out();
     let mut ring = Ring::new();
     let (mut halves, mut ups) = (0_u32, 0_u32);
     for first in 0..40 {
         let [first, second] = [first, 39 - first].map(|teacher| ballots.open(teacher).unwrap());
-        let first = first.ready(backend.plan(), &keys.evaluation, &mut ring);
-        let second = second.ready(backend.plan(), &keys.evaluation, &mut ring);
+        let first = first.ready(engine.plan(), &mut ring);
+        let second = second.ready(engine.plan(), &mut ring);
         // A class, and what is left of it after products.
         let mut input = first.class.clone();
         for bit in second.bits.iter().chain(&first.bits) {
@@ -155,23 +141,19 @@ fn words_half_way_go_up_as_often_as_down() {
 
 #[test]
 fn a_class_is_as_noisy_as_the_bound_says_where_it_is_read() {
-    // Of compact ballots the bound takes all noise for as old as the packed vote's, so it is
-    // looser.
-    for (upload, slack) in [(Upload::Plain, 1.0), (Upload::Compact, 2.5)] {
-        let fixture = Fixture::new(shape(60, 10, 1, "X^2+X"), upload);
-        let Fixture { backend, keys, ballots, .. } = &fixture;
-        let plan = backend.plan();
-        let mut ring = Ring::new();
-        let mut errors = Vec::new();
-        for teacher in 0..60 {
-            let ballot = ballots.open(teacher).unwrap();
-            let class = &ballot.ready(plan, &keys.evaluation, &mut ring).class;
-            let (mask, body) = class.as_ref().split_at(DEGREE);
-            let phases = keys.secret.phases(mask, &body[..plan.bits()]);
-            errors.extend(phases.iter().map(|x| x.wrapping_sub(x.wrapping_add(1 << 62) & 1 << 63)));
-        }
-        check("class", deviation(&errors), plan.stages().class.log2() / 2.0, slack);
+    let fixture = Fixture::new(shape(60, 10, 1, "X^2+X"));
+    let Fixture { engine, keys, ballots, .. } = &fixture;
+    let plan = engine.plan();
+    let mut ring = Ring::new();
+    let mut errors = Vec::new();
+    for teacher in 0..60 {
+        let ballot = ballots.open(teacher).unwrap();
+        let class = &ballot.ready(plan, &mut ring).class;
+        let (mask, body) = class.as_ref().split_at(DEGREE);
+        let phases = keys.secret.phases(mask, &body[..plan.bits()]);
+        errors.extend(phases.iter().map(|x| x.wrapping_sub(x.wrapping_add(1 << 62) & 1 << 63)));
     }
+    check("class", deviation(&errors), plan.stages().class.log2() / 2.0, 1.0);
 }
 
 #[test]
@@ -222,13 +204,13 @@ fn the_transform_is_as_exact_as_the_bound_says() {
 fn flooding_is_as_wide_as_the_theorem_takes_it() {
     // The phases of many releases of one label: as wide as the flooding says, and never out of the
     // label's half.
-    let fixture = Fixture::new(shape(9, 10, 1, "X^2+X"), Upload::Plain);
-    let Fixture { backend, keys, ballots, case } = &fixture;
+    let fixture = Fixture::new(shape(9, 10, 1, "X^2+X"));
+    let Fixture { engine, keys, ballots, case } = &fixture;
     let mut spread = Vec::new();
     for number in 0..40 {
         let seed = Seed::from_number(number);
-        let release = backend.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
-        let label = backend.decrypt(&keys.secret, 0, &release).expect("a label")[0];
+        let release = engine.aggregate(&keys.evaluation, 0, ballots, &seed).expect("a release");
+        let label = engine.decrypt(&keys.secret, 0, &release).expect("a label")[0];
         assert_eq!(label, case.expected(&seed)[0]);
         let class = label.expect("a class").0;
         for (bit, phase) in release.phases(&keys.secret).iter().enumerate() {
@@ -248,25 +230,15 @@ fn a_case_of_each_kind_has_a_plan() {
         [(2, "X"), (1_000, "8X^4+6X^3+4X^2+X"), (10, "30X^4+12X^3+6X^2+X"), (16, "20X^8")]
     {
         let case = Case::new(shape(3, classes, 1, polynomial), 1);
-        for upload in [Upload::Plain, Upload::Compact] {
-            let plan = match crate::leveled::Plan::new(&case.election, upload) {
-                Ok(plan) => plan,
-                Err(error) => {
-                    // Compact ballots are noisier: there are limits.
-                    assert!(upload == Upload::Compact && classes == 1_000, "{error}");
-                    continue;
-                }
-            };
-            println!(
-                "{classes} {polynomial} {upload:?}: {} levels of {} bits, distance 2^-{:.1}, \
-                 failure 2^{:.0}",
-                plan.levels(),
-                plan.base_log(),
-                plan.statistical_bits(),
-                plan.failure_log2()
-            );
-            assert!(plan.statistical_bits() >= f64::from(plan.required_statistical_bits()));
-            assert!(plan.failure_log2() <= -64.0 && plan.noise_margin_bits() > 0.0);
-        }
+        let plan = crate::leveled::Plan::new(&case.election).expect("a plan");
+        println!(
+            "{classes} {polynomial}: {} levels of {} bits, distance 2^-{:.1}, failure 2^{:.0}",
+            plan.levels(),
+            plan.base_log(),
+            plan.statistical_bits(),
+            plan.failure_log2()
+        );
+        assert!(plan.statistical_bits() >= f64::from(STATISTICAL_BITS));
+        assert!(plan.failure_log2() <= -64.0 && plan.noise_margin_bits() > 0.0);
     }
 }

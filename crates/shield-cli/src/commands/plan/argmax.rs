@@ -1,0 +1,120 @@
+//! The plan of the batched noisy argmax on BFV, with the keys of the other plans where they mean
+//! something. Products and rotations count one batch.
+
+use serde_json::json;
+use shield_bfv::argmax::ArgmaxPlan;
+use shield_bfv::flooding::STATISTICAL_BITS;
+use shield_core::shared_noise::NoiseFamily;
+use shield_core::{Delta, Election, Queries};
+use shield_privacy::Usage;
+use shield_protocol::engine::{Counts, NoisyArgmax};
+
+use super::megabytes;
+use crate::console::{Report, duration};
+use crate::failure::Failure;
+
+pub(super) fn plan(
+    report: Report,
+    election: &Election,
+    argmax: NoisyArgmax,
+) -> Result<Report, Failure> {
+    let plan = ArgmaxPlan::new(election, &argmax.noise, argmax.ballot(), argmax.threshold);
+    let plan = plan.map_err(Failure::bad_input)?;
+    let queries = Queries::new(election.samples() as u64)?;
+    let usage = Usage { queries, delta: Delta::default() };
+    // Of all samples together, for all votes.
+    let accounting = argmax.accounting(election.classes());
+    let (epsilon, of_counts) = (accounting.tight(usage), accounting.of_counts(usage));
+    let moduli = plan.moduli_bits();
+    let stages = plan.noise_bits();
+    let noise_bits: Vec<_> = stages
+        .iter()
+        .map(|(stage, bits, primes)| json!({ "stage": stage, "bits": bits, "primes": primes }))
+        .collect();
+    let document = json!({
+        "epsilon": epsilon,
+        "vector_epsilon": of_counts,
+        "delta": usage.delta,
+        "ring_degree": plan.ring_degree(),
+        "moduli_bits": moduli,
+        "log_q": plan.log_q(),
+        "security_bits": plan.security_bits(),
+        "samples_per_batch": plan.samples_per_batch(),
+        "batches": plan.batches(),
+        "range": plan.range(),
+        "degree": plan.degree(),
+        "failure_log2": -plan.failure_bits(),
+        "evaluations": plan.evaluations(),
+        "products": plan.products(),
+        "relinearisations": plan.relinearisations(),
+        "rotations": plan.rotations(),
+        "noise_bits": noise_bits,
+        "noise_margin_bits": plan.noise_margin_bits(),
+        "flooding_bits": plan.flooding_bits(),
+        "statistical_bits": STATISTICAL_BITS,
+        "ballot_bytes": plan.ballot_bytes(),
+        "public_key_bytes": plan.public_key_bytes(),
+        "evaluation_key_bytes": plan.evaluation_key_bytes(),
+        "result_bytes": plan.result_bytes(),
+        // Of one core, estimated.
+        "seconds_per_batch": plan.seconds_per_batch(),
+    });
+    let (law, amount) = match argmax.noise.family() {
+        NoiseFamily::Laplace => ("discrete Laplace", "scale"),
+        NoiseFamily::Skellam => ("Skellam", "deviation"),
+    };
+    let noise = format!(
+        "{law} of {amount} {}, in shares; up to {} teachers may be missing",
+        argmax.noise.scale().get(),
+        argmax.noise.dropouts()
+    );
+    let ballot = argmax.counts.map(Counts::voters).map_or_else(
+        || "one vote per sample".to_owned(),
+        |voters| format!("counts per class, of up to {voters} voters per sample"),
+    );
+    let cost = format!(
+        "epsilon {epsilon:.4} for all {queries} samples (delta {}), against everybody; for one {}",
+        usage.delta.get(),
+        argmax.protects()
+    );
+    let ring = format!(
+        "{} coefficients, {} primes of {} bits",
+        plan.ring_degree(),
+        moduli.len(),
+        moduli[0]
+    );
+    let comparison =
+        format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree());
+    let circuit = format!(
+        "{} evaluations, {} products, {} relinearisations, {} rotations",
+        plan.evaluations(),
+        plan.products(),
+        plan.relinearisations(),
+        plan.rotations()
+    );
+    let stages = stages.map(|(stage, bits, primes)| format!("{stage} {bits:.1} ({primes} primes)"));
+    let flooding = format!(
+        "3 uniform integers of {} bits per coefficient; statistical distance 2^-{STATISTICAL_BITS}",
+        plan.flooding_bits()
+    );
+    Ok(report.keys(&document).rows([
+        ("noise", noise),
+        ("a ballot", ballot),
+        ("cost", cost),
+        ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
+        ("ring", ring),
+        ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
+        ("batches", format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch())),
+        ("comparison", comparison),
+        ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
+        ("circuit, per batch", circuit),
+        ("noise bound, bits", stages.join(", ")),
+        ("flooding", flooding),
+        ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
+        ("ballot", format!("{} per teacher and batch", megabytes(plan.ballot_bytes()))),
+        ("public key", megabytes(plan.public_key_bytes())),
+        ("evaluation key", megabytes(plan.evaluation_key_bytes())),
+        ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
+        ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
+    ]))
+}

@@ -1,0 +1,181 @@
+//! The mechanism that an engine computes, and the noise of an argmax.
+
+use std::str::FromStr;
+
+use clap::Args;
+use shield_core::parameters::Noise;
+use shield_core::shared_noise::{NoiseFamily, SharedNoise};
+use shield_core::{Epsilon, Setting, Votes};
+use shield_privacy::mechanism::ArgmaxOfShares;
+use shield_privacy::{Usage, calibrate};
+use shield_protocol::engine::{EngineName, EngineSpec, MechanismName, NoisyArgmax};
+
+use super::MechanismArgs;
+use crate::failure::Failure;
+
+/// Noise in votes where none is given.
+const DEFAULT_NOISE: f64 = 40.0;
+
+/// The mechanism that an engine computes, with its parameters.
+#[derive(Args, Debug)]
+pub(crate) struct SpecArgs {
+    /// The mechanism: shield, or noisy-argmax (SPEED's exact argmax of counts with noise in shares)
+    #[arg(long = "mechanism", value_name = "NAME", default_value_t)]
+    name: MechanismName,
+
+    #[command(flatten)]
+    setting: MechanismArgs,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
+}
+
+impl SpecArgs {
+    /// SHIELD's setting.
+    pub(crate) fn setting(&self) -> Setting {
+        self.setting.mechanism()
+    }
+
+    /// The mechanism on an engine, for that many teachers.
+    pub(crate) fn spec(&self, engine: EngineName, teachers: usize) -> Result<EngineSpec, Failure> {
+        let argmax = match self.name {
+            MechanismName::Shield if self.noise.threshold.is_some() => {
+                return Err(Failure::bad_input(
+                    "--threshold is for --mechanism noisy-argmax; SHIELD is silent where its \
+                     --polynomial has no term of degree 1",
+                ));
+            }
+            MechanismName::Shield => None,
+            MechanismName::NoisyArgmax => {
+                let teachers = u32::try_from(teachers).map_err(Failure::bad_input)?;
+                let ArgmaxOfShares { noise, threshold } =
+                    self.noise.argmax(teachers, engine.noise_law())?;
+                Some(NoisyArgmax { noise, counts: None, threshold })
+            }
+        };
+        Ok(EngineSpec::new(engine, argmax)?)
+    }
+
+    /// The noisy argmax on an engine with the least noise whose labels cost at most a budget, of
+    /// Skellam noise where no law is named.
+    pub(crate) fn spec_within(
+        &self,
+        engine: EngineName,
+        votes: &Votes,
+        budget: Epsilon,
+        usage: Usage,
+    ) -> Result<EngineSpec, Failure> {
+        let argmax = self.spec(engine, votes.teachers())?.argmax().ok_or_else(|| {
+            Failure::bad_input(
+                "--epsilon is for --mechanism noisy-argmax; `tune` and `recommend` find a setting \
+                 of SHIELD",
+            )
+        })?;
+        let law = match self.noise.noise_law {
+            Some(LawName::Shared(law)) => law,
+            _ => NoiseFamily::Skellam,
+        };
+        let (teachers, dropouts) = (argmax.noise.teachers(), argmax.noise.dropouts());
+        let classes = votes.classes().count();
+        let found = calibrate::shared_noise_within(budget, usage, law, teachers, dropouts, classes);
+        let (noise, _) = found.ok_or_else(|| {
+            Failure::bad_input(format!(
+                "no noise makes {} labels cost at most {budget}; ask for fewer labels, or allow \
+                 more",
+                usage.queries
+            ))
+        })?;
+        Ok(EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?)
+    }
+}
+
+/// A law of noise in shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LawName {
+    /// One that the teachers can draw.
+    Shared(NoiseFamily),
+    /// Weighted fair bits.
+    Bits,
+}
+
+impl FromStr for LawName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "bits" { Ok(Self::Bits) } else { text.parse().map(Self::Shared) }
+    }
+}
+
+/// The noise of an argmax.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct NoiseArgs {
+    /// Noise of a noisy argmax, in votes: the scale of Laplace noise, the standard deviation of
+    /// Gaussian and of Skellam noise
+    #[arg(long, value_name = "B", default_value_t = DEFAULT_NOISE)]
+    pub(crate) noise: f64,
+
+    /// The law of the noise in shares of a noisy-argmax: skellam or laplace [default: skellam
+    /// with the engine bfv, else laplace]; for `bound` also bits
+    #[arg(long, value_name = "LAW")]
+    pub(crate) noise_law: Option<LawName>,
+
+    /// How many teachers may be missing from a noisy-argmax: the others' shares of the noise make
+    /// up for theirs
+    #[arg(long, value_name = "D", default_value_t = 0)]
+    pub(crate) dropouts: u32,
+
+    /// Noisy votes that the winner must have for a label. For a noisy-argmax a whole number, which
+    /// costs no privacy as long as it is not chosen on the votes; for confident-gnmax [default:
+    /// half of the teachers]
+    #[arg(long, value_name = "T")]
+    pub(crate) threshold: Option<f64>,
+}
+
+impl NoiseArgs {
+    /// SPEED's argmax with that noise and threshold.
+    pub(crate) fn argmax(
+        self,
+        teachers: u32,
+        default: NoiseFamily,
+    ) -> Result<ArgmaxOfShares, Failure> {
+        let noise = self.shared(teachers, default)?;
+        Ok(ArgmaxOfShares { noise, threshold: self.whole_threshold()? })
+    }
+
+    /// The threshold of a noisy argmax: a count, as those of its classes.
+    pub(crate) fn whole_threshold(self) -> Result<Option<u32>, Failure> {
+        let whole = |votes: f64| {
+            let known = (0.0..=f64::from(u32::MAX)).contains(&votes) && votes.fract() == 0.0;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a whole number of the range"
+            )]
+            known.then_some(votes as u32).ok_or_else(|| {
+                Failure::bad_input(format!(
+                    "--threshold is {votes}; for a noisy-argmax it must be a whole number of votes"
+                ))
+            })
+        };
+        self.threshold.map(whole).transpose()
+    }
+
+    /// Noise in shares, one per teacher, of the law that was asked for, else of this one.
+    pub(crate) fn shared(
+        self,
+        teachers: u32,
+        default: NoiseFamily,
+    ) -> Result<SharedNoise, Failure> {
+        let law = match self.noise_law {
+            None => default,
+            Some(LawName::Shared(law)) => law,
+            Some(LawName::Bits) => {
+                return Err(Failure::bad_input(
+                    "--noise-law bits: only `bound --mechanism noisy-argmax --weights 1,2,4` \
+                     prices bits so far; no engine draws them",
+                ));
+            }
+        };
+        Ok(SharedNoise::of(law, Noise::new(self.noise)?, teachers, self.dropouts)?)
+    }
+}

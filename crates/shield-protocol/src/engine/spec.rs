@@ -1,0 +1,394 @@
+//! The name of an engine with the mechanism that it computes, wherever one is chosen: on the
+//! command line, in an election file, in the ledger, in Python. And the registry, the one place
+//! that turns such a name into an engine.
+//!
+//! A teacher with one vote per sample changes two counts of a noisy argmax by one. A teacher who
+//! sends counts stands for voters of its own, up to a number that the election states, and two
+//! promises differ:
+//!
+//! - [`Protects::Teacher`]: the labels hardly depend on any one teacher, whatever all the voters
+//!   behind it do. This covers each of its voters, too, and takes noise in proportion to their
+//!   number.
+//! - [`Protects::Voter`]: the labels hardly depend on any one voter, who has one vote per sample
+//!   behind one teacher. The noise is that of single votes. What a teacher's voters think
+//!   together, such as how a whole ward voted, is *not* protected.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
+use shield_bfv::{BfvEngine, Plan};
+use shield_core::engine::{self, BATCH_DISTANCE, ClearEngine};
+use shield_core::shared_noise::{NoiseFamily, SharedNoise};
+use shield_core::{Classes, Election, Setting};
+use shield_privacy::Mechanism;
+use shield_privacy::mechanism::ArgmaxOfShares;
+use shield_privacy::shared_argmax::SharedArgmax;
+use shield_privacy::skellam::Sensitivity;
+#[cfg(feature = "tfhe")]
+use shield_tfhe::leveled::LeveledEngine;
+use thiserror::Error;
+
+use super::Engine;
+use super::adapter::Adapter;
+#[cfg(any(test, feature = "test-engine"))]
+use super::faults;
+
+/// An engine, by the name that users type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineName {
+    /// Many samples in a ciphertext: the fastest for more than a few samples.
+    #[default]
+    Bfv,
+    /// One vote in a ciphertext: a single sample in milliseconds.
+    Tfhe,
+    /// No encryption: the reference that `label` can compare with, never for an election.
+    Clear,
+}
+
+/// A mechanism that runs encrypted, by the name that users type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MechanismName {
+    /// SHIELD's rounds of draws.
+    #[default]
+    Shield,
+    /// SPEED's argmax, with noise that the teachers add in shares.
+    NoisyArgmax,
+}
+
+/// Whose participation a privacy cost is stated for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protects {
+    /// A teacher with all voters behind it.
+    #[default]
+    Teacher,
+    /// One voter behind a teacher.
+    Voter,
+}
+
+/// Gives the values of an enum their names.
+macro_rules! names {
+    ($name:ident, $kind:literal, $($value:ident = $text:literal),+) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$value => $text),+ })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let known = [$($text),+].join(", ");
+                match text {
+                    $($text => Ok(Self::$value),)+
+                    _ => Err(format!("`{text}` is not {}; it must be one of {known}", $kind)),
+                }
+            }
+        }
+    };
+}
+
+impl EngineName {
+    /// The law of the noise in shares that suits the engine: the one wherever none is named.
+    pub fn noise_law(self) -> NoiseFamily {
+        match self {
+            Self::Bfv => NoiseFamily::Skellam,
+            Self::Tfhe | Self::Clear => NoiseFamily::Laplace,
+        }
+    }
+}
+
+names!(EngineName, "an engine", Bfv = "bfv", Tfhe = "tfhe", Clear = "clear");
+names!(MechanismName, "a mechanism", Shield = "shield", NoisyArgmax = "noisy-argmax");
+names!(Protects, "whom the privacy cost protects", Teacher = "teacher", Voter = "voter");
+
+/// Counts per class that teachers send, each of several voters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    voters: u32,
+    protects: Protects,
+}
+
+impl Counts {
+    /// The most voters behind a teacher: more than any plan has room for.
+    pub const MAX_VOTERS: u32 = 10_000;
+
+    /// Counts that sum to at most that many voters per sample.
+    pub fn new(voters: u64, protects: Protects, law: NoiseFamily) -> Result<Self, SpecError> {
+        let known = u32::try_from(voters).ok().filter(|v| (1..=Self::MAX_VOTERS).contains(v));
+        match (known, law) {
+            (None, _) => Err(SpecError::Voters(voters)),
+            (_, NoiseFamily::Laplace) => Err(SpecError::Law),
+            (Some(voters), NoiseFamily::Skellam) => Ok(Self { voters, protects }),
+        }
+    }
+
+    /// The most voters that a teacher's counts on one sample stand for.
+    pub fn voters(self) -> u32 {
+        self.voters
+    }
+
+    /// Whose participation the cost is stated for.
+    pub fn protects(self) -> Protects {
+        self.protects
+    }
+}
+
+/// A noisy argmax: its noise, and whether teachers send votes or counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoisyArgmax {
+    /// The noise, in shares.
+    pub noise: SharedNoise,
+    /// Counts; one vote per sample without.
+    pub counts: Option<Counts>,
+    /// Noisy votes that a winner must have; every sample gets a label without.
+    pub threshold: Option<u32>,
+}
+
+impl NoisyArgmax {
+    /// The most that one ballot may add to the counts of a sample: what the engine has room for.
+    pub fn ballot(&self) -> Sensitivity {
+        self.counts.map_or(Sensitivity::Vote, |counts| Sensitivity::Counts(counts.voters))
+    }
+
+    /// The most that whoever is protected may change.
+    pub fn sensitivity(&self) -> Sensitivity {
+        match self.counts {
+            Some(Counts { voters, protects: Protects::Teacher }) => Sensitivity::Counts(voters),
+            Some(Counts { protects: Protects::Voter, .. }) | None => Sensitivity::Vote,
+        }
+    }
+
+    /// Whose participation the cost is stated for.
+    pub fn protects(&self) -> Protects {
+        self.counts.map(Counts::protects).unwrap_or_default()
+    }
+
+    /// The accounting of a label.
+    pub fn accounting(&self, classes: Classes) -> SharedArgmax {
+        SharedArgmax::new(&self.noise, classes.count(), self.sensitivity())
+            .expect("counts have Skellam noise")
+    }
+}
+
+/// An engine and the mechanism that it computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EngineSpec {
+    engine: EngineName,
+    argmax: Option<NoisyArgmax>,
+}
+
+/// An engine that there is not, or that cannot do an election.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// This program does not have it.
+    #[error(
+        "this program was built without the engine `{0}`; build it with \
+         `cargo build --release --features tfhe` (it takes some minutes), or take `bfv`"
+    )]
+    NotBuilt(EngineName),
+    /// It encrypts nothing.
+    #[error(
+        "the engine `clear` encrypts nothing, so no election takes it; take `engine = \"bfv\"`"
+    )]
+    Clear,
+    /// The engine does not compute the mechanism.
+    #[error(
+        "the engine `{engine}` does not compute `noisy-argmax`; take `engine = \"bfv\"` \
+         (--backend bfv)"
+    )]
+    Mechanism {
+        /// The engine.
+        engine: EngineName,
+    },
+    /// A number of voters that is none.
+    #[error("`voters_per_teacher` is {0}; it must be from 1 to {MAX}", MAX = Counts::MAX_VOTERS)]
+    Voters(u64),
+    /// A noise without accounting for counts.
+    #[error("counts need `noise_law = \"skellam\"`: what they cost is proven for it alone")]
+    Law,
+    /// The engine cannot do this election.
+    #[error("{0}")]
+    Plan(String),
+}
+
+impl SpecError {
+    fn plan(error: impl fmt::Display) -> Self {
+        Self::Plan(error.to_string())
+    }
+}
+
+/// Something to do with any engine: see [`EngineSpec::with`].
+pub trait UseEngine {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run<E: engine::Engine>(self, engine: E) -> Self::Output;
+}
+
+/// An engine's view of an election, as far as it is known without keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outline {
+    /// How many batches the engine makes of the samples.
+    pub batches: usize,
+    /// The statistical distance of the releases of all batches: [`engine::Engine::distance`].
+    pub distance: f64,
+    /// Whether the engine has audits.
+    pub audited: bool,
+}
+
+impl EngineSpec {
+    /// An engine for SHIELD, or for a noisy argmax.
+    pub fn new(engine: EngineName, argmax: Option<NoisyArgmax>) -> Result<Self, SpecError> {
+        if engine == EngineName::Tfhe && argmax.is_some() {
+            return Err(SpecError::Mechanism { engine });
+        }
+        Ok(Self { engine, argmax })
+    }
+
+    /// The engine's name.
+    pub fn engine_name(&self) -> EngineName {
+        self.engine
+    }
+
+    /// The mechanism's name.
+    pub fn mechanism_name(&self) -> MechanismName {
+        self.argmax.map_or(MechanismName::Shield, |_| MechanismName::NoisyArgmax)
+    }
+
+    /// The noisy argmax; `None` for SHIELD.
+    pub fn argmax(&self) -> Option<NoisyArgmax> {
+        self.argmax
+    }
+
+    /// The most that a ballot of counts may hold; `None` where a ballot holds votes.
+    pub fn counts(&self) -> Option<Counts> {
+        self.argmax?.counts
+    }
+
+    /// The mechanism as the accountant has it, with SHIELD's setting where it is SHIELD.
+    pub fn mechanism(&self, setting: &Setting) -> Mechanism {
+        match self.argmax {
+            None => Mechanism::Shield(setting.clone()),
+            Some(NoisyArgmax { noise, threshold, .. }) => {
+                Mechanism::NoisyArgmax(ArgmaxOfShares { noise, threshold })
+            }
+        }
+    }
+
+    /// The registry: makes the engine for an election, and does something with it.
+    pub fn with<U: UseEngine>(&self, election: &Election, then: U) -> Result<U::Output, SpecError> {
+        let election = election.clone();
+        Ok(match (self.engine, self.argmax) {
+            (EngineName::Bfv, None) => then.run(BfvEngine::new(election).map_err(SpecError::plan)?),
+            (EngineName::Bfv, Some(argmax)) => {
+                let NoisyArgmax { noise, threshold, .. } = argmax;
+                let engine = ArgmaxEngine::with_counts(election, noise, argmax.ballot(), threshold);
+                then.run(engine.map_err(SpecError::plan)?)
+            }
+            #[cfg(feature = "tfhe")]
+            (EngineName::Tfhe, None) => {
+                then.run(LeveledEngine::new(election).map_err(SpecError::plan)?)
+            }
+            #[cfg(not(feature = "tfhe"))]
+            (EngineName::Tfhe, None) => return Err(SpecError::NotBuilt(self.engine)),
+            (engine @ EngineName::Tfhe, Some(_)) => return Err(SpecError::Mechanism { engine }),
+            (EngineName::Clear, None) => then.run(ClearEngine::new(election)),
+            (EngineName::Clear, Some(argmax)) => {
+                let engine = ClearEngine::noisy_argmax(election, argmax.noise);
+                then.run(engine.with_threshold(argmax.threshold))
+            }
+        })
+    }
+
+    /// The outline of an election. Plans only, where that is cheaper than [`Self::engine`].
+    pub fn outline(&self, election: &Election) -> Result<Outline, SpecError> {
+        let planned = |batches: usize, audited| {
+            Ok(Outline { batches, distance: batches as f64 * BATCH_DISTANCE, audited })
+        };
+        match (self.engine, self.argmax) {
+            (EngineName::Bfv, None) => {
+                let plan = Plan::new(election).map_err(SpecError::plan)?;
+                planned(plan.batches(), true)
+            }
+            (EngineName::Bfv, Some(argmax)) => {
+                let NoisyArgmax { noise, threshold, .. } = argmax;
+                let plan = ArgmaxPlan::new(election, &noise, argmax.ballot(), threshold);
+                planned(plan.map_err(SpecError::plan)?.batches(), false)
+            }
+            (EngineName::Clear, _) => planned(self.engine(election)?.batches(), false),
+            (EngineName::Tfhe, _) => self.with(election, Outlining),
+        }
+    }
+
+    /// The engine for an election, behind bytes.
+    pub fn engine(&self, election: &Election) -> Result<Arc<dyn Engine>, SpecError> {
+        #[cfg(any(test, feature = "test-engine"))]
+        if self.engine == EngineName::Clear && self.argmax.is_none() && faults::can_be_chosen() {
+            let engine = ClearEngine::with_batches_of(election.clone(), faults::SAMPLES_PER_BATCH);
+            return Ok(Arc::new(Adapter::with_random(engine, faults::RANDOM)));
+        }
+        if self.engine == EngineName::Clear {
+            return Err(SpecError::Clear);
+        }
+        self.with(election, Adapting)
+    }
+}
+
+struct Outlining;
+
+impl UseEngine for Outlining {
+    type Output = Outline;
+
+    fn run<E: engine::Engine>(self, engine: E) -> Outline {
+        Outline {
+            batches: engine.batches(),
+            distance: engine.distance(),
+            audited: engine.audits().is_some(),
+        }
+    }
+}
+
+struct Adapting;
+
+impl UseEngine for Adapting {
+    type Output = Arc<dyn Engine>;
+
+    fn run<E: engine::Engine>(self, engine: E) -> Arc<dyn Engine> {
+        Arc::new(Adapter::new(engine))
+    }
+}
+
+impl fmt::Display for EngineSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.mechanism_name(), self.engine)
+    }
+}
+
+/// The keys of machine-readable output, which are those of election files, but for `backend`.
+impl Serialize for EngineSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("mechanism", &self.mechanism_name().to_string())?;
+        map.serialize_entry("backend", &self.engine.to_string())?;
+        if let Some(argmax) = &self.argmax {
+            map.serialize_entry("noise", &argmax.noise.scale().get())?;
+            map.serialize_entry("noise_law", &argmax.noise.family())?;
+            map.serialize_entry("dropouts", &argmax.noise.dropouts())?;
+            if let Some(counts) = argmax.counts {
+                map.serialize_entry("voters_per_teacher", &counts.voters())?;
+            }
+            if let Some(threshold) = argmax.threshold {
+                map.serialize_entry("threshold", &threshold)?;
+            }
+            map.serialize_entry("protects", &argmax.protects().to_string())?;
+        }
+        map.end()
+    }
+}
