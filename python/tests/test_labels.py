@@ -223,19 +223,22 @@ LONG = {
     "label": lambda: sp.label(many_votes(), sp.Setting("30X^4+X"), classes=10, engine="bfv"),
     "tune": lambda: sp.tune(many_votes(), classes=10, max_degree=8, max_terms=200),
     "bound": lambda: sp.bound(BIG, teachers=2000, classes=60, queries=900),
-    "analyze": lambda: sp.analyze(many_votes(), BIG, classes=10),
-    "compare": lambda: sp.compare(many_votes(), classes=10),
+    "analyze": lambda: sp.analyze(many_votes(samples=20_000), BIG, classes=10),
+    "compare": lambda: sp.compare(many_votes(samples=20_000), classes=10),
     "recommend": lambda: sp.recommend(teachers=900, classes=30, queries=2000, epsilon=2),
     "synthesize": lambda: sp.synthesize(teachers=10_000, classes=10, samples=20_000),
 }
 
 
-def many_votes():
-    return sp.synthesize(teachers=120, classes=10, samples=400)[0]
+def many_votes(samples=400):
+    return sp.synthesize(teachers=120, classes=10, samples=samples)[0]
 
 
 def interrupted(call):
-    """Strikes Ctrl-C half a second into a call; gives what was computed until it was heard."""
+    """Strikes Ctrl-C half a second into a call; gives what was computed until it was heard.
+
+    The call must take much longer than that, or it is over before it is interrupted.
+    """
     struck = []
 
     def strike():
