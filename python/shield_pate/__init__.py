@@ -8,6 +8,7 @@
 |---|---|
 | what labels cost, how good they are | `bound`, `queries_within`, `analyze`, `tune`, `compare`, `recommend` |
 | labels from votes in one process | `collect`, `label`, `synthesize` |
+| a dataset with labels from teachers of any kind | `label_dataset`, `ChatTeacher` |
 | an election between parties, over files | `Election`, `SecretKey` |
 | the same over a network | `Client` |
 | an aggregation on many machines | `Job`, `Task`, `python -m shield_pate.ray` |
@@ -15,8 +16,10 @@
 
 from __future__ import annotations
 
-from . import _client, _functions, _job, _results, _votes
+from . import _chat, _client, _dataset, _functions, _job, _results, _votes
+from ._chat import *
 from ._client import *
+from ._dataset import *
 from ._functions import *
 from ._job import *
 from ._native import (
@@ -40,7 +43,9 @@ __all__ = [
     "ShieldError",
     "__version__",
 ]
+__all__ += _chat.__all__
 __all__ += _client.__all__
+__all__ += _dataset.__all__
 __all__ += _functions.__all__
 __all__ += _job.__all__
 __all__ += _results.__all__

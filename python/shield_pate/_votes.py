@@ -134,7 +134,7 @@ def as_labels(labels: Any, classes: tuple[Any, ...] | None) -> NDArray[Any] | No
     array = array.ravel()
     if classes is not None and tuple(range(len(classes))) != classes:
         numbers = {name: number for number, name in enumerate(classes)}
-        found = [-1 if _is_missing(name) else numbers.get(name) for name in array.tolist()]
+        found = [-1 if is_missing(name) else numbers.get(name) for name in array.tolist()]
         if None in found:
             unknown = array.tolist()[found.index(None)]
             raise ShieldError(
@@ -161,7 +161,7 @@ _NAMES = (
 )
 
 
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
     """None, NaN, or pandas' NA, which refuses to be compared."""
     return cell is None or type(cell).__name__ == "NAType" or cell != cell
 
@@ -173,7 +173,7 @@ def _integers(array: NDArray[Any], what: str) -> NDArray[Any]:
         if any(isinstance(cell, (str, bytes)) for cell in cells):
             raise ShieldError(_NAMES.format(what, "text"))
         try:
-            numbers = [np.nan if _is_missing(cell) else float(cell) for cell in cells]
+            numbers = [np.nan if is_missing(cell) else float(cell) for cell in cells]
         except (TypeError, ValueError, OverflowError):
             raise ShieldError(_NAMES.format(what, "objects of other kinds")) from None
         array = np.array(numbers).reshape(array.shape)
