@@ -76,14 +76,10 @@ pub mod election_file;
 pub mod engine;
 mod error;
 pub mod files;
-pub mod hex;
 pub mod job;
 pub mod keys;
 pub mod ledger;
 pub mod messages;
-pub mod name;
-pub mod new_file;
-pub mod private;
 pub mod receipt;
 pub mod rehearsal;
 pub mod results;
@@ -93,6 +89,8 @@ pub mod seed;
 pub mod this_machine;
 pub mod transcript;
 pub mod turnout;
+
+pub use shield_board::{hex, name, new_file, private};
 
 pub use ballot::{Cast, cast, cast_counts, read_votes, understand_counts, understand_votes};
 pub use election_file::{ElectionFile, PlannedElection};

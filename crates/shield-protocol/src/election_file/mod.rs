@@ -20,6 +20,18 @@
 //! teachers = ["amber", "birch", "cedar", "dogwood", "elm"]
 //! ```
 //!
+//! An election is *signed* if its file has everybody's public line, as `shield identity new` prints
+//! it, in place of names; then every step is a line of its [board](shield_board). An unsigned one is
+//! for experiments, and for those who trust whoever runs the server with the names.
+//!
+//! ```toml
+//! operator = "office shield1..."       # keeps the board and aggregates
+//! student = "lab shield1..."
+//! auditors = ["vera shield1..."]       # optional: they compute the results again
+//! audits = 1                           # optional, all of them by default: how many must agree
+//! teachers = ["amber shield1...", "birch shield1..."]
+//! ```
+//!
 //! A file is checked as a whole: everything that is wrong with it is said at once, with the lines.
 //! Whoever has the same file has the same [digest](ElectionFile::digest), and every key, ballot and
 //! release carries it.
@@ -28,6 +40,7 @@ mod engine_keys;
 mod mistakes;
 mod planned;
 mod reader;
+mod signers;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -37,6 +50,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use shield_board::{Digest, Parties, Role};
 use shield_core::shared_noise::NoiseFamily;
 use shield_core::{ClassNames, Election, Offset, Polynomial, Sampling, Setting};
 
@@ -47,6 +61,7 @@ use engine_keys::EngineKeys;
 pub use mistakes::{ElectionFileError, Mistake};
 pub use planned::PlannedElection;
 use reader::Reader;
+use signers::Signers;
 
 /// The longest election file that is read: room for 100,000 teachers.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -64,6 +79,7 @@ pub struct ElectionFile {
     quorum: u32,
     deadline: Option<Timestamp>,
     teachers: Vec<Name>,
+    signers: Option<Signers>,
 }
 
 impl ElectionFile {
@@ -91,7 +107,10 @@ impl ElectionFile {
         let engine_keys = EngineKeys::read(&mut reader);
         let quorum = reader.whole("quorum", |count| Ok(u32::try_from(count).unwrap_or(u32::MAX)));
         let deadline = reader.optional("deadline", Reader::timestamp);
-        let teachers = reader.names("teachers");
+        let teachers = reader.parties("teachers");
+        let signers = Signers::read(&mut reader, teachers.as_deref().unwrap_or_default());
+        let teachers: Option<Vec<Name>> =
+            teachers.map(|teachers| teachers.into_iter().map(|teacher| teacher.name).collect());
         reader.refuse_the_rest();
 
         let setting = Setting {
@@ -160,8 +179,13 @@ impl ElectionFile {
             quorum,
             deadline,
             teachers,
+            signers,
         };
-        file.election = file.election.clone().bound_to(file.digest());
+        let digest = file.digest();
+        if let Some(signers) = &mut file.signers {
+            signers.parties.bind_to(Digest(digest));
+        }
+        file.election = file.election.clone().bound_to(digest);
         Ok(file)
     }
 
@@ -224,6 +248,16 @@ impl ElectionFile {
     pub fn teacher(&self, name: &str) -> Option<u32> {
         let place = self.teachers.iter().position(|teacher| teacher.as_str() == name)?;
         u32::try_from(place).ok()
+    }
+
+    /// All parties with their keys, if the election is signed.
+    pub fn parties(&self) -> Option<&Parties> {
+        self.signers.as_ref().map(|signers| &signers.parties)
+    }
+
+    /// How many auditors must have computed the results again before the student opens them.
+    pub fn audits(&self) -> u32 {
+        self.signers.as_ref().map_or(0, |signers| signers.audits)
     }
 
     /// A new engine for this election.
@@ -289,7 +323,22 @@ impl ElectionFile {
         if let Some(deadline) = self.deadline {
             line("deadline", &deadline);
         }
-        let teachers: Vec<String> = self.teachers.iter().map(|name| quoted(name)).collect();
+        let Some(Signers { parties, audits }) = &self.signers else {
+            let teachers: Vec<String> = self.teachers.iter().map(|name| quoted(name)).collect();
+            line("teachers", &format!("[{}]", teachers.join(", ")));
+            return text;
+        };
+        let of = |role| parties.in_role(role).map(|party| quoted(&party.line));
+        line("operator", &of(Role::Operator).collect::<String>());
+        line("student", &of(Role::Student).collect::<String>());
+        let auditors: Vec<String> = of(Role::Auditor).collect();
+        if !auditors.is_empty() {
+            line("auditors", &format!("[{}]", auditors.join(", ")));
+            line("audits", audits);
+        }
+        // In the order of their numbers.
+        let public = |name| parties.get(name).map(|party| quoted(&party.line));
+        let teachers: Vec<String> = self.teachers.iter().filter_map(public).collect();
         line("teachers", &format!("[{}]", teachers.join(", ")));
         text
     }

@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use shield_board::public::KeyError;
+use shield_board::{PublicKeys, PublicLine};
 use shield_core::ParameterError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -16,6 +18,24 @@ use crate::name::Name;
 
 /// How many mistakes are told: whoever makes more has sent something else.
 const MOST: usize = 20;
+
+/// A party of a list: its name, and its public keys in a signed election.
+pub(super) struct Entry {
+    pub(super) name: Name,
+    pub(super) keys: Option<PublicKeys>,
+}
+
+impl FromStr for Entry {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        if !text.contains(' ') {
+            return Ok(Self { name: text.parse()?, keys: None });
+        }
+        let PublicLine { name, keys } = text.parse()?;
+        Ok(Self { name, keys: Some(keys) })
+    }
+}
 
 /// Takes the keys out of a table one by one and collects what is wrong.
 pub(super) struct Reader<'a> {
@@ -52,6 +72,11 @@ impl<'a> Reader<'a> {
     /// Whether a key is there and was not taken yet.
     pub(super) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
+    }
+
+    /// Whether a key was there and was taken.
+    pub(super) fn was_taken(&self, key: &str) -> bool {
+        self.places.iter().any(|(given, _)| *given == key)
     }
 
     /// Whether a key that was not taken yet is a list.
@@ -116,7 +141,7 @@ impl<'a> Reader<'a> {
     /// Refuses keys that the others make meaningless.
     pub(super) fn refuse_keys(&mut self, keys: &[&'static str], reason: &str) {
         for key in keys {
-            if self.places.iter().any(|(given, _)| given == key) {
+            if self.was_taken(key) {
                 self.mistake_at(key, format!("`{key}` means nothing here: {reason}; remove it"));
             }
         }
@@ -148,7 +173,8 @@ impl<'a> Reader<'a> {
         texts
     }
 
-    pub(super) fn names(&mut self, key: &'static str) -> Option<Vec<Name>> {
+    /// A list of parties: names, or public lines.
+    pub(super) fn parties(&mut self, key: &'static str) -> Option<Vec<Entry>> {
         let value = self.take(key)?;
         let Some(array) = value.get_ref().as_array() else {
             self.mistake_at(
@@ -158,17 +184,19 @@ impl<'a> Reader<'a> {
             return None;
         };
         let before = self.mistakes.len();
-        let mut names: Vec<Name> = Vec::with_capacity(array.len());
+        let mut entries: Vec<Entry> = Vec::with_capacity(array.len());
         let mut met = HashSet::new();
         for entry in array {
-            let parsed = entry.get_ref().as_str().map(Name::from_str);
+            let parsed = entry.get_ref().as_str().map(Entry::from_str);
             let problem = match parsed {
                 _ if self.is_full() => break,
-                Some(Ok(name)) if met.insert(name.clone()) => {
-                    names.push(name);
+                Some(Ok(entry)) if met.insert(entry.name.clone()) => {
+                    entries.push(entry);
                     continue;
                 }
-                Some(Ok(name)) => format!("the teacher `{name}` is there twice"),
+                Some(Ok(entry)) => {
+                    format!("the {} `{}` is there twice", key.trim_end_matches('s'), entry.name)
+                }
                 Some(Err(error)) => format!("`{key}`: {error}"),
                 None => format!("`{key}` must hold names in quotes"),
             };
@@ -177,7 +205,7 @@ impl<'a> Reader<'a> {
         if array.is_empty() {
             self.mistake_at(key, format!("`{key}` is empty; name at least one"));
         }
-        (self.mistakes.len() == before).then_some(names)
+        (self.mistakes.len() == before).then_some(entries)
     }
 
     pub(super) fn refuse_the_rest(&mut self) {

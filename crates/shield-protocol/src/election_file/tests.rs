@@ -277,3 +277,47 @@ fn after_twenty_mistakes_nothing_more_is_told() {
     let error = ElectionFile::parse(&format!("teachers = [{names}]")).unwrap_err();
     assert_eq!(error.mistakes.len(), 21);
 }
+
+/// The frozen election of the board's vectors, with everybody's public line.
+const SIGNED: &str = include_str!("../../../shield-board/tests/vectors/election.toml");
+
+#[test]
+fn a_signed_election_has_everybodys_public_line() {
+    let file = ElectionFile::parse(SIGNED).unwrap();
+    assert_eq!(file.canonical(), SIGNED);
+    let parties = file.parties().unwrap();
+    assert_eq!(parties.election().0, file.digest());
+    assert_eq!((parties.iter().count(), file.audits()), (6, 1));
+    let names: Vec<&str> = file.teachers().iter().map(Name::as_str).collect();
+    assert_eq!(names, ["amber", "birch", "cedar"]);
+    // Other keys or other roles are another election.
+    let swapped = SIGNED.replace("student", "pupil").replace("operator", "student");
+    let swapped = ElectionFile::parse(&swapped.replace("pupil", "operator")).unwrap();
+    assert_ne!(swapped.digest(), file.digest());
+    assert_ne!(swapped.parties().unwrap().fingerprint(), parties.fingerprint());
+    assert!(ElectionFile::parse(GOOD).unwrap().parties().is_none());
+}
+
+#[test]
+fn half_a_signed_election_is_none() {
+    let amber = SIGNED.find("amber shield1").unwrap();
+    let amber = &SIGNED[amber..amber + 125];
+    let (before, after) = SIGNED.split_once("student").unwrap();
+    let (student, after) = after.split_once('\n').unwrap();
+    for (text, words) in [
+        (SIGNED.replace(amber, "amber"), "`amber` has no public keys"),
+        (format!("{before}{after}"), "needs `student ="),
+        (SIGNED.replace("audits = 1", "audits = 2"), "there are 1 auditors"),
+        (SIGNED.replace("lab shield1", "amber shield1"), "two parties named `amber`"),
+        (
+            SIGNED.replace(amber, &format!("amber{}", &student[7..student.len() - 1])),
+            "the keys of another",
+        ),
+        (SIGNED.replace("amber shield16h", "amber shield16g"), "copy them again"),
+        (SIGNED.replace("amber shield1", "amber shield2"), "public keys are `shield1`"),
+    ] {
+        assert_ne!(text, SIGNED);
+        let error = ElectionFile::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}

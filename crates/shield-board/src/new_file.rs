@@ -1,10 +1,12 @@
 //! Files that are written once: whole, or not at all, and never over another.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::Path;
 
 use tempfile::{NamedTempFile, PersistError};
+
+use crate::digest::Digest;
 
 /// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,14 @@ impl Unnamed {
         content(file.as_file_mut())?;
         file.as_file().sync_all()?;
         Ok(Self(file))
+    }
+
+    /// The same file, with the hash of its bytes.
+    pub fn hashed(mut self) -> io::Result<(Self, Digest)> {
+        let file = self.0.as_file_mut();
+        file.rewind()?;
+        let (hash, _) = Digest::read(file)?;
+        Ok((self, hash))
     }
 
     /// Gives it its name, unless something has it already.
