@@ -33,7 +33,6 @@
 //! | [`seed`], [`draws`] | whom the server draws |
 //! | [`operator`] | the operator in the clear: the reference for every encrypted engine |
 //! | [`distribution`], [`accuracy`] | the exact law of the output, and how good it is |
-//! | [`voting_rule`] | the operator as a voting rule: fairness, insincerity, coalitions |
 //! | [`election`], [`engine`] | one run of SPEED, and the trait that every engine implements |
 //! | [`shared_noise`] | noise in shares, for SPEED's noisy argmax |
 //! | [`presence`], [`framing`] | on which samples a teacher voted; keys, ballots and releases as bytes |
@@ -58,7 +57,6 @@ pub mod setting;
 pub mod shared_noise;
 pub mod synthetic;
 pub mod votes;
-pub mod voting_rule;
 pub mod watch;
 
 pub use accuracy::Accuracy;

@@ -4,7 +4,7 @@
 //! *numbers* of votes, however many classes there are. Who takes part is public: a voter who is
 //! replaced still votes, so the number of votes stays.
 
-use super::moments::{LawPair, Outcome};
+use super::moments::LawPair;
 use super::rounds::Rounds;
 use shield_core::histogram::Histogram;
 use shield_core::parameters::{Classes, ParameterError};
@@ -80,14 +80,7 @@ impl Urns {
                 groups.push((entries(votes), f64::from(bystanders)));
             }
         }
-        let before = self.rounds.law(&groups);
-        (groups[0].0, groups[1].0) = (entries(from) - 1.0, entries(to) + 1.0);
-        let after = self.rounds.law(&groups);
-        let classes = before.classes.iter().zip(&after.classes).zip(&groups);
-        let classes =
-            classes.map(|((&log_p, &log_q), &(_, copies))| Outcome { log_p, log_q, copies });
-        let failure = Outcome { log_p: before.failure, log_q: after.failure, copies: 1.0 };
-        LawPair::new(classes.chain([failure]))
+        self.rounds.laws_of_move(groups)
     }
 }
 

@@ -16,6 +16,7 @@
 //! a sum over the classes of (c/M)(1 - phi_p(c)/(c/M)), and every step of phi_p has a closed form.
 //! Counts are real numbers, because the proven bound relaxes the bystanders' counts.
 
+use crate::moments::{LawPair, Outcome};
 use shield_core::parameters::{Classes, Sampling};
 use shield_core::polynomial::Term;
 use shield_core::setting::Setting;
@@ -204,7 +205,7 @@ impl Rounds {
 
     /// The output law of an urn, given as groups of (entries, number of classes with that many).
     /// Logarithms: one for each group (of a single class in it), and that of "no label".
-    pub(crate) fn law(&self, groups: &[(f64, f64)]) -> Law {
+    fn law(&self, groups: &[(f64, f64)]) -> Law {
         let mut law = Law { classes: vec![f64::NEG_INFINITY; groups.len()], failure: 0.0 };
         for term in self.terms.iter().rev() {
             let unlucky: f64 = groups
@@ -224,15 +225,28 @@ impl Rounds {
         }
         law
     }
+
+    /// The output laws before and after an entry of the first group, which is one class, goes to
+    /// the second, which is another.
+    pub(crate) fn laws_of_move(&self, mut groups: Vec<(f64, f64)>) -> LawPair {
+        let before = self.law(&groups);
+        (groups[0].0, groups[1].0) = (groups[0].0 - 1.0, groups[1].0 + 1.0);
+        let after = self.law(&groups);
+        let classes = before.classes.iter().zip(&after.classes).zip(&groups);
+        let classes =
+            classes.map(|((&log_p, &log_q), &(_, copies))| Outcome { log_p, log_q, copies });
+        let failure = Outcome { log_p: before.failure, log_q: after.failure, copies: 1.0 };
+        LawPair::new(classes.chain([failure]))
+    }
 }
 
 /// The output law of grouped classes, as natural logarithms.
 #[derive(Clone, Debug)]
-pub(crate) struct Law {
+struct Law {
     /// Of one class of each group.
-    pub(crate) classes: Vec<f64>,
+    classes: Vec<f64>,
     /// Of "no label".
-    pub(crate) failure: f64,
+    failure: f64,
 }
 
 /// ln(e^a + e^b).

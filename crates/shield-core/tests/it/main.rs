@@ -2,3 +2,4 @@
 
 mod independent_draws;
 mod output_law;
+mod voting_rule;

@@ -51,6 +51,7 @@
 //! What comes out is achieved by an adversary who chooses among those pairs, so it is a lower bound
 //! of what any proof could ever state.
 
+pub(crate) mod branch;
 mod family;
 mod grid;
 mod partition;

@@ -23,7 +23,7 @@ use shield_core::seed::Seed;
 use shield_core::setting::Setting;
 use shield_core::votes::{Label, Votes};
 
-const TEACHERS: u32 = 4;
+pub(super) const TEACHERS: u32 = 4;
 
 /// What is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ fn own_seed(seed: &Seed, world: World) -> [u8; 32] {
 }
 
 /// The labels of samples that all teachers vote on alike, each in its own way.
-fn labels<B: Engine>(
+pub(super) fn labels<B: Engine>(
     engine: &B,
     classes: Classes,
     samples: u32,

@@ -11,8 +11,11 @@ use crate::mechanism::Mechanism;
 use crate::noisy_argmax::Noise;
 use shield_core::distribution::OutputDistribution;
 use shield_core::draws::{Draws, Urn};
+use shield_core::election::Election;
+use shield_core::engine::ClearEngine;
 use shield_core::operator::elect;
 use shield_core::parameters::{Class, Classes, Offset, Queries, Voters};
+use shield_core::seed::Seed;
 use shield_core::setting::Setting;
 use shield_core::shared_noise::{NoiseFamily, SharedNoise, Shares};
 use shield_core::votes::Label;
@@ -92,7 +95,8 @@ fn shield_keeps_its_promise_and_the_attack_is_a_strong_one() {
     assert!(epsilon > 0.4 * promised, "a weak attack: {epsilon} of {promised}");
 }
 
-/// Shares as the teachers draw them: of all of them, or of one alone.
+/// Shares as the teachers draw them: of all of them, or of one alone. A label has the price of a
+/// label, which is below that of the noisy counts, and the attack is about labels alone.
 #[test]
 fn the_noisy_argmax_keeps_its_promise_unless_shares_are_missing() {
     let mut rng = ChaCha20Rng::seed_from_u64(6);
@@ -100,7 +104,9 @@ fn the_noisy_argmax_keeps_its_promise_unless_shares_are_missing() {
     for family in [NoiseFamily::Laplace, NoiseFamily::Skellam] {
         let size = Noise::new(4.0).unwrap();
         let noise = SharedNoise::of(family, size, VOTERS as u32, 0).unwrap();
-        let promised = Mechanism::NoisyArgmax(noise.into()).proven(classes, voters, usage());
+        let mechanism = Mechanism::NoisyArgmax(noise.into());
+        let promised = mechanism.proven(classes, voters, usage());
+        assert!(promised.get() < 0.9 * mechanism.of_counts(usage()).unwrap().get());
         let shares = Shares::new(&noise);
         for (added, kept) in [(VOTERS, true), (1, false)] {
             let mut sum = || (0..added).map(|_| shares.share(&mut rng)).sum::<i64>();
@@ -111,6 +117,44 @@ fn the_noisy_argmax_keeps_its_promise_unless_shares_are_missing() {
             });
             let epsilon = found.epsilon;
             assert_eq!(promised >= epsilon, kept, "{family}, {added}: {epsilon} {promised}");
+            let strong = epsilon.get() > 0.4 * promised.get();
+            assert!(strong, "a weak attack: {family}, {added}: {epsilon} {promised}");
         }
+    }
+}
+
+/// Ballots, sum and argmax of an engine as they are: with the noise that was promised, and with a
+/// quarter of it.
+#[test]
+fn an_engine_of_the_noisy_argmax_keeps_the_price_of_a_label() {
+    const RUNS: u32 = 8192;
+    let (classes, voters) = (Classes::new(2).unwrap(), Voters::new(engine::TEACHERS).unwrap());
+    let noise = |size: f64| {
+        let size = Noise::new(size).unwrap();
+        SharedNoise::of(NoiseFamily::Skellam, size, engine::TEACHERS, 0).unwrap()
+    };
+    let usage = Usage { queries: Queries::new(1).unwrap(), delta: plan().delta };
+    let promised = Mechanism::NoisyArgmax(noise(2.0).into()).proven(classes, voters, usage);
+    for (size, kept) in [(2.0, true), (0.5, false)] {
+        let samples = RUNS as usize;
+        let teachers = engine::TEACHERS as usize;
+        let election = Election::new(teachers, classes, samples, Setting::default()).unwrap();
+        let clear = ClearEngine::noisy_argmax(election, noise(size));
+        let mut scores = [World::Votes, World::Neighbour].map(|world| {
+            let seed = Seed::from_number(7 + u64::from(world == World::Votes));
+            // Two votes for each class, or one and three.
+            let vote = |teacher: u32| match teacher {
+                0 => own_vote(world),
+                _ => Class(u16::from(teacher == 1)),
+            };
+            let labels = engine::labels(&clear, classes, RUNS, &seed, &vote).unwrap();
+            labels.into_iter().map(|label| f64::from(u8::from(label == Some(Class(1)))))
+        });
+        let plan = Plan { runs: RUNS, ..plan() };
+        let found = plan.audit(|world| {
+            scores[usize::from(world == World::Neighbour)].next().expect("a label for every run")
+        });
+        assert_eq!(promised >= found.epsilon, kept, "{size}: {found:?} {promised}");
+        assert!(found.epsilon.get() > 0.2 * promised.get(), "a weak attack: {size}: {found:?}");
     }
 }

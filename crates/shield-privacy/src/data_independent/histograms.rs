@@ -1,11 +1,12 @@
-//! All histograms as a [`Family`]: what tight composition asks of them.
+//! All histograms as a [`Family`]: what branch and bound, and tight composition, ask of them.
 
-use super::branch::{Pair, few_pairs};
 use super::cell::{Axis, Cell, Counts};
 use super::envelope::{Envelope, Objective};
+use super::pair::{Pair, few_pairs};
+use crate::adaptive::branch::{self, Maximum, Tolerance};
 use crate::adaptive::{Cut, Family};
 use crate::hockey_stick::Dominating;
-use crate::moments::LawPair;
+use crate::moments::{LawPair, ROUND_UP};
 use crate::rounds::Rounds;
 
 /// Pairs of neighbouring histograms.
@@ -16,9 +17,40 @@ pub(super) struct Histograms<'a> {
 }
 
 impl<'a> Histograms<'a> {
-    /// `order` is that of a moment that stands for all that will matter.
+    /// To be dominated; `order` is that of a moment that stands for all that will matter.
     pub(super) fn new(rounds: &'a Rounds, order: f64) -> Self {
-        Self { rounds, envelope: Envelope::new(rounds, Objective::Moment(order)) }
+        Self::of(rounds, Objective::Moment(order))
+    }
+
+    /// To be bounded by an objective.
+    pub(super) fn of(rounds: &'a Rounds, objective: Objective) -> Self {
+        Self { rounds, envelope: Envelope::new(rounds, objective) }
+    }
+}
+
+/// The largest value of the objective over all pairs of neighbours. `hints` are pairs worth trying
+/// first.
+pub(super) fn maximise(
+    rounds: &Rounds,
+    objective: Objective,
+    tolerance: Tolerance,
+    hints: &[Pair],
+) -> Maximum<Pair> {
+    branch::maximise(&mut Histograms::of(rounds, objective), &objective, tolerance, hints)
+}
+
+impl branch::Objective<Histograms<'_>> for Objective {
+    fn bound(&self, family: &mut Histograms<'_>, cell: &Cell) -> f64 {
+        family.envelope.bound(cell)
+    }
+
+    fn value(&self, family: &Histograms<'_>, pair: &Pair) -> f64 {
+        let laws = pair.laws(family.rounds);
+        let back = laws.reversed();
+        match *self {
+            Self::Moment(order) => laws.log_moment(order).max(back.log_moment(order)).exp_m1(),
+            Self::HockeyStick(t) => laws.hockey_stick(t).max(back.hockey_stick(t)) * ROUND_UP,
+        }
     }
 }
 
@@ -38,7 +70,7 @@ impl Family for Histograms<'_> {
 
     fn cuts(&self, cell: &Cell) -> Vec<Cut<Cell>> {
         let cut = |axis| {
-            let parts = cell.split(axis, Counts::Whole)?.into_iter();
+            let parts = cell.split(axis, Counts::of(self.rounds))?.into_iter();
             let parts = parts.filter_map(|part| part.tightened(self.rounds)).collect();
             Some(Cut { parts, stretch: cell.stretch(axis) })
         };
@@ -46,11 +78,20 @@ impl Family for Histograms<'_> {
     }
 
     fn few(&self, cell: &Cell) -> Option<Vec<Pair>> {
-        few_pairs(self.rounds, cell)
+        // Real counts are never few.
+        if Counts::of(self.rounds) == Counts::Real { None } else { few_pairs(self.rounds, cell) }
     }
 
+    /// With bystanders as equal as they can be.
     fn samples(&self, cell: &Cell) -> Vec<Pair> {
-        cell.samples(self.rounds).collect()
+        let Cell { loser, gainer, .. } = cell;
+        let middle = |low: f64, high: f64| f64::midpoint(low, high).floor();
+        let corners = [
+            (loser.low, gainer.low),
+            (middle(loser.low, loser.high), middle(gainer.low, gainer.high)),
+        ];
+        let pairs = corners.into_iter().filter(|(loser, gainer)| loser > gainer);
+        pairs.filter_map(|(loser, gainer)| Pair::new(self.rounds, loser, gainer, None)).collect()
     }
 
     fn laws(&self, pair: &Pair) -> Vec<LawPair> {

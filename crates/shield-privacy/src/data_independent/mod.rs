@@ -4,7 +4,7 @@
 //! beforehand and published. For each order l it needs the largest E[(P/Q)^l] over all pairs of
 //! neighbours, and for tight composition the largest hockey stick for each epsilon. There are far
 //! too many histograms to try them all, so the maximum is enclosed by branch and bound:
-//! [`branch`](self) cuts the set of pairs into cells, an upper bound holds for every pair in a
+//! `adaptive::branch` cuts the set of pairs into cells, an upper bound holds for every pair in a
 //! cell, and cells are cut until the largest bound is within a percent or less of a pair that was
 //! found. What follows is the proof that the bound is one.
 //!
@@ -96,11 +96,11 @@
 //! loss may still fit into delta, and then the tight composition is finite. If d > w + n nothing
 //! can ever win: the output is always "no label", and costs nothing.
 
-pub(crate) mod branch;
 mod cell;
 mod envelope;
 mod histograms;
 mod log_sum;
+mod pair;
 mod suspects;
 mod worst;
 
@@ -114,14 +114,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use branch::{Maximum, Pair, Tolerance, maximise};
 use envelope::Objective;
-use histograms::Histograms;
+use histograms::{Histograms, maximise};
+use pair::Pair;
 pub(crate) use suspects::Suspects;
 
 use super::Usage;
 pub use super::adaptive::MOST_ADAPTIVE;
 use super::adaptive::Task;
+use super::adaptive::branch::{Maximum, Tolerance};
 use super::conversion::{Best, Conversion};
 use super::hockey_stick::Nodes;
 use super::loss_distribution::{LARGEST_LOSS, LossDistribution};
@@ -391,7 +392,7 @@ impl DataIndependent {
         }
         let nodes = Nodes::new(top, 72);
         let thresholds: Vec<f64> = nodes.thresholds().collect();
-        let maxima: Vec<Maximum> = thresholds.into_par_iter().map(search).collect();
+        let maxima: Vec<Maximum<Pair>> = thresholds.into_par_iter().map(search).collect();
         let values: Vec<f64> = maxima.iter().map(|maximum| maximum.upper.min(1.0)).collect();
         for maximum in maxima.into_iter().step_by(8) {
             self.remember(maximum.worst);

@@ -1,7 +1,7 @@
 //! What a mechanism costs at least, by pairs of neighbours that are likely to be bad: cheap enough
 //! for searches that look at thousands of mechanisms.
 
-use super::branch::Pair;
+use super::pair::Pair;
 use super::{DataIndependent, Regime, worst};
 use crate::Usage;
 

@@ -5,8 +5,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::cell::{Axis, Cell, Counts};
-use super::envelope::Envelope;
 use super::*;
+use crate::adaptive::branch::Objective as _;
 use shield_core::distribution::OutputDistribution;
 use shield_core::parameters::{Offset, Sampling};
 
@@ -139,7 +139,7 @@ fn no_cell_is_below_a_pair_in_it() {
                 let setting = setting(polynomial, offset, sampling);
                 let rounds = Rounds::new(&setting, Classes::new(classes).unwrap(), votes);
                 for objective in [Objective::Moment(3.0), Objective::HockeyStick(1.02)] {
-                    let mut envelope = Envelope::new(&rounds, objective);
+                    let mut family = Histograms::of(&rounds, objective);
                     for _ in 0..30 {
                         let mut counts = random_votes(&mut rng, votes, classes);
                         counts[..2].sort_unstable_by(|a, b| b.cmp(a));
@@ -155,13 +155,13 @@ fn no_cell_is_below_a_pair_in_it() {
                                 .map(|&count| (entries(count), 1.0))
                                 .collect(),
                         };
-                        let value = pair.value(&rounds, objective);
+                        let value = objective.value(&family, &pair);
                         let squares: f64 = pair.bystanders.iter().map(|(c, _)| c * c).sum();
                         let total: f64 = pair.bystanders.iter().map(|(c, _)| c).sum();
                         let concentration = if total > 0.0 { squares / total } else { 0.0 };
                         let mut cell = Cell::all(&rounds).unwrap();
                         for _ in 0..40 {
-                            let bound = envelope.bound(&cell);
+                            let bound = objective.bound(&mut family, &cell);
                             // The value is rounded up in its logarithm, by a billionth.
                             assert!(
                                 bound.ln_1p() >= value.ln_1p() * (1.0 - 2e-9),

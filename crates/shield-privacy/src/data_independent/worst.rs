@@ -1,7 +1,7 @@
 //! The worst pair of neighbours that a search finds: what the proven bound is held against.
 
-use super::branch::Pair;
 use super::cell::Cell;
+use super::pair::Pair;
 use crate::conversion::Conversion;
 use crate::rounds::Rounds;
 use shield_core::parameters::{Delta, Queries};

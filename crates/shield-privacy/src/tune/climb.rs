@@ -11,9 +11,6 @@
 //! and new suspects are looked for after every step. That is a lower bound. At the end the cost is
 //! proven, composed tightly; where the proof exceeds the budget, or leaves much of it, the climb
 //! goes on with as much less or more to spend.
-//!
-//! The same climb finds schedules of rates for the paper's exponential operator: its rates take the
-//! place of degrees ([`Climb::run_operator`]).
 
 mod mountain;
 
@@ -27,9 +24,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::front::{Cost, Point};
 use super::{Objective, Outcome, Search};
 use crate::Usage;
-use crate::mechanism::{ExponentialOperator, Round, best};
+use crate::mechanism::best;
 use crate::price::Proven;
-use mountain::{Kinds, Mountain};
+use mountain::Mountain;
 use shield_core::Watch;
 use shield_core::accuracy::Accuracy;
 use shield_core::histogram::Histogram;
@@ -82,17 +79,6 @@ pub struct Summit {
     pub epsilon: Proven,
 }
 
-/// The best schedule of the exponential operator that a climb found.
-#[derive(Clone, Debug)]
-pub struct OperatorSummit {
-    /// The operator.
-    pub operator: ExponentialOperator,
-    /// The expected share of right labels, or of the majority's where no labels were given.
-    pub right: f64,
-    /// The cost.
-    pub epsilon: Proven,
-}
-
 impl Climb {
     /// Climbs, on the votes of some samples. With labels, right is what equals them; without, what
     /// the majority voted. `None` if not even a single round of degree 1 is within the budget.
@@ -105,37 +91,13 @@ impl Climb {
         labels: Option<&Labels>,
         watch: &Watch,
     ) -> Result<Option<Summit>, ParameterError> {
-        let mut mountain = Mountain::new(self, Kinds::Degrees, histograms, labels)?;
+        let mut mountain = Mountain::new(self, histograms, labels)?;
         let summit = mountain.summit(watch);
         Ok(summit.map(|(place, epsilon)| Summit {
             setting: mountain.setting(&place.counts),
             right: place.right,
             epsilon,
         }))
-    }
-
-    /// Climbs over schedules of the paper's exponential operator: how many rounds of each of these
-    /// rates, at most as many as the climb allows. Otherwise as [`Self::run`].
-    pub fn run_operator(
-        &self,
-        rates: &[f64],
-        histograms: &[Histogram],
-        labels: Option<&Labels>,
-        watch: &Watch,
-    ) -> Result<Option<OperatorSummit>, ParameterError> {
-        let mut rates = rates.to_vec();
-        rates.sort_by(f64::total_cmp);
-        rates.dedup();
-        // Each must be a rate.
-        for &rate in &rates {
-            ExponentialOperator::new(vec![Round { rate, rounds: 1 }], self.offset)?;
-        }
-        let mut mountain = Mountain::new(self, Kinds::Rates(rates.clone()), histograms, labels)?;
-        let Some((place, epsilon)) = mountain.summit(watch) else { return Ok(None) };
-        let rounds = rates.iter().zip(&place.counts).rev().filter(|(_, rounds)| **rounds > 0);
-        let rounds = rounds.map(|(&rate, &rounds)| Round { rate, rounds }).collect();
-        let operator = ExponentialOperator::new(rounds, self.offset)?;
-        Ok(Some(OperatorSummit { operator, right: place.right, epsilon }))
     }
 }
 

@@ -22,22 +22,14 @@ const PROOFS: usize = 4;
 const TRIED: usize = 96;
 /// By how much moments usually exceed tight composition: where the first climb ends.
 const LOOSER: f64 = 1.1;
-
-/// What the kinds of rounds differ in.
-#[derive(Clone, Debug)]
-pub(super) enum Kinds {
-    /// Degrees from 1 up. There is always one round of degree 1, so that no
-    /// sample goes without a label.
-    Degrees,
-    /// Rates of the exponential operator, lowest first.
-    Rates(Vec<f64>),
-}
+/// The first place in [`Counts`] whose rounds may change in number: degree 2.
+const FIRST: usize = 1;
 
 /// One kind of sample: whose class is wanted, and what a round of each degree does.
 #[derive(Clone, Debug)]
 struct Sample {
     weight: f64,
-    /// By degree from 1, or by rate: the chance that a round is unanimous for the wanted class, and
+    /// By degree from 1: the chance that a round is unanimous for the wanted class, and
     /// the chance that it is not unanimous at all.
     degrees: Vec<(f64, f64)>,
 }
@@ -56,7 +48,8 @@ impl Sample {
     }
 }
 
-/// How many rounds there are of each kind: of degree 1, 2, ..., or of each rate.
+/// How many rounds there are of degree 1, 2, ...; always one of degree 1, so that no sample goes
+/// without a label.
 pub(super) type Counts = Vec<u32>;
 
 /// A place on the way up.
@@ -71,7 +64,6 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Mountain<'a> {
     climb: &'a Climb,
-    kinds: Kinds,
     samples: Vec<Sample>,
     classes: Classes,
     voters: Vec<Voters>,
@@ -81,7 +73,6 @@ pub(super) struct Mountain<'a> {
 impl<'a> Mountain<'a> {
     pub(super) fn new(
         climb: &'a Climb,
-        kinds: Kinds,
         histograms: &[Histogram],
         labels: Option<&Labels>,
     ) -> Result<Self, ParameterError> {
@@ -89,9 +80,9 @@ impl<'a> Mountain<'a> {
         let voters = voters(histograms);
         let suspects = vec![Suspects::default(); voters.len()];
         let samples = Vec::new();
-        let mut mountain = Self { climb, kinds, samples, classes, voters, suspects };
+        let mut mountain = Self { climb, samples, classes, voters, suspects };
         let weight = 1.0 / histograms.len().max(1) as f64;
-        let all = vec![1; mountain.size()];
+        let all = vec![1; climb.max_degree as usize];
         let sample = |(sample, histogram): (usize, &Histogram)| {
             let truth = labels.map(|labels| labels.as_slice()[sample]);
             let wanted = match truth {
@@ -115,49 +106,25 @@ impl<'a> Mountain<'a> {
         Ok(mountain)
     }
 
-    /// How many kinds of rounds there are.
-    fn size(&self) -> usize {
-        match &self.kinds {
-            Kinds::Degrees => self.climb.max_degree as usize,
-            Kinds::Rates(rates) => rates.len(),
-        }
-    }
-
-    /// The first kind whose rounds may change in number.
-    fn first(&self) -> usize {
-        match self.kinds {
-            Kinds::Degrees => 1,
-            Kinds::Rates(_) => 0,
-        }
-    }
-
-    /// Where climbs start: few rounds and many, in the middle degrees or in all; some of each rate.
+    /// Where climbs start: few rounds and many, in the middle degrees or in all.
     fn starts(&self) -> Vec<Counts> {
         let most = self.climb.max_terms.saturating_sub(1);
         let spread = |weights: &mut dyn Iterator<Item = u32>, total: u32| {
-            let mut counts = vec![0; self.size()];
-            let first = self.first();
-            for (count, weight) in counts[first..].iter_mut().zip(weights) {
+            let mut counts = vec![0; self.climb.max_degree as usize];
+            for (count, weight) in counts[FIRST..].iter_mut().zip(weights) {
                 *count = total * weight / 32;
             }
             counts[0] += 1;
             counts
         };
-        match self.kinds {
-            Kinds::Degrees => [most.min(16), most / 4, most / 2, most]
-                .into_iter()
-                .flat_map(|total| {
-                    let middle = spread(&mut [4, 8, 10, 6, 4].into_iter(), total);
-                    let each = 32 / self.climb.max_degree.max(1);
-                    [middle, spread(&mut std::iter::repeat(each), total)]
-                })
-                .collect(),
-            Kinds::Rates(ref rates) => {
-                let each = 32 / u32::try_from(rates.len()).unwrap_or(32).max(1);
-                let starts = [most / 4, most / 2, most].into_iter();
-                starts.map(|total| spread(&mut std::iter::repeat(each), total)).collect()
-            }
-        }
+        [most.min(16), most / 4, most / 2, most]
+            .into_iter()
+            .flat_map(|total| {
+                let middle = spread(&mut [4, 8, 10, 6, 4].into_iter(), total);
+                let each = 32 / self.climb.max_degree.max(1);
+                [middle, spread(&mut std::iter::repeat(each), total)]
+            })
+            .collect()
     }
 
     pub(super) fn setting(&self, counts: &Counts) -> Setting {
@@ -170,14 +137,7 @@ impl<'a> Mountain<'a> {
     }
 
     fn rounds(&self, counts: &Counts, voters: u32) -> Rounds {
-        match &self.kinds {
-            Kinds::Degrees => Rounds::new(&self.setting(counts), self.classes, voters),
-            Kinds::Rates(rates) => {
-                let some = rates.iter().copied().zip(counts.iter().copied());
-                let some: Vec<(f64, u32)> = some.filter(|&(_, rounds)| rounds > 0).collect();
-                Rounds::poisson(&some, self.climb.offset.dummies(), self.classes, voters)
-            }
-        }
+        Rounds::new(&self.setting(counts), self.classes, voters)
     }
 
     fn figures(&self, counts: &Counts) -> impl Iterator<Item = DataIndependent> {
@@ -305,7 +265,7 @@ impl<'a> Mountain<'a> {
     /// computed.
     fn better(&mut self, here: &Place, stride: u32, budget: f64) -> Option<Place> {
         let merit = Self::merit(here.right, here.at_least, budget);
-        let changes: Vec<Change> = changes(&here.counts, self.first(), stride)
+        let changes: Vec<Change> = changes(&here.counts, stride)
             .into_par_iter()
             .map(|(degree, counts)| {
                 let right = self.right(&counts) - here.right;
@@ -344,19 +304,18 @@ impl<'a> Mountain<'a> {
 }
 
 impl Mountain<'_> {
-    /// More or fewer rounds of all kinds, or all of them one kind up or down.
+    /// More or fewer rounds of all degrees from 2 up, or all of them one degree up or down.
     fn as_a_whole(&self, counts: &Counts) -> Vec<Counts> {
-        let first = self.first();
         let scaled = |num: u32, den: u32| {
             let mut all = counts.clone();
-            for rounds in &mut all[first..] {
+            for rounds in &mut all[FIRST..] {
                 *rounds = rounds.saturating_mul(num) / den;
             }
             all
         };
         let (mut up, mut down) = (counts.clone(), counts.clone());
-        up[first..].rotate_right(1);
-        down[first..].rotate_left(1);
+        up[FIRST..].rotate_right(1);
+        down[FIRST..].rotate_left(1);
         let most = self.climb.max_terms;
         let all = [scaled(1, 2), scaled(4, 5), scaled(5, 4), scaled(2, 1), up, down];
         let fits = |all: &Counts| (1..=most).contains(&all.iter().sum::<u32>());
@@ -374,10 +333,10 @@ struct Change {
     cost: f64,
 }
 
-/// More or fewer rounds of each kind from the first, by about one stride; never none at all.
-fn changes(counts: &Counts, first: usize, stride: u32) -> Vec<(usize, Counts)> {
+/// More or fewer rounds of each degree from 2 up, by about one stride.
+fn changes(counts: &Counts, stride: u32) -> Vec<(usize, Counts)> {
     let mut changes = Vec::new();
-    for degree in first..counts.len() {
+    for degree in FIRST..counts.len() {
         let here = counts[degree];
         let strides = [stride.div_ceil(2), stride, stride.saturating_mul(2)];
         let fewer = strides.iter().map(|&stride| here.saturating_sub(stride));
@@ -388,9 +347,7 @@ fn changes(counts: &Counts, first: usize, stride: u32) -> Vec<(usize, Counts)> {
         for other in others {
             let mut changed = counts.clone();
             changed[degree] = other;
-            if changed.iter().any(|&rounds| rounds > 0) {
-                changes.push((degree, changed));
-            }
+            changes.push((degree, changed));
         }
     }
     changes

@@ -1,6 +1,6 @@
 //! Climbs on small votes, against every polynomial and against the law.
 
-use super::mountain::{Kinds, Mountain};
+use super::mountain::Mountain;
 use super::*;
 use shield_core::accuracy::Accuracy;
 use shield_core::parameters::Classes;
@@ -29,8 +29,7 @@ fn accuracy_is_that_of_the_law() {
     for sampling in [Sampling::WithReplacement, Sampling::WithoutReplacement] {
         let climb = Climb { sampling, ..climb(4.0, 5, 40) };
         for labels in [Some(&labels), None] {
-            let kinds = Kinds::Degrees;
-            let mountain = Mountain::new(&climb, kinds, &histograms, labels).unwrap();
+            let mountain = Mountain::new(&climb, &histograms, labels).unwrap();
             for counts in [vec![1, 0, 0, 0, 0], vec![1, 4, 3, 0, 2], vec![1, 0, 0, 0, 9]] {
                 let setting = mountain.setting(&counts);
                 let law = Accuracy::of(&setting, &histograms, labels);
@@ -50,8 +49,7 @@ fn the_summit_is_proven_and_nothing_small_beats_it() {
     let watch = &Watch::default();
     let summit = climb.run(&histograms, Some(&labels), watch).unwrap().unwrap();
     assert!(summit.epsilon <= climb.budget);
-    let kinds = Kinds::Degrees;
-    let mut mountain = Mountain::new(&climb, kinds, &histograms, Some(&labels)).unwrap();
+    let mut mountain = Mountain::new(&climb, &histograms, Some(&labels)).unwrap();
     // Every polynomial of the space, by its cost on the worst pairs: all that could be better
     // are within the slack of the proof.
     for squares in 0..12 {
@@ -63,23 +61,6 @@ fn the_summit_is_proven_and_nothing_small_beats_it() {
             }
         }
     }
-}
-
-#[test]
-fn a_schedule_of_rates_is_proven_and_as_accurate_as_its_law() {
-    let (histograms, labels) = small();
-    let climb = climb(8.0, 2, 24);
-    let watch = &Watch::default();
-    let rates = [0.05, 0.02, 0.1];
-    let summit = climb.run_operator(&rates, &histograms, Some(&labels), watch).unwrap().unwrap();
-    assert!(summit.epsilon <= climb.budget);
-    let rounds: u32 = summit.operator.schedule().iter().map(|round| round.rounds).sum();
-    assert!(rounds <= 24);
-    let law = |histogram: &Histogram| summit.operator.law(histogram);
-    let accuracy = Accuracy::over(&histograms, Some(&labels), law);
-    let expected = accuracy.correct_labels.unwrap() / histograms.len() as f64;
-    assert!((summit.right - expected).abs() < 1e-12, "{summit:?} {expected}");
-    assert!(climb.run_operator(&[0.0], &histograms, None, watch).is_err());
 }
 
 #[test]
