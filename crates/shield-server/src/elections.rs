@@ -241,7 +241,7 @@ impl Service {
         let part = self.store.seed_part(name).await?.ok_or(StoreError::Damaged("seed"))?;
         let key = self.store.key(name, "evaluation").await?;
         // Whoever's ballot is lost is missing.
-        self.say_lost(&self.store.lost_of(name).await?);
+        self.say_lost(&self.store.lost_of(name).await?).await;
         let mut tight: Option<(VoterCounts, LogMoment)> = None;
         for _ in 0..5 {
             self.price_group(file.group()).await?;

@@ -179,7 +179,7 @@ pub(crate) async fn get_result(
     if service.store.is_lost(&name, object, &hash) && service.store.erased(&name).await?.is_empty()
     {
         service.store.aggregate_again(&name).await?;
-        service.say_lost(&Lost { releases: vec![(name, batch)], ..Lost::default() });
+        service.say_lost(&Lost { releases: vec![(name, batch)], ..Lost::default() }).await;
         service.work.notify_one();
         return Err(Problem::busy("this batch was lost and is computed again"));
     }

@@ -222,15 +222,18 @@ impl Service {
     }
 
     /// Says what the tables name and the folder does not have, to the people who run the server.
-    pub(crate) fn say_lost(&self, lost: &Lost) {
+    pub(crate) async fn say_lost(&self, lost: &Lost) {
         let say = |election, message: &str| {
             tracing::error!(%election, message);
             self.incident(Some(election), message);
         };
         for (election, teacher, batch) in lost.ballots.iter().take(20) {
+            let file = self.store.election_file(election.as_str()).await;
+            let teachers = file.as_ref().map_or(&[][..], |(file, _)| file.teachers());
+            let teacher = teachers.get(*teacher as usize).map_or("?", Name::as_str);
             let message = format!(
-                "the file of batch {batch} of teacher {teacher}'s ballot is lost; sending the \
-                 ballot again restores it"
+                "the file of batch {batch} of {teacher}'s ballot is lost; sending the ballot again \
+                 restores it"
             );
             say(election, &message);
         }
@@ -245,7 +248,7 @@ impl Service {
 
     /// What the folder and the tables do not have in common, for the people who run the server.
     async fn look_around(&self) -> Result<(), ServeError> {
-        self.say_lost(&self.store.compare().await?.1);
+        self.say_lost(&self.store.compare().await?.1).await;
         for election in self.store.forgotten().await? {
             let message = StoreError::DrawnBefore { election: election.clone() }.to_string();
             tracing::error!(%election, message);

@@ -56,7 +56,7 @@ pub(crate) async fn run(service: Arc<Service>, aggregation: Aggregation) {
 async fn look_for_files(service: &Service) {
     for election in service.store.elections().await.unwrap_or_default() {
         match service.store.lost_of(election.file.name()).await {
-            Ok(lost) => service.say_lost(&lost),
+            Ok(lost) => service.say_lost(&lost).await,
             Err(error) => tracing::error!(%error, "cannot look for lost files"),
         }
     }
@@ -110,7 +110,7 @@ pub(crate) async fn take_turns(
                     tracing::error!(election = %name, %error, "aggregation failed");
                     service.incident(Some(&name), &format!("aggregation failed: {error}"));
                     // Perhaps for what is not there.
-                    service.say_lost(&service.store.lost_of(&name).await?);
+                    service.say_lost(&service.store.lost_of(&name).await?).await;
                     service.store.finish(&name, Some(&error.to_string())).await?;
                     works.remove(&name);
                     break;
