@@ -97,7 +97,9 @@ impl Client {
         let file = election.file.clone();
         self.call(py, None, move |connection, _| {
             let (client, own) = (&connection.client, &connection.invitation);
-            client::create_election(client, own, &file, &invitations, &mut OsRng.unwrap_err())
+            let made =
+                client::create_election(client, own, &file, &invitations, &mut OsRng.unwrap_err());
+            Ok(made?.invitations)
         })
     }
 

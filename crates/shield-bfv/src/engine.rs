@@ -242,6 +242,10 @@ impl Engine for BfvEngine {
         self.plan.payload_bytes(kind)
     }
 
+    fn memory_bytes(&self, threads: usize) -> usize {
+        self.plan.memory_bytes(threads)
+    }
+
     fn release_made_for(&self, release: &Release) -> MadeFor {
         release.made_for()
     }

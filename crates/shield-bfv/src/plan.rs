@@ -8,6 +8,7 @@
 mod audit;
 mod cost;
 mod figures;
+pub(crate) mod memory;
 mod refusal;
 mod sizes;
 

@@ -41,9 +41,9 @@ mod upkeep;
 pub use http::{Client, ClientError};
 pub use invitation::{Invitation, InvitationError, TOKEN_VARIABLE};
 pub use requests::{
-    Account, close, create_election, election_file, election_of, fetch_public_key, fetch_results,
-    ledger, receipt_path, replace_token, status, statuses, submit_ballot, submit_key, transcript,
-    withdraw, write,
+    Account, Created, close, create_election, election_file, election_of, fetch_public_key,
+    fetch_results, ledger, receipt_path, replace_token, status, statuses, submit_ballot,
+    submit_key, transcript, withdraw, write,
 };
 pub use submission::{KeyKind, Submission};
 pub use trust::{Audited, audit, change_budget, fetch_evidence, rehearse};

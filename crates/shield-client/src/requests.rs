@@ -31,6 +31,15 @@ pub(crate) fn local(path: &Path, error: impl std::fmt::Display) -> ClientError {
     ClientError::Local(format!("{}: {error}", path.display()))
 }
 
+/// An election that was created.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// Where the invitations are, the student's first.
+    pub invitations: Vec<PathBuf>,
+    /// How much memory the server takes at most to aggregate a batch, in bytes.
+    pub memory: Option<u64>,
+}
+
 /// Writes the invitations of an election into a folder, then creates it on the server.
 ///
 /// Invitations that are there already are used again, so a creation that was interrupted can be
@@ -41,7 +50,7 @@ pub fn create_election<R: RngCore + CryptoRng>(
     file: &ElectionFile,
     folder: &Path,
     rng: &mut R,
-) -> Result<Vec<PathBuf>, ClientError> {
+) -> Result<Created, ClientError> {
     fs::create_dir_all(folder).map_err(|error| unwritten(folder, error))?;
     let election = file.name().clone();
     let (mut written, mut fresh) = (Vec::new(), Vec::new());
@@ -78,7 +87,10 @@ pub fn create_election<R: RngCore + CryptoRng>(
     let new = NewElection { file: file.canonical(), student, teachers };
     let created: Result<serde_json::Value, _> = client.post("/v1/elections", &new);
     match created {
-        Ok(_) => Ok(written),
+        Ok(created) => {
+            let memory = created.get("memory").and_then(serde_json::Value::as_u64);
+            Ok(Created { invitations: written, memory })
+        }
         Err(error) => {
             // Invitations to what was refused would only be mistaken for good ones. Without an
             // answer they stay: the election may be there.

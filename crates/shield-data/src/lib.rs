@@ -34,6 +34,7 @@ use std::path::Path;
 
 pub use atomic::write_atomically;
 pub use columns::IgnoredColumns;
+pub use csv::field as csv_field;
 pub use problem::{FileError, FileProblem};
 pub use warning::{Severity, Warning};
 

@@ -85,12 +85,15 @@ proptest! {
 
     #[test]
     fn named_classes_come_back(rows in tables(4)) {
-        let names = ["ant", "bee", "cat, wild", "\"dog\""];
+        let names = ["=ant", "-bee", "cat, wild", "\"dog\""];
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("votes.csv");
         let names = ClassNames::new(names.map(str::to_owned)).unwrap();
         let votes = votes_of(&rows, 4).named(names.clone()).unwrap();
         write_votes(&path, &votes).unwrap();
+        // A spreadsheet would take them for formulas.
+        let text = fs::read_to_string(&path).unwrap();
+        prop_assert!(!text.split([',', '\n']).any(|cell| cell.starts_with(['=', '-'])), "{text}");
         let options = ReadOptions { names: Some(names), ..ReadOptions::default() };
         prop_assert_eq!(understand_votes(&path, &options).unwrap().value, votes);
     }

@@ -64,6 +64,8 @@ pub(crate) struct Quote {
     fits: bool,
     /// How many more labels like these the budget pays for after it.
     labels_left: u64,
+    /// How much memory the server takes at most to aggregate a batch, in bytes.
+    memory: usize,
 }
 
 /// What an election would cost its group; nothing is set aside.
@@ -73,6 +75,7 @@ pub(crate) async fn price(
     Json(planned): Json<Planned>,
 ) -> Result<Json<Quote>, Problem> {
     let file = elections::read(planned.file).await?;
+    let memory = service.memory(&file).await?;
     let budget = service.group_budget(&file).await?;
     service.price_group(file.group()).await?;
     let price = service.reservation(&file, budget).await?;
@@ -99,6 +102,7 @@ pub(crate) async fn price(
         delta: budget.delta,
         fits: after.covered,
         labels_left: labels_left(&file, &prices, budget, price),
+        memory,
     }))
 }
 

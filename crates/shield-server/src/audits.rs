@@ -23,9 +23,7 @@ use crate::objects::see_through;
 use crate::pricing::{known, labels};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{
-    BookedPrice, Object, RoundFile, RoundStage, Stage, StoreError, Stored, StoredRound,
-};
+use crate::store::{BookedPrice, RoundFile, RoundStage, Stage, StoreError, Stored, StoredRound};
 use crate::turnout::with_quorum;
 use shield_protocol::ledger::distance_of;
 
@@ -41,7 +39,7 @@ pub(crate) async fn ask(
 ) -> Result<(StatusCode, Json<AuditStatus>), Problem> {
     caller.student(&name)?;
     let _turn = service
-        .heavy
+        .rehearsing
         .enter(&caller.token)
         .ok_or_else(|| Problem::too_many("a question of this token is being read; wait for it"))?;
     let body = to_bytes(body, LARGEST_QUESTION).await.map_err(|_| {
@@ -154,9 +152,7 @@ pub(crate) async fn checks(
     Path((name, round, batch)): Path<(Name, u32, u32)>,
 ) -> Result<Response, Problem> {
     caller.student(&name)?;
-    let hash = service.store.round_file(&name, round, RoundFile::Audit, batch).await?;
-    let hash = hash.ok_or_else(|| Problem::not_found("this is not computed yet"))?;
-    service.send(&caller, name, Object::Audit { round, batch }, hash).await
+    service.send_round_file(&caller, name, round, RoundFile::Audit, batch).await
 }
 
 pub(crate) async fn results(
@@ -165,9 +161,7 @@ pub(crate) async fn results(
     Path((name, round, batch)): Path<(Name, u32, u32)>,
 ) -> Result<Response, Problem> {
     caller.student_or_operator(&name)?;
-    let hash = service.store.round_file(&name, round, RoundFile::Again, batch).await?;
-    let hash = hash.ok_or_else(|| Problem::not_found("this is not aggregated yet"))?;
-    service.send(&caller, name, Object::Again { round, batch }, hash).await
+    service.send_round_file(&caller, name, round, RoundFile::Again, batch).await
 }
 
 impl Service {
@@ -190,6 +184,33 @@ impl Service {
                 })
             })
             .collect()
+    }
+
+    /// Sends a file of an audit. One that is lost is computed again.
+    async fn send_round_file(
+        &self,
+        caller: &Caller,
+        name: Name,
+        round: u32,
+        kind: RoundFile,
+        batch: u32,
+    ) -> Result<Response, Problem> {
+        let hash = self.store.round_file(&name, round, kind, batch).await?;
+        let hash = hash.ok_or_else(|| Problem::not_found("this is not computed yet"))?;
+        let object = kind.object(round, batch);
+        if self.store.is_lost(&name, object, &hash) && self.store.erased(&name).await?.is_empty() {
+            let again = match (kind, self.round(&name, round).await?.stage) {
+                (RoundFile::Audit, RoundStage::Audited) => Some(RoundStage::Auditing),
+                (RoundFile::Again, RoundStage::Released) => Some(RoundStage::Aggregating),
+                _ => None,
+            };
+            if let Some(stage) = again {
+                self.store.move_round(&name, round, stage, None).await?;
+                self.work.notify_one();
+            }
+            return Err(Problem::busy("this file was lost and is computed again"));
+        }
+        self.send(caller, name, object, hash).await
     }
 
     async fn round(&self, name: &Name, round: u32) -> Result<StoredRound, Problem> {
@@ -292,7 +313,9 @@ async fn compute(
     let shared = Arc::new((releases, transcript, question.asked));
     for place in 0..shared.2.len() {
         let batch = u32::try_from(shared.2[place].batch)?;
-        if service.store.round_file(name, round.round, kind, batch).await?.is_some() {
+        let done = service.store.round_file(name, round.round, kind, batch).await?;
+        let object = kind.object(round.round, batch);
+        if done.is_some_and(|hash| !service.store.is_lost(name, object, &hash)) {
             continue;
         }
         if batches == 0 || service.is_stopping() {
@@ -300,7 +323,9 @@ async fn compute(
         }
         batches -= 1;
         let (shared, round) = (Arc::clone(&shared), round.round);
+        let begun = service.begin(job.file(), &format!("batch {batch} of audit {round}")).await?;
         let work = move || {
+            let _begun = begun;
             let (releases, transcript, asked) = &*shared;
             match kind {
                 RoundFile::Audit => releases.checks(transcript, asked, &asked[place]),

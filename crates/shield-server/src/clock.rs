@@ -5,6 +5,10 @@
 //! time it is. An election closes by its deadline only if both say so, and takes no ballot any more
 //! if either does. A jump is an incident; if the system's clock keeps to it for [`BELIEVED`], it is
 //! believed.
+//!
+//! At the start there is nothing to hold it against but what was written before: the steady clock
+//! starts no earlier than that. So that a machine has time to ask a time server, nothing is closed
+//! or deleted by the clock for as long as a jump would take to be believed.
 
 #[cfg(test)]
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -53,9 +57,12 @@ pub(crate) enum Reading {
     Believed,
 }
 
-impl Default for Clock {
-    fn default() -> Self {
-        let steady = Steady { base: Timestamp::now(), started: Instant::now(), apart: None };
+impl Clock {
+    /// A clock that is started now, which is after everything that was written before.
+    pub(crate) fn after(newest: Option<Timestamp>) -> Self {
+        let now = Timestamp::now();
+        let base = newest.map_or(now, |newest| newest.max(now));
+        let steady = Steady { base, started: Instant::now(), apart: None };
         Self {
             steady: Mutex::new(steady),
             #[cfg(test)]
@@ -64,9 +71,7 @@ impl Default for Clock {
             passed: AtomicI64::default(),
         }
     }
-}
 
-impl Clock {
     /// What the system's clock says.
     #[cfg_attr(not(test), expect(clippy::unused_self, reason = "tests set their clock"))]
     pub(crate) fn system(&self) -> Timestamp {
@@ -85,14 +90,19 @@ impl Clock {
         now
     }
 
-    /// The earlier of what the clocks say.
-    pub(crate) fn earlier(&self) -> Timestamp {
-        self.system().min(self.steady())
+    /// The earlier of what the clocks say, once they have run for so long that it can be believed.
+    pub(crate) fn settled(&self) -> Option<Timestamp> {
+        let steady = self.steady.lock().unwrap_or_else(PoisonError::into_inner);
+        let ran = steady.started.elapsed();
+        #[cfg(test)]
+        let ran = ran + Duration::from_millis(self.passed.load(Ordering::Relaxed).unsigned_abs());
+        drop(steady);
+        (ran >= BELIEVED).then(|| self.system().min(self.steady()))
     }
 
-    /// Whether a moment has passed by both clocks.
+    /// Whether a moment has passed by both clocks, and they can be believed.
     pub(crate) fn has_passed(&self, moment: Timestamp) -> bool {
-        self.system() >= moment && self.steady() >= moment
+        self.settled().is_some_and(|now| now >= moment)
     }
 
     /// Whether a moment has passed by one of the clocks.
@@ -132,6 +142,13 @@ impl Clock {
         }
     }
 
+    /// Starts it anew while the system's clock is wrong.
+    #[cfg(test)]
+    pub(crate) fn start_wrong(&self, by: SignedDuration) {
+        self.set_wrong(by);
+        self.steady.lock().unwrap().base = self.system();
+    }
+
     /// Sets the system's clock wrong.
     #[cfg(test)]
     pub(crate) fn set_wrong(&self, by: SignedDuration) {
@@ -160,7 +177,7 @@ mod tests {
     /// A clock that was 300 days ahead for four seconds once closed an election.
     #[test]
     fn a_jump_is_said_once_and_believed_if_it_lasts() {
-        let clock = Clock::default();
+        let clock = Clock::after(None);
         let tomorrow = clock.system() + SignedDuration::from_hours(24);
         assert_eq!(clock.compare(), Reading::Agree);
         clock.set_wrong(SignedDuration::from_hours(24 * 300));
@@ -176,7 +193,8 @@ mod tests {
         assert_eq!(clock.compare_at(first), Reading::Jumped(120));
         clock.set_wrong(SignedDuration::from_hours(24 * 300));
         assert!(matches!(clock.compare_at(first + BELIEVED), Reading::Jumped(_)));
-        assert!(clock.earlier() < tomorrow);
+        clock.pass(SignedDuration::from_mins(11));
+        assert!(clock.settled().unwrap() < tomorrow);
         clock.set_wrong(SignedDuration::ZERO);
         assert_eq!(clock.compare(), Reading::Agree);
         // Set back: what has passed stays past.
@@ -188,5 +206,30 @@ mod tests {
         assert_eq!(clock.compare_at(now + BELIEVED), Reading::Believed);
         assert_eq!(clock.compare(), Reading::Agree);
         assert!(!clock.may_have_passed(yesterday));
+    }
+
+    /// A server that was started 300 days ahead once released an election within four seconds.
+    #[test]
+    fn at_the_start_nothing_has_passed_until_the_clock_is_settled() {
+        let clock = Clock::after(None);
+        let tomorrow = clock.system() + SignedDuration::from_hours(24);
+        clock.start_wrong(SignedDuration::from_hours(24 * 300));
+        assert_eq!(clock.compare(), Reading::Agree);
+        assert!(!clock.has_passed(tomorrow) && clock.may_have_passed(tomorrow));
+        // A time server has been asked.
+        clock.set_wrong(SignedDuration::ZERO);
+        clock.pass(SignedDuration::from_mins(11));
+        assert!(!clock.has_passed(tomorrow));
+    }
+
+    /// One that was started behind took ballots after their deadline.
+    #[test]
+    fn the_clock_is_not_behind_what_was_written() {
+        let newest = Timestamp::now() + SignedDuration::from_hours(48);
+        let clock = Clock::after(Some(newest));
+        assert!(clock.may_have_passed(newest - SignedDuration::from_hours(1)));
+        assert!(matches!(clock.compare(), Reading::Jumped(seconds) if seconds < -172_000));
+        let before = Clock::after(Some(Timestamp::UNIX_EPOCH));
+        assert_eq!(before.compare(), Reading::Agree);
     }
 }

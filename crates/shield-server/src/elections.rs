@@ -23,7 +23,7 @@ use crate::objects::see_through;
 use crate::pricing::{as_price, known, labels};
 use crate::problem::Problem;
 use crate::schema;
-use crate::service::Service;
+use crate::service::{Service, plan};
 use crate::store::{
     BookedPrice, Freeze, Roll, Stage, StoreError, Stored, StoredBallot, StoredElection,
 };
@@ -41,6 +41,8 @@ pub(crate) struct Created {
     /// A digest of the server's part of the seed.
     #[schema(value_type = Option<schema::Digest>)]
     commitment: Option<String>,
+    /// How much memory the server takes at most to aggregate a batch, in bytes.
+    memory: usize,
 }
 
 pub(crate) async fn create(
@@ -64,6 +66,7 @@ pub(crate) async fn create(
         if file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
             return Err(Problem::unusable("the deadline has passed; set a later one"));
         }
+        let memory = service.memory(&file).await?;
         let stored = service.create(&file, &tokens).await?;
         let status = if stored == Stored::New { StatusCode::CREATED } else { StatusCode::OK };
         if stored == Stored::New {
@@ -74,7 +77,7 @@ pub(crate) async fn create(
         let digest = file.digest();
         let part = service.store.seed_part(&name).await?;
         let commitment = part.map(|part| hex(&part.commitment(&digest)));
-        Ok((status, Json(Created { name, digest: hex(&digest), commitment })))
+        Ok((status, Json(Created { name, digest: hex(&digest), commitment, memory })))
     })
     .await
 }
@@ -180,6 +183,14 @@ pub(crate) async fn reissue(
 }
 
 impl Service {
+    /// How much memory a batch of an election takes at most, in bytes. Refuses what is more than
+    /// the server has.
+    pub(crate) async fn memory(&self, file: &Arc<ElectionFile>) -> Result<usize, Problem> {
+        let planned = plan(Arc::clone(file)).await?;
+        self.heavy.needed(&planned)?;
+        Ok(planned.engine().memory_bytes())
+    }
+
     /// Creates an election, if its group can afford it. What it costs is proven before anything is
     /// locked; two elections that fit the budget only one by one do not both get in.
     async fn create(
@@ -229,6 +240,8 @@ impl Service {
         }
         let part = self.store.seed_part(name).await?.ok_or(StoreError::Damaged("seed"))?;
         let key = self.store.key(name, "evaluation").await?;
+        // Whoever's ballot is lost is missing.
+        self.say_lost(&self.store.lost_of(name).await?).await;
         let mut tight: Option<(VoterCounts, LogMoment)> = None;
         for _ in 0..5 {
             self.price_group(file.group()).await?;
@@ -293,6 +306,16 @@ impl Service {
         let name = file.name();
         let batches = file.batches();
         let is_teacher = matches!(role, Role::Teacher { .. });
+        let is_needed = !matches!(election.stage, Stage::Released | Stage::Withdrawn);
+        let own = match *role {
+            Role::Teacher { teacher, .. } if is_needed => {
+                Some(self.store.batches_there(name, teacher).await?)
+            }
+            Role::Teacher { teacher, .. } => {
+                Some(self.store.ballots_of(name, teacher..teacher + 1).await?)
+            }
+            _ => None,
+        };
         let voted = if is_teacher { Vec::new() } else { self.store.voters(name).await? };
         let names = || {
             voted
@@ -306,12 +329,6 @@ impl Service {
             budget.zip(price).map(|(budget, price)| budget.add_up(&[price]).epsilon.get());
         let commitment = self.store.seed_part(name).await?;
         let commitment = commitment.map(|part| hex(&part.commitment(&election.digest)));
-        let own = match role {
-            Role::Teacher { teacher, .. } => {
-                Some(self.store.ballots_of(name, *teacher..*teacher + 1).await?)
-            }
-            _ => None,
-        };
         let receipt = own.as_deref().and_then(|own| evidence::receipt(own, batches));
         let submitted = |ballot: StoredBallot| Submitted { batch: ballot.batch, hash: ballot.hash };
         let submitted = own.map(|own| own.into_iter().map(submitted).collect());

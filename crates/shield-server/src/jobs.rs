@@ -14,7 +14,7 @@ use shield_protocol::{Job, Name, PlannedElection};
 
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{Stage, StoreError, StoredBallot, presence_from_text};
+use crate::store::{Object, Stage, StoreError, StoredBallot, presence_from_text};
 
 /// Why an aggregation could not go on.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -58,7 +58,8 @@ impl Service {
         let key = self.store.key(name, "evaluation").await?.ok_or_else(damaged)?;
         let hash = unhex(&key.hash).ok_or_else(damaged)?;
         let id = unhex(&key.key_id).map(KeyId::from_bytes).ok_or_else(damaged)?;
-        let (folder, key) = self.store.place(name, &key.hash);
+        let folder = self.store.own_folder(name);
+        let key = self.store.path(name, Object::EvaluationKey, &key.hash);
         let (mut ballots, kept) = (BallotFolder::empty(file), folder.join("ballots"));
         let mut add = |teacher, own| {
             let own = batches(file, own).and_then(|own| ballots.add(&kept, teacher, own));

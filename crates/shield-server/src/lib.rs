@@ -33,7 +33,7 @@
 //! | `rehearsals`, `audits`, `evidence` | keys that work, ballots that do not, draws to check |
 //! | `caller`, `problem`, `metrics`, `health` | who asks, what is refused, what is counted |
 //! | `page`, `sessions` | the page for people who run the server |
-//! | `worker`, `jobs` | frozen ballots in, releases out, here or by others |
+//! | `worker`, `jobs`, `heavy` | frozen ballots in, releases out, here or by others |
 //! | `routes`, `description`, `schema` | the table of routes, and the document that is made from it |
 //! | `serve` | all of it behind a socket |
 //! | [`tls`], `address` | certificates, and where others find the server |
@@ -54,6 +54,7 @@ mod elections;
 mod error;
 mod evidence;
 mod health;
+mod heavy;
 mod identity;
 mod jobs;
 mod limits;

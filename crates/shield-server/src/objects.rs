@@ -15,7 +15,7 @@ use tracing::Instrument;
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::store::{Incoming, Object, Stored};
+use crate::store::{Incoming, Lost, Object, Stored};
 use crate::upload::{Received, Upload, receive};
 
 fn answer(stored: Stored) -> StatusCode {
@@ -103,7 +103,9 @@ pub(crate) async fn put_ballot(
             "there is no such batch; there are {batches}, from 0"
         )));
     }
-    if file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline)) {
+    let is_late = file.deadline().is_some_and(|deadline| service.clock.may_have_passed(deadline));
+    // A ballot that came in time and was lost may come again, the very same, until it is needed.
+    if is_late && !service.store.is_ballot_lost(&name, number, batch).await? {
         return Err(Problem::conflict(
             "deadline",
             "the deadline has passed; no ballot is taken any more",
@@ -173,7 +175,15 @@ pub(crate) async fn get_result(
             "this batch is not aggregated yet; `shield election status --watch` shows when it is",
         )
     })?;
-    service.send(&caller, name, Object::Release { batch }, hash).await
+    let object = Object::Release { batch };
+    if service.store.is_lost(&name, object, &hash) && service.store.erased(&name).await?.is_empty()
+    {
+        service.store.aggregate_again(&name).await?;
+        service.say_lost(&Lost { releases: vec![(name, batch)], ..Lost::default() }).await;
+        service.work.notify_one();
+        return Err(Problem::busy("this batch was lost and is computed again"));
+    }
+    service.send(&caller, name, object, hash).await
 }
 
 /// A key's name from the tables.

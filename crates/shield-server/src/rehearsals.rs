@@ -23,7 +23,7 @@ pub(crate) async fn confirm(
     caller.student(&name)?;
     let theirs: Rehearsed = Problem::parse(&body)?;
     // It takes two keys in memory and a whole aggregation: once at a time for a student.
-    let turn = service.heavy.enter(&caller.token).ok_or_else(|| {
+    let turn = service.rehearsing.enter(&caller.token).ok_or_else(|| {
         Problem::too_many("a rehearsal is being held for this token; wait for it")
     })?;
     let file = service.planned(&name).await?;
@@ -34,10 +34,11 @@ pub(crate) async fn confirm(
         })?;
         keys.push((object, key.hash));
     }
+    let begun = service.begin(&file, "the rehearsal").await?;
     let (store, election) = (service.store.clone(), name.clone());
     let own = service
         .check(move || {
-            let _turn = turn;
+            let (_turn, _begun) = (turn, begun);
             let read = |(object, hash): &(Object, String)| store.read(&election, *object, hash);
             let (public, evaluation) = (read(&keys[0])?, read(&keys[1])?);
             let own = Rehearsal::new(&file, &public, &evaluation).map_err(Problem::unusable)?;

@@ -10,18 +10,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use shield_protocol::credentials::{Role, TokenHash};
-use shield_protocol::{Job, Name, PlannedElection, private};
+use shield_protocol::{ElectionFile, Job, Name, PlannedElection, private};
 use tokio::sync::{Notify, Semaphore, watch};
 use utoipa::ToSchema;
 
 use crate::clock::Clock;
 use crate::error::ServeError;
+use crate::heavy::Heavy;
 use crate::identity;
 use crate::limits::PerToken;
 use crate::metrics::Metrics;
 use crate::parts::Parts;
 use crate::problem::Problem;
-use crate::store::{DatabaseUrl, Deed, LockState, ServerLock, Store, StoreError};
+use crate::store::{DatabaseUrl, Deed, LockState, Lost, ServerLock, Store, StoreError};
 use crate::waiting::Waiting;
 use shield_protocol::ledger::{Accountant, Budget};
 
@@ -50,6 +51,8 @@ pub struct Settings {
     pub answer_limit: Duration,
     /// The server is not ready with less than this free on the disk, in bytes.
     pub disk_reserve: u64,
+    /// How much memory the process may take, in bytes.
+    pub memory: u64,
     /// The certificate that invitations carry, as PEM; none where machines trust the server's.
     pub authority: Option<String>,
     /// The host that requests must be for; any without one.
@@ -72,6 +75,7 @@ impl Default for Settings {
             write_patience: Duration::from_secs(30),
             answer_limit: Duration::from_mins(2),
             disk_reserve: 256 << 20,
+            memory: u64::MAX,
             authority: None,
             public_host: None,
             keep_ballots: None,
@@ -85,6 +89,12 @@ pub(crate) struct Incident {
     pub(crate) moment: Timestamp,
     pub(crate) election: Option<String>,
     pub(crate) message: String,
+}
+
+/// An election with its engine, made away from the threads that answer.
+pub(crate) async fn plan(file: Arc<ElectionFile>) -> Result<PlannedElection, Problem> {
+    let plan = tokio::task::spawn_blocking(move || PlannedElection::from(file));
+    plan.await.map_err(Problem::internal)
 }
 
 /// Computes costs. Tests share what has been proven.
@@ -123,7 +133,9 @@ pub struct Service {
     /// Documents on their way into memory, by token.
     pub(crate) documents: PerToken,
     /// Rehearsals and questions of audits, which take more than others, by token.
-    pub(crate) heavy: PerToken,
+    pub(crate) rehearsing: PerToken,
+    /// Batches, audits and rehearsals under way, and the memory that they may take.
+    pub(crate) heavy: Heavy,
     /// How many uploads may be checked at once.
     pub(crate) checks: Arc<Semaphore>,
     /// How many proofs of prices may run at once.
@@ -172,6 +184,7 @@ impl Service {
         let server_lock = server_lock.ok_or(ServeError::DatabaseLocked)?;
         let store = Store::open(&settings.data, database).await?;
         identity::bind(&settings.data, &store).await?;
+        let newest = store.newest().await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let service = Arc::new(Self {
             store,
@@ -179,7 +192,7 @@ impl Service {
             budget: settings.budget,
             metrics: Metrics::new(),
             settings: settings.clone(),
-            clock: Clock::default(),
+            clock: Clock::after(newest),
             health: Mutex::default(),
             database: watch::Sender::new(true),
             uploads: Arc::new(Semaphore::new(settings.uploads)),
@@ -187,7 +200,8 @@ impl Service {
             parts: Parts::default(),
             downloads: PerToken::new(settings.downloads_per_token),
             documents: PerToken::new(4),
-            heavy: PerToken::new(1),
+            rehearsing: PerToken::new(1),
+            heavy: Heavy::new(settings.memory),
             checks: Arc::new(Semaphore::new(cores)),
             proofs: Arc::new(Semaphore::new(2)),
             booking: tokio::sync::Mutex::new(()),
@@ -207,28 +221,34 @@ impl Service {
         Ok(service)
     }
 
-    /// What the folder and the tables do not have in common, for the people who run the server.
-    async fn look_around(&self) -> Result<(), ServeError> {
-        let (_, lost) = self.store.compare().await?;
-        for (election, teacher, batch) in lost.ballots.iter().take(20) {
-            let message = format!(
-                "the file of batch {batch} of teacher {teacher}'s ballot is lost; while the \
-                 election is open, sending the ballot again restores it"
-            );
+    /// Says what the tables name and the folder does not have, to the people who run the server.
+    pub(crate) async fn say_lost(&self, lost: &Lost) {
+        let say = |election, message: &str| {
             tracing::error!(%election, message);
-            self.incident(Some(election), &message);
+            self.incident(Some(election), message);
+        };
+        for (election, teacher, batch) in lost.ballots.iter().take(20) {
+            let file = self.store.election_file(election.as_str()).await;
+            let teachers = file.as_ref().map_or(&[][..], |(file, _)| file.teachers());
+            let teacher = teachers.get(*teacher as usize).map_or("?", Name::as_str);
+            let message = format!(
+                "the file of batch {batch} of {teacher}'s ballot is lost; sending the ballot again \
+                 restores it"
+            );
+            say(election, &message);
         }
         for (election, batch) in &lost.releases {
-            let message = format!("the release of batch {batch} is lost and computed again");
-            tracing::error!(%election, message);
-            self.incident(Some(election), &message);
+            say(election, &format!("the release of batch {batch} is lost and computed again"));
         }
         for (election, kind) in &lost.keys {
-            let message =
-                format!("the file of the {kind} key is lost; sending the key again restores it");
-            tracing::error!(%election, message);
-            self.incident(Some(election), &message);
+            let restores = "sending the key again restores it";
+            say(election, &format!("the file of the {kind} key is lost; {restores}"));
         }
+    }
+
+    /// What the folder and the tables do not have in common, for the people who run the server.
+    async fn look_around(&self) -> Result<(), ServeError> {
+        self.say_lost(&self.store.compare().await?.1).await;
         for election in self.store.forgotten().await? {
             let message = StoreError::DrawnBefore { election: election.clone() }.to_string();
             tracing::error!(%election, message);
@@ -301,8 +321,7 @@ impl Service {
             return Ok(file.clone());
         }
         let file = self.store.election(name).await?.file;
-        let plan = tokio::task::spawn_blocking(move || PlannedElection::from(file));
-        let file = plan.await.map_err(Problem::internal)?;
+        let file = plan(file).await?;
         let mut known = known();
         // An engine takes a few megabytes; elections that are over need none.
         if known.len() >= 32 {
@@ -355,6 +374,7 @@ impl Service {
     /// Lets what is under way finish, and starts nothing new.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
+        self.heavy.forgive();
         self.work.notify_one();
         self.prices.notify_one();
     }

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shield_core::Delta;
+use shield_data::csv_field;
 use shield_privacy::Proven;
 use shield_protocol::Name;
 use utoipa::ToSchema;
@@ -56,7 +57,7 @@ fn csv<T: Serialize>(columns: &str, rows: &[T]) -> serde_json::Result<String> {
         let row = serde_json::to_value(row)?;
         let fields = columns.split(',').map(|column| match &row[column] {
             Value::Null => String::new(),
-            Value::String(text) => field(text),
+            Value::String(text) => csv_field(text),
             // As people write it: JSON has exponents.
             Value::Number(number) if number.is_f64() => {
                 number.as_f64().unwrap_or_default().to_string()
@@ -66,19 +67,6 @@ fn csv<T: Serialize>(columns: &str, rows: &[T]) -> serde_json::Result<String> {
         text += &(fields.collect::<Vec<String>>().join(",") + "\n");
     }
     Ok(text)
-}
-
-/// A field of CSV. What a spreadsheet would take for a formula is kept from being one.
-fn field(text: &str) -> String {
-    let text = match text.chars().next() {
-        Some('=' | '+' | '-' | '@' | '\t' | '\r') => format!("'{text}"),
-        _ => text.to_owned(),
-    };
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
-    }
 }
 
 /// Who did what, up to 10,000 lines after a number.
@@ -190,17 +178,4 @@ pub(crate) async fn schedule(
         Ok(Json(turn))
     })
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_quoted_and_no_formulas() {
-        assert_eq!(field("ward-7"), "ward-7");
-        assert_eq!(field("a, \"b\""), "\"a, \"\"b\"\"\"");
-        assert_eq!(field("=1+1"), "'=1+1");
-        assert_eq!(field("\t=1+1"), "'\t=1+1");
-    }
 }

@@ -20,9 +20,12 @@ use crate::store::{Erasure, StoreError};
 /// How many elections have their keys in memory at once.
 const READY: usize = 4;
 
+/// How often files that are lost are looked for.
+const LOOK: Duration = Duration::from_hours(1);
+
 /// Works off every closing election, then waits to be woken. Ends when the service is stopping.
 pub(crate) async fn run(service: Arc<Service>, aggregation: Aggregation) {
-    let mut own = HashMap::new();
+    let (mut own, mut looked) = (HashMap::new(), Instant::now());
     loop {
         let worked = match aggregation {
             Aggregation::Here => take_turns(&service, &mut own).await,
@@ -42,6 +45,20 @@ pub(crate) async fn run(service: Arc<Service>, aggregation: Aggregation) {
         }
         let _ = tokio::time::timeout(Duration::from_secs(2), service.work.notified()).await;
         keep_house(&service).await;
+        if looked.elapsed() >= LOOK {
+            look_for_files(&service).await;
+            looked = Instant::now();
+        }
+    }
+}
+
+/// Says what is lost, lets lost releases be computed again, and lost ballots count as missing.
+async fn look_for_files(service: &Service) {
+    for election in service.store.elections().await.unwrap_or_default() {
+        match service.store.lost_of(election.file.name()).await {
+            Ok(lost) => service.say_lost(&lost).await,
+            Err(error) => tracing::error!(%error, "cannot look for lost files"),
+        }
     }
 }
 
@@ -52,7 +69,8 @@ async fn keep_house(service: &Arc<Service>) {
     }
     let Some(kept) = service.settings.keep_ballots else { return };
     // Not by a clock that has jumped ahead.
-    let Ok(before) = service.clock.earlier().checked_sub(kept) else { return };
+    let Some(now) = service.clock.settled() else { return };
+    let Ok(before) = now.checked_sub(kept) else { return };
     for name in service.store.with_old_ballots(before).await.unwrap_or_default() {
         match service.store.erase(&name, Erasure::Ballots).await {
             Ok(()) => service.log_own("ballots deleted", Some(&name), "by their age").await,
@@ -91,6 +109,8 @@ pub(crate) async fn take_turns(
                 Err(error) => {
                     tracing::error!(election = %name, %error, "aggregation failed");
                     service.incident(Some(&name), &format!("aggregation failed: {error}"));
+                    // Perhaps for what is not there.
+                    service.say_lost(&service.store.lost_of(&name).await?).await;
                     service.store.finish(&name, Some(&error.to_string())).await?;
                     works.remove(&name);
                     break;
@@ -172,17 +192,21 @@ async fn step(
     name: &Name,
 ) -> Result<Step, Failure> {
     if !works.contains_key(name) {
-        if works.len() >= READY {
+        let work = begin(service, name).await?;
+        if works.len() >= READY || !service.heavy.is_ample_for(work.job.file()) {
             works.clear();
         }
-        works.insert(name.clone(), begin(service, name).await?);
+        works.insert(name.clone(), work);
     }
     let work = works.get_mut(name).ok_or("the election is gone")?;
     let Some(&batch) = work.left.last() else { return Ok(Step::Done) };
     let start = Instant::now();
     let (job, releases) = (Arc::clone(&work.job), Arc::clone(&work.releases));
-    let compute =
-        move || releases.release(job.transcript(), Place { round: 0, batch: batch as usize });
+    let begun = service.begin(job.file(), &format!("batch {batch}")).await?;
+    let compute = move || {
+        let _begun = begun;
+        releases.release(job.transcript(), Place { round: 0, batch: batch as usize })
+    };
     let release = tokio::task::spawn_blocking(compute).await??;
     service.store.add_release(name, batch, &release).await?;
     work.left.pop();

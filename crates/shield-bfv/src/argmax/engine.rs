@@ -276,6 +276,10 @@ impl Engine for ArgmaxEngine {
         self.plan.payload_bytes(kind)
     }
 
+    fn memory_bytes(&self, threads: usize) -> usize {
+        self.plan.memory_bytes(threads)
+    }
+
     /// Who abstains sends a vote for nobody: a ballot that leaves a sample out is none.
     fn accepts(&self, presence: &Presence) -> bool {
         presence.is_complete()

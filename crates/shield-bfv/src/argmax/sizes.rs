@@ -3,6 +3,7 @@
 use shield_core::framing::{Kind, framed_bytes, presence_bytes};
 
 use super::plan::ArgmaxPlan;
+use crate::plan::memory::{PROGRAM, ciphertext, key_memory};
 
 impl ArgmaxPlan {
     /// Bytes of a kind without its frame, and of a ballot without its presence.
@@ -35,6 +36,13 @@ impl ArgmaxPlan {
     /// Bytes of the evaluation key.
     pub fn evaluation_key_bytes(&self) -> usize {
         framed_bytes(self.payload_bytes(Kind::EvaluationKey))
+    }
+
+    /// The most memory that aggregating a batch takes with this many threads: keys, and for every
+    /// evaluation its powers. Ballots are summed one by one.
+    pub fn memory_bytes(&self, threads: usize) -> usize {
+        let ciphertexts = 6 * threads + 2 + 30 * self.evaluations();
+        PROGRAM + key_memory(self.evaluation_key_bytes()) + ciphertexts * ciphertext(self.ring())
     }
 
     /// Bytes that the student downloads for one batch.

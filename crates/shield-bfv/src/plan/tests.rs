@@ -68,3 +68,24 @@ fn a_calibration_expects_seconds() {
     let seconds = plan.seconds_per_batch(&Calibration::measure());
     assert!((1e-4..100.0).contains(&seconds), "{seconds} seconds");
 }
+
+/// Peaks of a whole process with two threads, 60 teachers and real ballots, in MB.
+#[test]
+fn memory_is_estimated_from_above() {
+    let cases = [
+        ("8X^4+6X^3+4X^2+X", 10, 512, 173),
+        ("8X^4+6X^3+4X^2+X", 10, 20, 106),
+        ("8X^4+6X^3+4X^2+X", 10, 8_000, 535),
+        ("8X^4+6X^3+4X^2+X", 2, 512, 134),
+        ("30X^2+X", 500, 100, 319),
+        ("100X^2+X", 10, 512, 461),
+        ("1000X^2+X", 10, 512, 723),
+        ("3000X^2+X", 10, 512, 1_541),
+    ];
+    for (polynomial, classes, samples, measured) in cases {
+        let plan = Plan::new(&election(60, classes, samples, polynomial)).expect("a plan");
+        let estimate = plan.memory_bytes(2) >> 20;
+        let fits = (measured..2 * measured).contains(&estimate);
+        assert!(fits, "{polynomial}, {classes}, {samples}: {estimate} for {measured}");
+    }
+}

@@ -24,12 +24,9 @@ struct Mask<'s> {
     selections: &'s [Selection],
 }
 
-/// Ballots in memory at a time.
-fn open_ballots(context: &Context, planes: usize, ciphertexts: usize) -> usize {
-    let word = size_of::<u64>() * context.degree();
-    let ballot = 2 * planes * context.limbs() * word;
-    // The masks of one ballot, modulo t and modulo one prime.
-    let masks = 2 * ciphertexts * word;
+/// Ballots in memory at a time, by the bytes of a ballot, and of its masks modulo t and modulo one
+/// prime.
+pub(crate) fn open_ballots(ballot: usize, masks: usize) -> usize {
     (OPEN_BYTES / ballot.max(masks)).clamp(1, super::OPEN_BALLOTS)
 }
 
@@ -45,6 +42,8 @@ pub(crate) fn tally<'a, E>(
     mut open: impl FnMut(&[u32]) -> Result<Vec<Cow<'a, [Ciphertext]>>, E>,
 ) -> Result<Vec<Ciphertext>, E> {
     let (n, limbs) = (context.degree(), context.limbs());
+    let word = size_of::<u64>() * n;
+    let open_ballots = open_ballots(2 * planes * limbs * word, 2 * ciphertexts * word);
     let tile = TILE.min(n);
     // For each limb, for each tile: each ciphertext, each plane, both parts.
     let sums_of_tile = ciphertexts * planes * 2 * tile;
@@ -52,7 +51,7 @@ pub(crate) fn tally<'a, E>(
         (0..limbs).map(|_| Buffer::zeroed(n / tile * sums_of_tile)).collect();
     let of_teachers: Vec<&[Selection]> =
         selections.chunk_by(|a, b| a.teacher == b.teacher).collect();
-    for chunk in of_teachers.chunks(open_ballots(context, planes, ciphertexts)) {
+    for chunk in of_teachers.chunks(open_ballots) {
         let ballots = open(&teachers(chunk))?;
         let mut masks: Vec<Mask<'_>> = chunk
             .iter()

@@ -49,10 +49,10 @@ pub(super) fn run(args: &SubmitArgs, output: Output) -> Result<(), Failure> {
             Submission::Election => {
                 let file = read_election(path)?;
                 let rng = &mut OsRng.unwrap_err();
-                let written =
+                let made =
                     client::create_election(&client, &invitation, &file, &args.invitations, rng)?;
                 if output == Output::Tables {
-                    console::print(&created(&client, &file, args, written.len())?)?;
+                    console::print(&created(&client, &file, args, &made)?)?;
                     console::next(
                         output,
                         &format!(
@@ -112,9 +112,10 @@ fn created(
     client: &Client,
     file: &ElectionFile,
     args: &SubmitArgs,
-    invitations: usize,
+    made: &client::Created,
 ) -> Result<String, Failure> {
     let status = client::status(client, file.name())?;
+    let invitations = made.invitations.len();
     let mut rows = vec![
         ("created", format!("{} (group {})", file.name(), file.group())),
         ("invitations", format!("{invitations} files in {}", args.invitations.display())),
@@ -127,6 +128,10 @@ fn created(
             format!(", enough for {labels} more labels like these")
         });
         rows.push(("left", format!("{left:.3} of the group's {}{labels}", account.budget)));
+    }
+    if let Some(memory) = made.memory {
+        let memory = memory.div_ceil(1 << 20);
+        rows.push(("memory", format!("up to {memory} MiB at the server while it aggregates")));
     }
     let deadline = file.deadline().map_or_else(
         || "none: the student or you close it".to_owned(),

@@ -194,6 +194,18 @@ pub trait Engine: Send + Sync + Sized + 'static {
         true
     }
 
+    /// The most memory that aggregating a batch takes, keys, open ballots and the program included,
+    /// with this many threads: estimated from above. Unless an engine knows better, some keys, and
+    /// some ballots and releases per thread.
+    fn memory_bytes(&self, threads: usize) -> usize {
+        const PROGRAM: usize = 32 << 20;
+        let samples = self.batch(0).len();
+        let bytes = |kind| self.payload_bytes(kind, samples);
+        PROGRAM
+            + 8 * bytes(Kind::EvaluationKey)
+            + 4 * (48 + threads) * (bytes(Kind::Ballot) + bytes(Kind::Release))
+    }
+
     /// What a release was made for.
     fn release_made_for(&self, release: &Self::Release) -> MadeFor;
 

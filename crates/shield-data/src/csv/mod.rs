@@ -175,7 +175,9 @@ impl Table<'_> {
                 }
                 _ if cell.is_empty() => self.intake.number(Value::Missing, row, column + 1)?,
                 _ => {
-                    let cell = layout.decimal_point(cell.trim());
+                    let cell = cell.trim();
+                    let text = cell.strip_prefix('\'').filter(|text| text.starts_with(FORMULA));
+                    let cell = layout.decimal_point(text.unwrap_or(cell));
                     self.intake.number(Value::Text(&cell), row, column + 1)?
                 }
             };
@@ -248,6 +250,20 @@ fn quoted_cell(inside: &str) -> Option<(Cow<'_, str>, &str)> {
     }
 }
 
+/// Characters that a spreadsheet takes for the start of a formula.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// A text as a field of CSV. What a spreadsheet would take for a formula gets an apostrophe in
+/// front, which is taken off again when the text is read.
+pub fn field(text: &str) -> String {
+    let text = if text.starts_with(FORMULA) { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}
+
 pub(super) fn write<Row: Iterator<Item = Option<shield_core::parameters::Class>>>(
     writer: &mut impl Write,
     rows: impl Iterator<Item = Row>,
@@ -260,10 +276,7 @@ pub(super) fn write<Row: Iterator<Item = Option<shield_core::parameters::Class>>
             }
             let Some(class) = cell else { continue };
             match names.and_then(|names| names.name(class)) {
-                Some(name) if name.contains([',', '"']) => {
-                    write!(writer, "\"{}\"", name.replace('"', "\"\""))?;
-                }
-                Some(name) => writer.write_all(name.as_bytes())?,
+                Some(name) => writer.write_all(field(name).as_bytes())?,
                 None => write!(writer, "{class}")?,
             }
         }

@@ -119,6 +119,10 @@ impl<E: engine::Engine> Engine for Adapter<E> {
         Some(self.engine.audits()?.audit_bytes())
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.engine.memory_bytes(rayon::current_num_threads())
+    }
+
     fn distance(&self) -> f64 {
         self.engine.distance()
     }

@@ -95,6 +95,9 @@ pub trait Engine: Send + Sync {
     /// no vote from one that is.
     fn audit_bytes(&self) -> Option<usize>;
 
+    /// The most memory that aggregating a batch takes in this process, estimated from above.
+    fn memory_bytes(&self) -> usize;
+
     /// The statistical distance between everything that the engine releases in this election and
     /// what the labels alone would give: what flooding leaves.
     fn distance(&self) -> f64;

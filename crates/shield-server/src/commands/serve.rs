@@ -127,6 +127,11 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     disk_reserve: u64,
 
+    /// How much memory the server may take, in MiB: elections whose batches take more are refused
+    /// [default: what its service or container may take, or else the machine's]
+    #[arg(long, value_name = "MIB")]
+    memory: Option<u64>,
+
     /// Delete the ballots of elections this many days after they were closed [default: never]
     #[arg(long, value_name = "DAYS")]
     keep_ballots: Option<u64>,
@@ -170,6 +175,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
             uploads_per_token: args.uploads_per_token,
             downloads_per_token: args.downloads_per_token,
             disk_reserve: args.disk_reserve << 20,
+            memory: args.memory.map_or_else(memory, |mebibytes| mebibytes.saturating_mul(1 << 20)),
             // Checked only where the server is told its name; a proxy may pass on another.
             authority: authority.clone(),
             public_host: args.public_url.as_ref().and(host_of(&url)),
@@ -287,6 +293,19 @@ impl Seat<'_> {
         invitation.write(self.file).map_err(|error| Failure::failed(format!("{file}: {error}")))?;
         Ok(Some(invitation))
     }
+}
+
+/// How much memory this process may take: what its control group may, or else the machine's.
+fn memory() -> u64 {
+    let group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = group.lines().find_map(|line| line.strip_prefix("0::/")).map(Path::new);
+    let limits = group.into_iter().flat_map(Path::ancestors).filter_map(|group| {
+        let file = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
+        std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()
+    });
+    let machine = rustix::system::sysinfo();
+    let machine = machine.totalram.saturating_mul(machine.mem_unit.into());
+    limits.fold(machine, u64::min)
 }
 
 /// The host of an address.

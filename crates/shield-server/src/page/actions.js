@@ -152,12 +152,13 @@
       `group = ${quoted(value("group"))}`,
       `classes = ${/^\d+$/.test(classes) ? classes : named()}`,
       `samples = ${value("samples") || 0}`,
-      `polynomial = ${quoted(value("polynomial"))}`,
-      `offset = ${value("offset") || 0}`,
+      ...(value("polynomial") ? [`polynomial = ${quoted(value("polynomial"))}`] : []),
+      ...(value("offset") ? [`offset = ${value("offset")}`] : []),
       `quorum = ${value("quorum") || 0}`,
       `teachers = [${teachers().map(quoted).join(", ")}]`,
     ];
     if (value("deadline")) lines.push(`deadline = ${new Date(value("deadline")).toISOString()}`);
+    if (value("more")) lines.push(value("more"));
     return `${lines.join("\n")}\n`;
   };
   const priced = byId("price");
@@ -235,6 +236,23 @@
       const words = "Its ballots are never aggregated, and its budget is given back.";
       if (confirm(`Call ${name} off? ${words}`)) await send("DELETE", `/v1/elections/${name}`);
     },
+    turn: async (name, button) => {
+      const priority = Number(byId(`priority-${name}`).value);
+      const paused = button.dataset.paused === "true";
+      await send("POST", `/v1/elections/${name}/schedule`, { priority, paused });
+    },
+    erase: async (name, button) => {
+      const { what } = button.dataset;
+      const words = `Deletes ${what === "ballots" ? "the ballots" : "everything but the ledger line"} of ${name}, for ever.`;
+      if (prompt(`${words} Type its name to go on:`) !== name) return;
+      await send("POST", `/v1/elections/${name}/erase`, { what });
+      button.textContent = "Deleted";
+    },
+    budget: async (group) => {
+      const [epsilon, reason] = [Number(byId(`budget-${group}`).value), byId(`reason-${group}`).value];
+      if (!confirm(`Let ${group} spend ${epsilon} in all? The reason stays in the ledger.`)) return;
+      await send("POST", `/v1/groups/${group}/budget`, { epsilon, reason });
+    },
     copy: async (name, button) => {
       await copy(button.dataset.names);
       button.textContent = "Copied";
@@ -290,6 +308,9 @@
     }
   });
 
+  // How many elections are shown at once.
+  const PAGE = 20;
+  let most = PAGE;
   const arrange = () => {
     const cards = document.querySelector("#elections .cards");
     if (!cards) return;
@@ -306,14 +327,22 @@
     const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
     all.sort((a, b) => key ? compare(key(a), key(b)) : a.dataset.place - b.dataset.place);
     if (all.some((card, place) => cards.children[place] !== card)) cards.append(...all);
-    let shown = 0;
+    let found = 0;
     for (const card of all) {
       const text = card.textContent.toLowerCase();
-      card.hidden = !words.every((word) => text.includes(word));
-      shown += card.hidden ? 0 : 1;
+      found += words.every((word) => text.includes(word)) ? 1 : 0;
+      card.hidden = !words.every((word) => text.includes(word)) || found > most;
     }
-    byId("found").textContent = words.length ? `${shown} of ${all.length}` : "";
+    byId("found").textContent = words.length ? `${found} of ${all.length}` : "";
+    const more = byId("more");
+    more.hidden = found <= most;
+    more.textContent = `Show more (${found - most})`;
   };
+  document.addEventListener("click", (event) => {
+    if (event.target.id !== "more") return;
+    most += PAGE;
+    arrange();
+  });
   byId("filter").addEventListener("input", arrange);
   byId("sort").addEventListener("change", arrange);
   document.addEventListener("shield-fresh", arrange);

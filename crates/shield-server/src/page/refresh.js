@@ -7,12 +7,12 @@
 
   const replace = (part, fresh) => {
     if (part.innerHTML === fresh.innerHTML) return;
-    const open = [...part.querySelectorAll("details[open]")].map((details) => details.id);
+    const folds = [...part.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
     const active = part.contains(document.activeElement) && document.activeElement;
     const focused = active && active.closest("[id]")?.id;
     const chosen = [...part.querySelectorAll("input[id]")].map((input) => [input.id, input.value]);
     part.replaceChildren(...fresh.childNodes);
-    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
     for (const [id, value] of chosen) {
       const input = document.getElementById(id);
       if (input) input.value = value;

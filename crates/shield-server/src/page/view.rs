@@ -1,11 +1,13 @@
 //! What the page shows, and how.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
 use askama::filters::HtmlSafe;
 use jiff::Timestamp;
 use shield_core::Epsilon;
+use shield_protocol::ElectionFile;
 use shield_protocol::credentials::Role;
 use shield_protocol::messages::Status;
 
@@ -13,7 +15,7 @@ use super::history::History;
 use crate::account::Account;
 use crate::problem::Problem;
 use crate::service::{Incident, Service};
-use crate::store::Stage;
+use crate::store::{Stage, Turn};
 use crate::tokens::Known;
 
 /// How many elections that are over are shown.
@@ -38,7 +40,13 @@ pub(super) struct View {
 pub(super) struct Election {
     pub(super) status: Status,
     pub(super) stage: Stage,
+    pub(super) file: Arc<ElectionFile>,
+    /// Its place among those that are aggregated.
+    pub(super) turn: Turn,
 }
+
+/// How many elections are shown unfolded; more are rows of a table.
+const UNFOLDED: usize = 8;
 
 impl View {
     pub(super) async fn read(service: &Service) -> Self {
@@ -65,7 +73,9 @@ impl View {
                 }
             }
             let status = service.status(&election, &Role::Operator).await?;
-            self.elections.push(Election { status, stage: election.stage });
+            let turn = service.store.turn(election.file.name()).await?;
+            let (stage, file) = (election.stage, election.file);
+            self.elections.push(Election { status, stage, file, turn });
         }
         // What may need somebody comes first; the newest first among its like.
         self.elections.sort_by_key(|election| match election.stage {
@@ -79,6 +89,16 @@ impl View {
         self.accounts = service.accounts().await?;
         self.tokens = service.tokens(500).await?;
         Ok(())
+    }
+
+    /// Whether there are so many elections that each is one row.
+    fn is_long(&self) -> bool {
+        self.elections.len() > UNFOLDED
+    }
+
+    /// Whether all of an election is shown at once.
+    fn unfolds(&self, election: &Election) -> bool {
+        !self.is_long() || election.stage == Stage::Failed
     }
 }
 
@@ -106,6 +126,11 @@ impl Dashboard<'_> {
 }
 
 impl Election {
+    /// The mechanism and the engine, as people read them.
+    fn mechanism(&self) -> String {
+        self.file.spec().to_string()
+    }
+
     /// The share of its teachers who have voted.
     fn share(&self) -> f64 {
         self.status.voted as f64 / self.status.teachers.max(1) as f64

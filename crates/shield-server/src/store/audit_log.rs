@@ -4,6 +4,7 @@
 //! Nothing here changes or removes a row. Whoever does so in the database breaks the chain, which
 //! [`LogLine::expected`] lets everybody check who has an earlier export.
 
+use jiff::Timestamp;
 use shield_protocol::Name;
 use shield_protocol::audit_log::LogLine;
 use sqlx::Row;
@@ -66,6 +67,25 @@ impl Store {
         .execute(&self.pool)
         .await?;
         Ok(())
+    }
+
+    /// When the newest row was written.
+    pub async fn newest(&self) -> Result<Option<Timestamp>, StoreError> {
+        let newest: Option<i64> = sqlx::query_scalar(
+            "SELECT MAX(moment) FROM (SELECT MAX(moment) AS moment FROM audit_log UNION ALL SELECT \
+             MAX(created) FROM elections UNION ALL SELECT MAX(closed) FROM elections UNION ALL \
+             SELECT MAX(received) FROM ballots) AS moments",
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        newest.map(moment).transpose()
+    }
+
+    /// Sets when all ballots were received.
+    #[cfg(test)]
+    pub(crate) async fn age_ballots(&self, received: i64) {
+        let aged = sqlx::query("UPDATE ballots SET received = $1").bind(received);
+        aged.execute(&self.pool).await.unwrap();
     }
 
     /// Some lines of the log, in order, after a number.

@@ -33,10 +33,14 @@ impl Store {
         if let Some(known) = self.ballot_hash(election, teacher, batch).await? {
             let same = same_ballot(&known, &hash)?;
             // The row is there and its file is lost: this is how it comes back.
-            if !self.folder.path(election, object, &hash).exists()
-                && self.erased(election).await?.is_empty()
-            {
+            if self.is_lost(election, object, &hash) && self.erased(election).await?.is_empty() {
+                let stage = self.election(election).await?.stage;
+                // What was frozen without it is not told that it counts.
+                if stage != Stage::Open && !self.is_whole(election, teacher).await? {
+                    return Err(not_open(stage));
+                }
                 self.keep(election, object, incoming).await?;
+                self.recount(election, teacher).await?;
                 tracing::warn!(%election, teacher, batch, "a lost ballot was sent again, and kept");
             }
             return Ok(same);
@@ -153,6 +157,18 @@ impl Store {
         .bind(i64::from(batch))
         .fetch_optional(&self.pool)
         .await?)
+    }
+
+    /// Whether the file of a batch that was kept is not there any more.
+    pub async fn is_ballot_lost(
+        &self,
+        election: &Name,
+        teacher: u32,
+        batch: u32,
+    ) -> Result<bool, StoreError> {
+        let hash = self.ballot_hash(election, teacher, batch).await?;
+        let object = Object::Ballot { teacher, batch };
+        Ok(hash.is_some_and(|hash| self.is_lost(election, object, &hash)))
     }
 
     /// The ballots of an election, by teacher and batch.

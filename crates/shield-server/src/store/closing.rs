@@ -191,7 +191,7 @@ impl Store {
         let (hash, bytes) = (incoming.hash(), incoming.bytes());
         if let Some(known) = self.release_hash(election, batch).await? {
             let same = same_release(&known, &hash)?;
-            if !self.folder.path(election, object, &hash).exists() {
+            if self.is_lost(election, object, &hash) {
                 self.keep(election, object, incoming).await?;
                 tracing::warn!(%election, batch, "a lost release was computed again, and kept");
             }

@@ -252,9 +252,7 @@ impl Store {
         let mut connection = self.pool.acquire().await?;
         if let Some(stored) = known_key(&mut connection, election, kind, key_id, &hash).await? {
             drop(connection);
-            if !self.folder.path(election, object, &hash).exists()
-                && self.erased(election).await?.is_empty()
-            {
+            if self.is_lost(election, object, &hash) && self.erased(election).await?.is_empty() {
                 self.keep(election, object, incoming).await?;
             }
             return Ok(stored);

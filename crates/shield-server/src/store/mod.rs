@@ -208,10 +208,14 @@ impl Store {
         Ok(self.folder.incoming()?)
     }
 
-    /// An election's own folder, and where its evaluation key of this hash is.
-    pub(crate) fn place(&self, election: &Name, key: &str) -> (PathBuf, PathBuf) {
-        let key = self.folder.path(election, Object::EvaluationKey, key);
-        (self.folder.of(election), key)
+    /// An election's own folder.
+    pub(crate) fn own_folder(&self, election: &Name) -> PathBuf {
+        self.folder.of(election)
+    }
+
+    /// Where a file is.
+    pub(crate) fn path(&self, election: &Name, object: Object, hash: &str) -> PathBuf {
+        self.folder.path(election, object, hash)
     }
 
     /// Reads a file back.

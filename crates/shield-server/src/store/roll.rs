@@ -65,6 +65,24 @@ impl Store {
         Ok(numbers)
     }
 
+    /// The numbers of those who have sent any of their ballot, each with how many batches count.
+    pub(super) async fn begun_ballots(
+        &self,
+        election: &Name,
+    ) -> Result<Vec<(u32, usize)>, StoreError> {
+        let rows =
+            sqlx::query("SELECT teacher, batches FROM voters WHERE election = $1 ORDER BY teacher")
+                .bind(election.as_str())
+                .fetch_all(&self.pool)
+                .await?;
+        rows.iter()
+            .map(|row| {
+                let batches = small(row.try_get("batches")?)? as usize;
+                Ok((small(row.try_get("teacher")?)?, batches))
+            })
+            .collect()
+    }
+
     /// Whether all of a teacher's ballot is there.
     pub async fn is_whole(&self, election: &Name, teacher: u32) -> Result<bool, StoreError> {
         let whole: i64 = sqlx::query_scalar(
@@ -107,12 +125,12 @@ pub(super) async fn roll(
 }
 
 /// Counts one more batch of a teacher's ballot, whose row is there; with the last one, the teacher.
-/// Gives whether it was the last. The election's row must be locked.
+/// The election's row must be locked.
 pub(super) async fn count(
     connection: &mut AnyConnection,
     election: &Name,
     teacher: u32,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO voters (election, teacher, batches) VALUES ($1, $2, 1) ON CONFLICT \
          (election, teacher) DO UPDATE SET batches = voters.batches + 1",
@@ -121,6 +139,43 @@ pub(super) async fn count(
     .bind(i64::from(teacher))
     .execute(&mut *connection)
     .await?;
+    count_whole(connection, election, teacher).await
+}
+
+/// Sets how many batches of a teacher's ballot are there, and counts the teacher, or no longer. The
+/// election's row must be locked.
+pub(super) async fn recount(
+    connection: &mut AnyConnection,
+    election: &Name,
+    teacher: u32,
+    batches: usize,
+) -> Result<(), StoreError> {
+    let left = sqlx::query(
+        "UPDATE voters SET digest = NULL WHERE election = $1 AND teacher = $2 AND digest IS NOT \
+         NULL",
+    )
+    .bind(election.as_str())
+    .bind(i64::from(teacher))
+    .execute(&mut *connection)
+    .await?;
+    if left.rows_affected() == 1 {
+        add_to_turnout(connection, election, teacher, Change::Leaves).await?;
+    }
+    sqlx::query("UPDATE voters SET batches = $1 WHERE election = $2 AND teacher = $3")
+        .bind(i64::try_from(batches).unwrap_or(i64::MAX))
+        .bind(election.as_str())
+        .bind(i64::from(teacher))
+        .execute(&mut *connection)
+        .await?;
+    count_whole(connection, election, teacher).await
+}
+
+/// Counts a teacher all of whose ballot is there.
+async fn count_whole(
+    connection: &mut AnyConnection,
+    election: &Name,
+    teacher: u32,
+) -> Result<(), StoreError> {
     let whole: i64 = sqlx::query_scalar(
         "SELECT COUNT(*) FROM voters, elections WHERE voters.election = $1 AND voters.teacher = \
          $2 AND elections.name = $1 AND voters.batches = elections.batches",
@@ -130,7 +185,7 @@ pub(super) async fn count(
     .fetch_one(&mut *connection)
     .await?;
     if whole == 0 {
-        return Ok(false);
+        return Ok(());
     }
     let hashes: Vec<String> = sqlx::query_scalar(
         "SELECT hash FROM ballots WHERE election = $1 AND teacher = $2 ORDER BY batch",
@@ -147,7 +202,27 @@ pub(super) async fn count(
         .bind(i64::from(teacher))
         .execute(&mut *connection)
         .await?;
-    sqlx::query("UPDATE elections SET voted = voted + 1 WHERE name = $1")
+    add_to_turnout(connection, election, teacher, Change::Comes).await
+}
+
+/// What happens to a teacher's ballot in the turnout.
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    /// All of it is there now.
+    Comes,
+    /// Some of it is lost.
+    Leaves,
+}
+
+async fn add_to_turnout(
+    connection: &mut AnyConnection,
+    election: &Name,
+    teacher: u32,
+    change: Change,
+) -> Result<(), StoreError> {
+    let more: i32 = if change == Change::Comes { 1 } else { -1 };
+    sqlx::query("UPDATE elections SET voted = voted + $1 WHERE name = $2")
+        .bind(i64::from(more))
         .bind(election.as_str())
         .execute(&mut *connection)
         .await?;
@@ -164,7 +239,8 @@ pub(super) async fn count(
             if counts.len() <= sample {
                 counts.resize(sample + 1, 0);
             }
-            counts[sample] += 1;
+            let changed = counts[sample].checked_add_signed(more);
+            counts[sample] = changed.ok_or(StoreError::Damaged("turnout"))?;
         }
         sqlx::query(
             "INSERT INTO absences (election, batch, counts) VALUES ($1, $2, $3) ON CONFLICT \
@@ -176,7 +252,7 @@ pub(super) async fn count(
         .execute(&mut *connection)
         .await?;
     }
-    Ok(true)
+    Ok(())
 }
 
 async fn absences_of(

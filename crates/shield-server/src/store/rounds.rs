@@ -70,7 +70,8 @@ impl RoundFile {
         }
     }
 
-    fn object(self, round: u32, batch: u32) -> Object {
+    /// The file of a batch.
+    pub(crate) fn object(self, round: u32, batch: u32) -> Object {
         match self {
             Self::Audit => Object::Audit { round, batch },
             Self::Again => Object::Again { round, batch },
@@ -218,8 +219,13 @@ impl Store {
         incoming.write(bytes)?;
         let (hash, length) = (incoming.hash(), incoming.bytes());
         if let Some(known) = self.round_file(election, round, kind, batch).await? {
-            let other = StoreError::Conflict { what: "another file of this audit" };
-            return if known == hash { Ok(Stored::Again) } else { Err(other) };
+            if known != hash {
+                return Err(StoreError::Conflict { what: "another file of this audit" });
+            }
+            if self.is_lost(election, object, &hash) {
+                self.keep(election, object, incoming).await?;
+            }
+            return Ok(Stored::Again);
         }
         self.keep(election, object, incoming).await?;
         sqlx::query(

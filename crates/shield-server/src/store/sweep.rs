@@ -7,7 +7,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use shield_protocol::Name;
 
-use super::{Object, Stage, Store, StoreError};
+use sqlx::Row;
+
+use super::roll::recount;
+use super::{
+    Object, Stage, Store, StoreError, StoredBallot, StoredElection, small, stage_of, touch,
+};
 
 /// Files that the tables name and the folder does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,46 +40,13 @@ impl Store {
         Ok(self.compare().await?.0)
     }
 
-    /// The same, and what is lost. Elections that failed or were released with lost releases are
-    /// aggregated again, from the stored seed.
+    /// The same, and what is lost.
     pub async fn compare(&self) -> Result<(usize, Lost), StoreError> {
         let aside = format!("swept/{}", Timestamp::now().strftime("%Y-%m-%dT%H-%M-%S%.3fZ"));
         let aside = Path::new(&aside);
         let (mut swept, mut lost) = (0, Lost::default());
         for election in self.elections().await? {
-            let name = election.file.name();
-            if !self.erased(name).await?.is_empty() {
-                continue;
-            }
-            let mut known = HashSet::new();
-            for (kind, object) in
-                [("public", Object::PublicKey), ("evaluation", Object::EvaluationKey)]
-            {
-                if let Some(key) = self.key(name, kind).await? {
-                    let path = self.folder.path(name, object, &key.hash);
-                    if !path.exists() {
-                        lost.keys.push((name.clone(), kind));
-                    }
-                    known.insert(path);
-                }
-            }
-            swept += self.folder.sweep(name, Path::new("keys"), &known, aside)?;
-            known.clear();
-            for (object, hash) in self.round_files(name).await? {
-                known.insert(self.folder.path(name, object, &hash));
-            }
-            swept += self.folder.sweep(name, Path::new("audits"), &known, aside)?;
-            swept += self.compare_ballots(name, election.stage, aside, &mut lost).await?;
-            let before = lost.releases.len();
-            for release in self.releases(name).await? {
-                let object = Object::Release { batch: release.batch };
-                if !self.folder.path(name, object, &release.hash).exists() {
-                    lost.releases.push((name.clone(), release.batch));
-                }
-            }
-            if lost.releases.len() > before && election.stage == Stage::Released {
-                self.aggregate_again(name).await?;
-            }
+            swept += self.look_at(&election, Some(aside), &mut lost).await?;
         }
         if swept > 0 {
             tracing::warn!(files = swept, folder = %aside.display(), "put aside what no row names");
@@ -82,48 +54,131 @@ impl Store {
         Ok((swept, lost))
     }
 
-    /// Teacher by teacher, so that no more than one ballot's rows are in memory.
-    async fn compare_ballots(
+    /// What is lost of an election; nothing is put aside. Ballots that are lost count as missing
+    /// while it is open, and lost releases are computed again.
+    pub async fn lost_of(&self, name: &Name) -> Result<Lost, StoreError> {
+        let mut lost = Lost::default();
+        self.look_at(&self.election(name).await?, None, &mut lost).await?;
+        Ok(lost)
+    }
+
+    async fn look_at(
         &self,
-        name: &Name,
-        stage: Stage,
-        aside: &Path,
+        election: &StoredElection,
+        aside: Option<&Path>,
         lost: &mut Lost,
     ) -> Result<usize, StoreError> {
-        // Ballots that are never aggregated any more are not missed.
-        let needed = !matches!(stage, Stage::Withdrawn);
-        let teachers: Vec<i64> =
-            sqlx::query_scalar("SELECT teacher FROM voters WHERE election = $1 ORDER BY teacher")
-                .bind(name.as_str())
-                .fetch_all(&self.pool)
-                .await?;
-        let mut swept = 0;
-        let mut folders: HashSet<String> =
-            self.folder.folders_in(name, "ballots")?.into_iter().collect();
-        for teacher in teachers {
-            let teacher = super::small(teacher)?;
+        let name = election.file.name();
+        if !self.erased(name).await?.is_empty() {
+            return Ok(0);
+        }
+        let sweep = |folder: &str, known: &HashSet<PathBuf>| {
+            aside.map_or(Ok(0), |aside| self.folder.sweep(name, Path::new(folder), known, aside))
+        };
+        let mut known = HashSet::new();
+        for (kind, object) in [("public", Object::PublicKey), ("evaluation", Object::EvaluationKey)]
+        {
+            if let Some(key) = self.key(name, kind).await? {
+                let path = self.folder.path(name, object, &key.hash);
+                if !path.exists() {
+                    lost.keys.push((name.clone(), kind));
+                }
+                known.insert(path);
+            }
+        }
+        let mut swept = sweep("keys", &known)?;
+        known.clear();
+        for (object, hash) in self.round_files(name).await? {
+            known.insert(self.folder.path(name, object, &hash));
+        }
+        swept += sweep("audits", &known)?;
+        let folders = self.folder.folders_in(name, "ballots")?;
+        let mut folders: HashSet<String> = folders.into_iter().collect();
+        // Teacher by teacher, so that no more than one ballot's rows are in memory.
+        for (teacher, counted) in self.begun_ballots(name).await? {
             let rows = self.ballots_of(name, teacher..teacher + 1).await?;
-            let path =
-                |batch, hash: &str| self.folder.path(name, Object::Ballot { teacher, batch }, hash);
-            let known: HashSet<PathBuf> =
-                rows.iter().map(|ballot| path(ballot.batch, &ballot.hash)).collect();
-            let missing = rows.iter().filter(|row| !path(row.batch, &row.hash).exists());
-            if needed {
-                lost.ballots.extend(missing.map(|row| (name.clone(), teacher, row.batch)));
+            let path = |row: &StoredBallot| {
+                let object = Object::Ballot { teacher, batch: row.batch };
+                self.folder.path(name, object, &row.hash)
+            };
+            let missing: Vec<u32> =
+                rows.iter().filter(|row| !path(row).exists()).map(|row| row.batch).collect();
+            if rows.len() - missing.len() != counted {
+                self.recount(name, teacher).await?;
+            }
+            // Ballots that are never aggregated any more are not missed.
+            if election.stage != Stage::Withdrawn {
+                let missing = missing.into_iter();
+                lost.ballots.extend(missing.map(|batch| (name.clone(), teacher, batch)));
             }
             let own = teacher.to_string();
-            swept += self.folder.sweep(name, &Path::new("ballots").join(&own), &known, aside)?;
+            swept += sweep(&format!("ballots/{own}"), &rows.iter().map(path).collect())?;
             folders.remove(&own);
         }
         for folder in folders {
-            let own = Path::new("ballots").join(folder);
-            swept += self.folder.sweep(name, &own, &HashSet::new(), aside)?;
+            swept += sweep(&format!("ballots/{folder}"), &HashSet::new())?;
+        }
+        let before = lost.releases.len();
+        for release in self.releases(name).await? {
+            if self.is_lost(name, Object::Release { batch: release.batch }, &release.hash) {
+                lost.releases.push((name.clone(), release.batch));
+            }
+        }
+        if lost.releases.len() > before {
+            self.aggregate_again(name).await?;
         }
         Ok(swept)
     }
 
+    /// Whether the file that a row names is not there.
+    pub(crate) fn is_lost(&self, election: &Name, object: Object, hash: &str) -> bool {
+        !self.folder.path(election, object, hash).exists()
+    }
+
+    /// The batches of a teacher's ballot that are there. While the election is open, those that are
+    /// lost count as missing from now on.
+    pub async fn batches_there(
+        &self,
+        election: &Name,
+        teacher: u32,
+    ) -> Result<Vec<StoredBallot>, StoreError> {
+        let mut own = self.ballots_of(election, teacher..teacher + 1).await?;
+        let known = own.len();
+        own.retain(|row| {
+            !self.is_lost(election, Object::Ballot { teacher, batch: row.batch }, &row.hash)
+        });
+        if own.len() < known {
+            self.recount(election, teacher).await?;
+        }
+        Ok(own)
+    }
+
+    /// Counts the batches of a teacher's ballot whose files are there, while the election is open:
+    /// what was frozen does not change.
+    pub(super) async fn recount(&self, election: &Name, teacher: u32) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        touch(&mut transaction, election).await?;
+        if stage_of(&mut transaction, election).await? != Stage::Open {
+            return Ok(());
+        }
+        let rows =
+            sqlx::query("SELECT batch, hash FROM ballots WHERE election = $1 AND teacher = $2")
+                .bind(election.as_str())
+                .bind(i64::from(teacher))
+                .fetch_all(&mut *transaction)
+                .await?;
+        let mut there = 0;
+        for row in &rows {
+            let object = Object::Ballot { teacher, batch: small(row.try_get("batch")?)? };
+            there += usize::from(!self.is_lost(election, object, row.try_get("hash")?));
+        }
+        recount(&mut transaction, election, teacher, there).await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
     /// Lets the worker compute lost releases again.
-    async fn aggregate_again(&self, name: &Name) -> Result<(), StoreError> {
+    pub(crate) async fn aggregate_again(&self, name: &Name) -> Result<(), StoreError> {
         sqlx::query(
             "UPDATE elections SET stage = 'closing' WHERE name = $1 AND stage = 'released'",
         )
@@ -138,8 +193,7 @@ impl Store {
         let releases = self.releases(name).await?.into_iter();
         Ok(releases
             .filter(|release| {
-                let object = Object::Release { batch: release.batch };
-                self.folder.path(name, object, &release.hash).exists()
+                !self.is_lost(name, Object::Release { batch: release.batch }, &release.hash)
             })
             .map(|release| release.batch)
             .collect())

@@ -140,11 +140,11 @@ fn a_student_holds_one_rehearsal_at_a_time() {
     let checks = Arc::clone(&server.service.checks);
     let busy = server.wait(checks.acquire_many_owned(all)).unwrap();
     let mut first = confirm();
-    until("the first one waits", || server.service.heavy.under_way() == 1);
+    until("the first one waits", || server.service.rehearsing.under_way() == 1);
     assert_eq!(first_line(&mut confirm()), "HTTP/1.1 429");
     drop(busy);
     assert_eq!(first_line(&mut first), "HTTP/1.1 422");
-    until("its turn ends", || server.service.heavy.under_way() == 0);
+    until("its turn ends", || server.service.rehearsing.under_way() == 0);
     assert_eq!(first_line(&mut confirm()), "HTTP/1.1 422");
 }
 
@@ -169,7 +169,7 @@ fn one_token_has_few_documents_under_way() {
     // A question of an audit may be larger, and there is one at a time.
     let ask = "POST /v1/elections/ward/audits HTTP/1.1\r\ncontent-length: 60000000";
     let _first = connect(&server, ask, &token(10));
-    until("it is read", || server.service.heavy.under_way() == 1);
+    until("it is read", || server.service.rehearsing.under_way() == 1);
     assert_eq!(first_line(&mut connect(&server, ask, &token(10))), "HTTP/1.1 429");
 }
 

@@ -10,6 +10,7 @@ mod openapi;
 mod refusals;
 mod running;
 mod simulation;
+mod working;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -6,17 +6,13 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use shield_core::engine::Presence;
+use shield_protocol::Name;
 use shield_protocol::credentials::Role;
-use shield_protocol::hex::hex;
-use shield_protocol::job::audit::Question;
-use shield_protocol::transcript::AskedBatch;
-use shield_protocol::{ElectionFile, Name};
 
 use super::closing::election;
-use super::{Running, bearer, cookie, header, keep_ballot, keep_keys, text, token};
+use super::{Running, bearer, cookie, header, keep_ballot, text, token};
 use crate::service::Service;
-use crate::store::{Erasure, RoundFile, RoundStage, Stage, StoreError, Turn};
-use crate::worker;
+use crate::store::{Erasure, Stage, StoreError};
 
 /// Ballots with scattered abstentions: teacher n abstains on sample s if (7 n + s^2) mod 11 < s mod
 /// 5.
@@ -203,6 +199,7 @@ fn a_clock_that_jumps_closes_nothing_and_opens_nothing() {
         let file = format!("{}\ndeadline = {soon}", text("ward", 4, 4, 2));
         let name = election(&service, &file, 3).await;
         service.price_election(&name).await.unwrap();
+        service.clock.pass(SignedDuration::from_mins(11));
         service.clock.set_wrong(SignedDuration::from_hours(300 * 24));
         for _ in 0..3 {
             service.close_overdue().await.unwrap();
@@ -221,6 +218,37 @@ fn a_clock_that_jumps_closes_nothing_and_opens_nothing() {
     assert!(vote().contains("problem:deadline"), "{}", vote());
     service.clock.set_wrong(SignedDuration::ZERO);
     assert!(!vote().contains("problem:deadline"), "{}", vote());
+}
+
+/// A server that was started with a wrong clock once released an election within four seconds, or
+/// took ballots after their deadline.
+#[test]
+fn a_clock_that_is_wrong_at_the_start_closes_nothing_and_opens_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = super::settings(&folder.path().join("data"));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let service = Service::open(&settings).await.unwrap();
+        let soon = service.clock.system() + SignedDuration::from_hours(24);
+        let file = format!("{}\ndeadline = {soon}", text("ward", 4, 4, 2));
+        let name = election(&service, &file, 3).await;
+        service.price_election(&name).await.unwrap();
+        service.clock.start_wrong(SignedDuration::from_hours(300 * 24));
+        for _ in 0..3 {
+            service.close_overdue().await.unwrap();
+            service.clock.pass(SignedDuration::from_secs(1));
+        }
+        assert_eq!(service.store.election(&name).await.unwrap().stage, Stage::Open);
+        // Started behind what it has written itself.
+        let late = (soon + SignedDuration::from_hours(1)).as_millisecond();
+        service.store.age_ballots(late).await;
+        service.store.close_database().await.unwrap();
+        service.let_go();
+        let service = Service::open(&settings).await.unwrap();
+        assert!(service.clock.may_have_passed(soon), "no ballot is taken any more");
+        service.look().await;
+        assert!(service.incidents()[0].message.contains("jumped"), "{:?}", service.incidents());
+    });
 }
 
 #[test]
@@ -276,99 +304,21 @@ fn a_damaged_database_is_named_at_once() {
     });
 }
 
-/// An election of one batch once waited for 157 batches of another.
+/// 5,000 rounds were taken on by a server of 1 GiB, which every rehearsal then killed.
 #[test]
-fn elections_take_turns() {
-    let folder = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let service = Service::open(&super::settings(&folder.path().join("data"))).await.unwrap();
-        let mut names = Vec::new();
-        for (name, samples) in [("large", 40), ("small", 4), ("waits", 4)] {
-            names.push(frozen(&service, &text(name, 3, samples, 2)).await);
-        }
-        let [large, small, waits] = names.try_into().unwrap();
-        let paused = Turn { priority: 1, paused: true };
-        service.store.set_turn(&waits, paused).await.unwrap();
-        let mut jobs = std::collections::HashMap::new();
-        let done = async |name: &Name| service.store.count_releases(name).await.unwrap();
-        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
-        let after = (done(&large).await, done(&small).await, done(&waits).await);
-        assert_eq!(after, (1, 1, 0), "a batch each, and none for who is paused");
-        let turn = Turn { priority: 3, paused: false };
-        service.store.set_turn(&large, turn).await.unwrap();
-        service.store.set_turn(&waits, Turn::default()).await.unwrap();
-        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
-        assert_eq!((done(&large).await, done(&waits).await), (4, 1));
-        assert_eq!(service.store.election(&small).await.unwrap().stage, Stage::Released);
-        while worker::take_turns(&service, &mut jobs).await.unwrap() {}
-        assert_eq!(service.store.election(&large).await.unwrap().stage, Stage::Released);
-        let unknown = service.store.set_turn(&"nobody".parse().unwrap(), turn).await;
-        assert!(matches!(unknown, Err(StoreError::NoElection)));
-    });
-}
-
-/// An audit of two batches lets the batches of an election that waits come in between.
-#[test]
-fn audits_take_turns() {
-    let folder = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let mut settings = super::settings(&folder.path().join("data"));
-        settings.budget.epsilon = 1e9;
-        let service = Service::open(&settings).await.unwrap();
-        let store = &service.store;
-        let encrypted = |samples| text("audited", 3, samples, 2).replace("clear", "bfv");
-        let batches = |samples| ElectionFile::parse(&encrypted(samples)).unwrap().batches();
-        let samples = (1..99).map(|times| 512 * times).find(|&samples| batches(samples) == 2);
-        let audited = frozen(&service, &encrypted(samples.unwrap())).await;
-        let mut jobs = std::collections::HashMap::new();
-        while worker::take_turns(&service, &mut jobs).await.unwrap() {}
-        let asked = [0, 1].map(|batch| AskedBatch { batch, samples: vec![0] }).to_vec();
-        let (election, results) = ("0".repeat(64), "0".repeat(64));
-        let question = serde_json::to_string(&Question { election, results, asked }).unwrap();
-        store.ask(&audited, 0, &question).await.unwrap();
-        let waiting = frozen(&service, &text("waiting", 3, 8, 2)).await;
-        let computed = async || {
-            let mut computed = 0;
-            for batch in 0..2 {
-                let file = store.round_file(&audited, 0, RoundFile::Audit, batch).await;
-                computed += usize::from(file.unwrap().is_some());
-            }
-            (computed, store.count_releases(&waiting).await.unwrap())
-        };
-        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
-        assert_eq!(computed().await, (1, 1), "a batch each");
-        assert!(worker::take_turns(&service, &mut jobs).await.unwrap());
-        assert_eq!(computed().await, (2, 2));
-        while worker::take_turns(&service, &mut jobs).await.unwrap() {}
-        assert_eq!(store.rounds(&audited).await.unwrap()[0].stage, RoundStage::Audited);
-    });
-}
-
-/// An election with real keys and ballots, frozen.
-async fn frozen(service: &Service, text: &str) -> Name {
-    use rand::SeedableRng;
-    let file = ElectionFile::parse(text).unwrap().plan();
-    let (name, engine) = (file.name().clone(), file.engine());
-    let mut rng = rand::rngs::StdRng::seed_from_u64(3);
-    let keys = engine.make_keys(&mut rng).unwrap();
-    service.store.create_election(&file, &[]).await.unwrap();
-    let id = hex(keys.id.as_bytes());
-    keep_keys(service, &name, &id, [&keys.public, &keys.evaluation]).await;
-    let voting = Arc::clone(engine).voting(&keys.public).unwrap();
-    for teacher in 0..3 {
-        for batch in 0..engine.batches() {
-            let votes = vec![Some(shield_core::Class(1)); engine.batch(batch).len()];
-            let bytes = voting.encrypt(batch, &votes, &mut rng).unwrap();
-            let presence = Presence::new(votes.iter().map(Option::is_some));
-            let place = (teacher, u32::try_from(batch).unwrap());
-            keep_ballot(service, &name, place, &presence, &bytes).await.unwrap();
-        }
-    }
-    service.price_election(&name).await.unwrap();
-    service.close(&name).await.unwrap();
-    name
+fn what_takes_more_memory_than_there_is_is_refused() {
+    let server = Running::with(|settings| settings.memory = 1 << 30);
+    let file = |polynomial: &str, samples: usize| {
+        let text = text("ward", 3, samples, 2).replace("clear", "bfv");
+        json!({ "file": text.replace("8X^4+6X^3+4X^2+X", polynomial) }).to_string()
+    };
+    let price = |body: &str| server.ask("POST", "/v1/price", &server.operator, body);
+    let small = price(&file("8X^4+6X^3+4X^2+X", 512));
+    let memory: Value = serde_json::from_str(small.body()).unwrap();
+    assert!(memory["memory"].as_u64().unwrap() < 512 << 20, "{memory}");
+    let large = price(&file("5000X^2+X", 512));
+    assert_eq!(large.status(), 422, "{}", large.body());
+    assert!(large.body().contains("--memory"), "{}", large.body());
 }
 
 #[test]

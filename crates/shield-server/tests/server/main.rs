@@ -8,6 +8,7 @@
 //! | requests that nobody honest sends | `hostile` |
 //! | cheats, audits, receipts, rehearsals, budgets | `trust` |
 //! | a server that does not follow the protocol | `lying` |
+//! | a server that loses files | `losses` |
 //! | the page, in a real browser | `page` |
 //! | what an operator does at the page | `page_actions` |
 //! | the calculator, in a real browser | `explore` |
@@ -33,6 +34,7 @@ mod explore;
 mod harness;
 mod hostile;
 mod jobs;
+mod losses;
 mod lying;
 mod page;
 mod page_actions;

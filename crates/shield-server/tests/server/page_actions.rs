@@ -253,7 +253,21 @@ fn one_election_is_found_among_forty() {
     let order = "const sort = document.getElementById('sort'); sort.value = 'name';\
         sort.dispatchEvent(new Event('change'));";
     browser.page.execute(order).unwrap();
+    // A row each, twenty at a time.
+    browser.until(&format!("{shown}.length === 20 && {shown}[19].dataset.name === 'study-19'"));
+    browser.screen(1280, false);
+    let tall = browser.number("return document.getElementById('elections').offsetHeight");
+    assert!(tall < 1_500, "{tall} pixels for twenty elections");
+    browser.picture("forty-rows");
+    browser.page.find("#more").click().unwrap();
     browser.until(&format!("{shown}.length === 40 && {shown}[39].dataset.name === 'study-39'"));
+    // Unfolded by hand, a row stays so, and folded again it does, too.
+    let fold = "document.getElementById('fold-study-07')";
+    browser.page.find("#fold-study-07 > summary").click().unwrap();
+    let again = browser.page.execute(&format!("return {moment}")).unwrap();
+    browser.until(&format!("{moment} !== {again} && {fold}.open"));
+    assert!(browser.page.find("#fold-study-07").text().contains("shield on bfv"));
+    browser.page.find("#fold-study-07 > summary").click().unwrap();
     // The ledger is a picture over time, with the labels that are left; the calculator is here.
     let ledger = "document.querySelector('.history').getAttribute('aria-label')";
     browser.until(&format!("{ledger}.includes('after 40 elections')"));

@@ -31,6 +31,7 @@ pub(super) fn plan(
         .iter()
         .map(|(stage, bits, primes)| json!({ "stage": stage, "bits": bits, "primes": primes }))
         .collect();
+    let memory = plan.memory_bytes(rayon::current_num_threads());
     let document = json!({
         "epsilon": epsilon,
         "vector_epsilon": of_counts,
@@ -56,6 +57,8 @@ pub(super) fn plan(
         "public_key_bytes": plan.public_key_bytes(),
         "evaluation_key_bytes": plan.evaluation_key_bytes(),
         "result_bytes": plan.result_bytes(),
+        // At most, on this machine's threads.
+        "memory_bytes": memory,
         // Of one core, estimated.
         "seconds_per_batch": plan.seconds_per_batch(),
     });
@@ -115,6 +118,7 @@ pub(super) fn plan(
         ("public key", megabytes(plan.public_key_bytes())),
         ("evaluation key", megabytes(plan.evaluation_key_bytes())),
         ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
+        ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
         ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
     ]))
 }

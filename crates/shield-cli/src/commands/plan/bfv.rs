@@ -16,6 +16,7 @@ pub(super) fn plan(report: Report, election: &Election) -> Result<Report, Failur
     let seconds_per_batch = plan.seconds_per_batch(&Calibration::measure());
     let seconds = batches as f64 * seconds_per_batch;
     let (noise_bits, noise) = stages(&plan.noise_bits());
+    let memory = plan.memory_bytes(rayon::current_num_threads());
     let document = json!({
         "ring_degree": plan.ring_degree(),
         "moduli_bits": moduli,
@@ -32,6 +33,8 @@ pub(super) fn plan(report: Report, election: &Election) -> Result<Report, Failur
         "ballot_bytes": plan.ballot_bytes(),
         "evaluation_key_bytes": plan.evaluation_key_bytes(),
         "result_bytes": plan.result_bytes(),
+        // At most, on this machine's threads.
+        "memory_bytes": memory,
         "products": plan.products(),
         "rotations": plan.rotations(),
         "noise_bits": noise_bits,
@@ -95,6 +98,7 @@ pub(super) fn plan(report: Report, election: &Election) -> Result<Report, Failur
         ("ballot", format!("{} a teacher and batch", megabytes(plan.ballot_bytes()))),
         ("evaluation key", megabytes(plan.evaluation_key_bytes())),
         ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
+        ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
         ("expected time", time),
         ("whole election", whole),
     ]))

@@ -17,7 +17,7 @@ use shield_protocol::rehearsal::Rehearsal;
 use shield_protocol::{ElectionFile, PlannedElection};
 
 use super::world::World;
-use crate::store::Stage;
+use crate::store::{Object, Stage};
 use crate::turnout::{turnout, with_quorum};
 use crate::worker;
 
@@ -151,7 +151,8 @@ impl History {
             }
             0..4 => self.create().await?,
             4..12 => self.open().await?,
-            12..45 | 101..115 => self.vote().await?,
+            12..42 | 101..115 => self.vote().await?,
+            42..45 => self.lose().await,
             45..55 | 115..120 => self.close().await?,
             55..70 | 120..125 => self.work().await?,
             70..80 | 125..130 => self.fetch().await?,
@@ -326,6 +327,30 @@ impl History {
             }
         }
         Ok(())
+    }
+
+    /// A disk loses a file: a ballot of an open election, or a release. The server looks for what
+    /// is lost.
+    async fn lose(&mut self) {
+        let Some(place) = self.any() else { return };
+        let service = Arc::clone(&self.world.service);
+        let name = self.elections[place].file.name().clone();
+        let Ok(stored) = service.store.election(&name).await else { return };
+        if stored.stage == Stage::Open {
+            let rows = service.store.ballots(&name).await.unwrap();
+            let Some(row) = rows.get(self.rng.random_range(0..rows.len().max(1))) else { return };
+            let (teacher, batch) = (row.teacher, row.batch);
+            self.note(format!("{name}: batch {batch} of t{teacher} is lost"));
+            let object = Object::Ballot { teacher, batch };
+            let _ = std::fs::remove_file(service.store.path(&name, object, &row.hash));
+            let known = &mut self.elections[place].acknowledged;
+            known.remove(&(teacher as usize, batch as usize));
+        } else {
+            self.note(format!("{name}: the release of batch 0 is lost"));
+            let release = service.store.path(&name, Object::Release { batch: 0 }, "");
+            let _ = std::fs::remove_file(release);
+        }
+        service.store.lost_of(&name).await.unwrap();
     }
 
     async fn close(&mut self) -> Result<(), Violation> {

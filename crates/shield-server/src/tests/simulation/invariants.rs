@@ -3,7 +3,7 @@
 use shield_privacy::filter::Price;
 
 use super::history::{History, Known, Violation};
-use crate::store::Object;
+use crate::store::{Object, StoredBallot};
 
 impl History {
     /// What must hold after every step, of all that the step may have changed.
@@ -33,9 +33,13 @@ impl History {
         if service.store.election(name).await.is_ok() {
             let rows = service.store.ballots(name).await.unwrap();
             let roll = service.store.roll(name).await.unwrap();
+            let is_there = |row: &&StoredBallot| {
+                let object = Object::Ballot { teacher: row.teacher, batch: row.batch };
+                !service.store.is_lost(name, object, &row.hash)
+            };
             let whole = |teacher: u32| {
-                let own = rows.iter().filter(|row| row.teacher == teacher).count();
-                own == known.file.batches()
+                let own = rows.iter().filter(|row| row.teacher == teacher).filter(is_there);
+                own.count() == known.file.batches()
             };
             let voters = (0..).take(known.teachers.len()).filter(|&teacher| whole(teacher));
             if voters.collect::<Vec<u32>>() != roll.teachers() {
