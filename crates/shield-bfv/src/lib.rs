@@ -69,6 +69,7 @@ pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod plan;
+pub mod quorum;
 pub mod release;
 pub mod reveal;
 mod ring;
