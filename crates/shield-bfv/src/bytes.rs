@@ -7,7 +7,7 @@ use shield_core::framing::Reader;
 use zeroize::Zeroizing;
 
 use crate::keys::{KeyId, PublicKey, Rotation, SecretKey};
-use crate::ring::{Context, Poly, packing};
+use crate::ring::{Context, Ntt, Poly, packing};
 use crate::scheme::{Automorphism, Ciphertext, EncryptionKey, Secret, SwitchKey};
 
 /// Two bits per coefficient, which is -1, 0 or 1.
@@ -36,6 +36,12 @@ pub(crate) fn write_poly<R>(out: &mut Vec<u8>, context: &Context, poly: &Poly<R>
     for (limb, ntt) in poly.iter().zip(context.q()) {
         packing::pack(out, limb, prime_bits(ntt.modulus().value()));
     }
+}
+
+/// Bytes of a polynomial of so many limbs.
+pub(crate) fn poly_bytes(context: &Context, limbs: usize) -> usize {
+    let bits = |ntt: &Ntt| prime_bits(ntt.modulus().value()) as usize;
+    context.q()[..limbs].iter().map(|ntt| context.degree() * bits(ntt) / 8).sum()
 }
 
 fn prime_bits(p: u64) -> u32 {

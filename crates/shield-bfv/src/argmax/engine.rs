@@ -37,7 +37,7 @@ pub struct ArgmaxEngine {
     threshold: Option<u32>,
     shares: Shares,
     plan: ArgmaxPlan,
-    pub(super) context: Context,
+    pub(crate) context: Context,
     places: Places,
     coefficients: Vec<i64>,
     pub(crate) safeguards: Safeguards,
@@ -186,6 +186,11 @@ impl ArgmaxEngine {
         };
         let samples = self.batch(batch).len();
         self.class_slots(slots, samples).into_iter().map(label).collect()
+    }
+
+    /// Whether every sample of an honest run has a label.
+    pub(crate) fn always_labels(&self) -> bool {
+        self.threshold.is_none()
     }
 
     /// The slot of each class, sample by sample.
