@@ -92,12 +92,18 @@ fn noise_stays_below_the_bounds_for_several_secrets() {
         let found = measured(context, &joint, &fresh);
         let bound = stages.fresh.bits();
         assert!(found <= bound && found > bound - 8.0, "{n}: fresh {found}, bound {bound}");
-        let ring = engine.plan().ring();
-        let product =
-            crate::scheme::multiply(context, &keys.evaluation.relinearisation, &fresh, None);
-        let found = measured(context, &joint, &product);
-        let bound = ring.product(stages.fresh, stages.fresh).bits();
-        assert!(found <= bound && found > bound - 25.0, "{n}: product {found}, bound {bound}");
+        let (ring, limbs) = (engine.plan().ring(), context.limbs());
+        // What a product is relinearised with, by itself: d s^2.
+        let d = context.backward(fresh.parts[1].clone());
+        let mut switched = keys.evaluation.relinearisation.switch(context, &d, None);
+        let s = joint.multiplier(context, limbs).0;
+        let mut exact = context.product(&context.product(&fresh.parts[1], &s), &s);
+        context.scale(&mut exact, -1);
+        switched.add_scaled(context, &exact);
+        let found = measured(context, &joint, &switched);
+        let bound = ring.relinearisation(limbs).log2();
+        assert!(found <= bound && found > bound - 10.0, "{n}: product {found}, bound {bound}");
+        assert!(found > ring.switch(limbs).log2(), "{n}: two rounds cost more than one switch");
         // A ciphertext without noise, so that the switch alone is seen.
         let zero = crate::scheme::Ciphertext::zero(context, context.limbs());
         let mut turned = zero.clone();

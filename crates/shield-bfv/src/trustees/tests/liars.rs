@@ -100,6 +100,58 @@ fn a_wrong_part_of_a_sum_is_all_alarms() {
     assert_eq!(found.spoiled().len(), 20);
 }
 
+/// What a trustee sends is hidden by parts of zero, which go away in the sum alone.
+#[test]
+fn openings_hide_behind_parts_of_zero() {
+    let run = run(3, 3);
+    let (set, engine) = ([0, 1, 2], &run.engine);
+    let open = |trustee: usize, secrets: &[PairSecret]| {
+        let (key, mut openings) = (&run.together.trustees[trustee], Openings::default());
+        key.open(engine, 0, &run.release, &set, secrets, &mut openings).expect("an opening")
+    };
+    let other: Vec<PairSecret> =
+        (1..3).map(|with| PairSecret { with, secret: [with as u8; 32].into() }).collect();
+    let (usual, changed) = (open(0, run.together.pairs(0)), open(0, &other));
+    let same = usual[HEADER + 35..].iter().zip(&changed[HEADER + 35..]).filter(|(a, b)| a == b);
+    assert!(same.count() < usual.len() / 50, "uniform to whoever does not know the secrets");
+    let with = |opening: Vec<u8>| {
+        let others = [1, 2].map(|trustee| open(trustee, run.together.pairs(trustee)));
+        let [one, two] = others;
+        run.combine(&set, &[opening, one, two]).expect("a reading")
+    };
+    assert!(with(usual).alarms.is_empty());
+    assert_eq!(with(changed).spoiled().len(), 20);
+}
+
+/// The noise of what is read is the flooding of all who open, as large as planned.
+#[test]
+fn every_opening_is_flooded() {
+    for (t, n) in [(1, 1), (3, 3), (3, 5)] {
+        let run = run(t, n);
+        let checked = n > t;
+        let context = &run.engine.context;
+        let plan = run.engine.plan().opening().expect("a plan");
+        for key in &run.together.trustees[..t as usize] {
+            let opened = opening::Opened::new(&run.engine, key.id(), 0, &run.release).expect("one");
+            let mut floods = super::super::derivation::stream(&[5; 32], "test", &[]);
+            let bits = if checked { plan.checked } else { plan.flooding };
+            let c = &opened.ciphertexts[0];
+            let mut part = opening::partial(context, c, &key.share, bits, &mut floods);
+            let mut product = context.backward(context.product(&c.parts[1], &key.share.0));
+            context.scale(&mut product, -1);
+            context.add(&mut part, &product);
+            // What is left is the flooding: wide, and below its bound.
+            let (q, width) = (context.q()[0].modulus().value() as f64, 2_f64.powi(bits as i32));
+            context.drop_coefficients(&mut part, 1);
+            let scale = 2_f64.powf(run.engine.plan().ring().log_q(plan.limbs - 1));
+            let largest = part.limb(0).iter().map(|&x| (x as f64).min(q - x as f64));
+            let largest = largest.fold(0.0, f64::max) * scale;
+            assert!(largest <= 1.5 * width + scale, "{t} of {n}: {largest:e}, {width:e}");
+            assert!(largest > width / 2.0, "{t} of {n}: {largest:e}, {width:e}");
+        }
+    }
+}
+
 #[test]
 fn openings_belong_to_one_release_and_one_set() {
     let run = run(2, 3);
