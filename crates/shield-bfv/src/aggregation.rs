@@ -425,8 +425,12 @@ impl Aggregation<'_> {
 
     pub(crate) fn flood(&self, released: Vec<Ciphertext>, fresh: &Seed) -> Vec<Ciphertext> {
         let first = self.batch * self.plan.released_ciphertexts();
-        let flood = |(i, c)| {
+        let flood = |(i, c): (usize, Ciphertext)| {
             let mut rng = fresh.stream(FLOOD, (first + i) as u64);
+            if self.plan.trustees().is_some() {
+                // Trustees flood their shares of what is read of it.
+                return flooding::rerandomise(self.context, &self.key.public, c, &mut rng);
+            }
             let bits = self.plan.flooding_bits();
             flooding::sanitise(self.context, &self.key.public, c, bits, &mut rng)
         };

@@ -7,7 +7,7 @@ use shield_core::framing::Reader;
 use zeroize::Zeroizing;
 
 use crate::keys::{KeyId, PublicKey, Rotation, SecretKey};
-use crate::ring::{Context, Poly, packing};
+use crate::ring::{Context, Ntt, Poly, packing};
 use crate::scheme::{Automorphism, Ciphertext, EncryptionKey, Secret, SwitchKey};
 
 /// Two bits per coefficient, which is -1, 0 or 1.
@@ -38,6 +38,12 @@ pub(crate) fn write_poly<R>(out: &mut Vec<u8>, context: &Context, poly: &Poly<R>
     }
 }
 
+/// Bytes of a polynomial of so many limbs.
+pub(crate) fn poly_bytes(context: &Context, limbs: usize) -> usize {
+    let bits = |ntt: &Ntt| prime_bits(ntt.modulus().value()) as usize;
+    context.q()[..limbs].iter().map(|ntt| context.degree() * bits(ntt) / 8).sum()
+}
+
 fn prime_bits(p: u64) -> u32 {
     u64::BITS - p.leading_zeros()
 }
@@ -48,9 +54,14 @@ pub(crate) fn write_public(out: &mut Vec<u8>, context: &Context, key: &Encryptio
 }
 
 pub(crate) fn write_switch(out: &mut Vec<u8>, context: &Context, key: &SwitchKey) {
-    out.extend(key.seed);
-    for [first, _] in &key.digits {
+    if let Some(seed) = key.seed {
+        out.extend(seed);
+    }
+    for [first, second] in &key.digits {
         write_poly(out, context, first);
+        if key.seed.is_none() {
+            write_poly(out, context, second);
+        }
     }
 }
 
@@ -87,6 +98,21 @@ pub(crate) fn read_switch(
     let first = (0..limbs).map(|_| read_poly(payload, context, limbs));
     let first = first.collect::<Option<Vec<_>>>()?;
     Some(SwitchKey::from_parts(context, seed, first))
+}
+
+/// A relinearisation key, which has no seed where trustees made it.
+pub(crate) fn read_relinearisation(
+    payload: &mut Reader,
+    context: &Context,
+    limbs: usize,
+    trustees: u32,
+) -> Option<SwitchKey> {
+    if trustees == 0 {
+        return read_switch(payload, context, limbs);
+    }
+    let mut poly = || read_poly(payload, context, limbs);
+    let digits = (0..limbs).map(|_| Some([poly()?, poly()?])).collect::<Option<_>>()?;
+    Some(SwitchKey { seed: None, digits })
 }
 
 pub(crate) fn read_rotation(

@@ -17,6 +17,7 @@ use crate::error::BfvError;
 use crate::keys::{self, Automorphisms, EvaluationKey, KeyId, PublicKey, SecretKey};
 use crate::layout::{Coding, Places};
 use crate::plan::Plan;
+use crate::quorum::{self, Trustees, check_single_key};
 use crate::release::{self, Release};
 use crate::reveal::Safeguards;
 use crate::ring::Context;
@@ -43,6 +44,12 @@ impl BfvEngine {
     /// The engine with a given coding, to compare codings.
     pub fn with_coding(election: Election, coding: Coding) -> Result<Self, BfvError> {
         let plan = Plan::with_coding(&election, coding)?;
+        Ok(Self::with_plan(election, plan))
+    }
+
+    /// The engine for an election whose key trustees hold: see [`crate::trustees`].
+    pub fn with_trustees(election: Election, trustees: Trustees) -> Result<Self, BfvError> {
+        let plan = Plan::with_trustees(&election, trustees)?;
         Ok(Self::with_plan(election, plan))
     }
 
@@ -135,6 +142,12 @@ impl BfvEngine {
         release::slots(&self.context, &key.secret, release)
     }
 
+    /// What the slots of a release of some batch show.
+    pub(crate) fn revealed(&self, batch: usize, slots: &[Vec<u64>]) -> Revealed {
+        let samples = self.batch(batch).len();
+        alarms::inspect(self.election(), &self.plan, &self.places, slots, samples)
+    }
+
     pub(crate) fn places(&self) -> &Places {
         &self.places
     }
@@ -153,6 +166,7 @@ fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
     for &radix in plan.layout().cells().radices() {
         hasher.update(&(radix as u64).to_le_bytes());
     }
+    quorum::bind(&mut hasher, plan.trustees());
     *hasher.finalize().as_bytes()
 }
 
@@ -172,6 +186,7 @@ impl Engine for BfvEngine {
     }
 
     fn generate_keys<R: RngCore + CryptoRng>(&self, rng: &mut R) -> Result<KeysOf<Self>, BfvError> {
+        check_single_key(self.plan.trustees())?;
         let name = |key: &_| bytes::key_id(Self::KEY_NAME, &self.context, key);
         let (secret, public, evaluation) =
             keys::generate(&self.context, self.plan.layout(), name, rng);
@@ -218,6 +233,7 @@ impl Engine for BfvEngine {
         batch: usize,
         release: &Release,
     ) -> Result<Revealed, BfvError> {
+        check_single_key(self.plan.trustees())?;
         let fits = |c: &crate::scheme::Ciphertext| {
             c.limbs() == 1 && c.parts[0].degree() == self.context.degree()
         };
@@ -225,9 +241,7 @@ impl Engine for BfvEngine {
         let fits = release.ciphertexts.len() == expected && release.ciphertexts.iter().all(fits);
         self.check_decryption(key, batch, Kind::Release, release.made_for(), fits)?;
         let slots = release::slots(&self.context, &key.secret, release);
-        let samples = self.batch(batch).len();
-        let (election, plan, places) = (self.election(), &self.plan, &self.places);
-        Ok(alarms::inspect(election, plan, places, &slots, samples))
+        Ok(self.revealed(batch, &slots))
     }
 
     fn shards(&self) -> Option<&dyn Shards<Self>> {
@@ -235,7 +249,7 @@ impl Engine for BfvEngine {
     }
 
     fn audits(&self) -> Option<&dyn Audits<Self>> {
-        Some(self)
+        self.plan.trustees().is_none().then_some(self)
     }
 
     fn payload_bytes(&self, kind: Kind, _samples: usize) -> usize {
@@ -286,7 +300,8 @@ impl Engine for BfvEngine {
         let (context, limbs) = (&self.context, self.context.limbs());
         let Automorphisms { turns, fills, moves } = keys::automorphisms(self.plan.layout());
         let public = bytes::read_public(payload, context)?;
-        let relinearisation = bytes::read_switch(payload, context, limbs)?;
+        let relinearisation =
+            bytes::read_relinearisation(payload, context, limbs, self.plan.ring().trustees)?;
         let mut rotations = |exponents: Vec<u64>| {
             let rotation = |exponent| bytes::read_rotation(payload, context, exponent, limbs);
             exponents.into_iter().map(rotation).collect::<Option<Vec<_>>>()
@@ -314,7 +329,8 @@ impl Engine for BfvEngine {
         MadeFor { batch, key }: MadeFor,
     ) -> Option<Release> {
         let count = self.plan.released_ciphertexts();
-        let ciphertexts = bytes::read_ciphertexts(payload, &self.context, count, 1)?;
+        let limbs = self.plan.released_limbs();
+        let ciphertexts = bytes::read_ciphertexts(payload, &self.context, count, limbs)?;
         Some(Release { ciphertexts, batch, key })
     }
 }

@@ -5,6 +5,7 @@ use shield_core::framing::DecodeError;
 use thiserror::Error;
 
 use crate::plan::PlanError;
+use crate::quorum::HeldByTrustees;
 
 /// What can go wrong in the engine.
 #[derive(Debug, Error)]
@@ -16,6 +17,9 @@ pub enum BfvError {
     /// Something is wrong with the votes, or with a key, ballot or release.
     #[error(transparent)]
     Ballot(#[from] BallotError),
+    /// Nobody has the key that was to be made or used.
+    #[error(transparent)]
+    Trustees(#[from] HeldByTrustees),
     /// Bytes that are not what they should be.
     #[error(transparent)]
     Decode(#[from] DecodeError),

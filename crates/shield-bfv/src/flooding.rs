@@ -86,18 +86,30 @@ pub(crate) fn sanitise<R: RngCore + CryptoRng>(
 pub(crate) fn cover<R: RngCore + CryptoRng>(
     context: &Context,
     key: &EncryptionKey,
-    mut c: Ciphertext,
+    c: Ciphertext,
     bits: u32,
     rng: &mut R,
 ) -> Ciphertext {
     let limbs = c.limbs();
-    c.add(context, &key.zero(context, limbs, rng));
+    let mut c = rerandomise(context, key, c, rng);
     c.add_scaled(context, &context.forward(flood(context, bits, limbs, rng)));
     c
 }
 
+/// Re-randomises.
+pub(crate) fn rerandomise<R: RngCore + CryptoRng>(
+    context: &Context,
+    key: &EncryptionKey,
+    mut c: Ciphertext,
+    rng: &mut R,
+) -> Ciphertext {
+    let limbs = c.limbs();
+    c.add(context, &key.zero(context, limbs, rng));
+    c
+}
+
 /// Noise: each coefficient the sum of three uniform integers of `bits` bits, centred.
-fn flood<R: RngCore + CryptoRng>(
+pub(crate) fn flood<R: RngCore + CryptoRng>(
     context: &Context,
     bits: u32,
     limbs: usize,

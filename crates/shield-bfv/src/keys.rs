@@ -163,10 +163,10 @@ impl EvaluationKey {
     }
 }
 
-/// How many switching keys the evaluation key of a layout has: relinearisation, runs, fills, moves.
-pub(crate) fn switch_keys(layout: &Layout) -> usize {
+/// How many rotations the evaluation key of a layout has: runs, fills, moves.
+pub(crate) fn rotations(layout: &Layout) -> usize {
     let Automorphisms { turns, fills, moves } = automorphisms(layout);
-    1 + turns.len() + fills.len() + moves.len()
+    turns.len() + fills.len() + moves.len()
 }
 
 /// Fresh keys for a layout.

@@ -40,6 +40,7 @@
 //! | [`release`] | what the student reads |
 //! | `bytes` | polynomials, ciphertexts and keys as bytes, for all engines of this crate |
 //! | [`engine`] | all of it behind the trait that the engines share |
+//! | [`trustees`], [`quorum`] | a key that trustees hold together, how many of them open, and what that costs |
 //! | `shard` | the same release when teachers' ballots are read by several machines |
 //! | [`argmax`] | SPEED's noisy argmax of the same votes, in batches: private against the server, too |
 //! | [`advice`] | which mechanism and setting to take, by accounting and plans together |
@@ -69,6 +70,7 @@ pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod plan;
+pub mod quorum;
 pub mod release;
 pub mod reveal;
 mod ring;
@@ -76,6 +78,7 @@ mod scheme;
 pub mod security;
 mod shard;
 mod tally;
+pub mod trustees;
 pub mod unanimity;
 mod validity;
 

@@ -16,6 +16,13 @@
 //! binomial errors (v = 10.5) and uniform integers of an interval (v = width^2 / 12) are strictly
 //! sub-Gaussian. The key's own secret has its norm checked when it is drawn.
 //!
+//! **Keys of k trustees.** Secret and errors are sums of k independent ones. Each trustee's secret
+//! has its norm checked, and nobody ever sees the sum, which therefore cannot be drawn again: its
+//! norm is at most 3.5 k deviations whatever the trustees do, and at most T sqrt(k) with the chance
+//! of every other bound if their seeds are random; the smaller of both is taken. Errors grow by
+//! sqrt(k). The relinearisation key, made in two rounds, encrypts s^2 with the error `s e0 + u e1 +
+//! e2` a digit, where u is a sum of secrets like s: see [`crate::trustees`].
+//!
 //! # What is modelled
 //!
 //! Ciphertext parts are uniform to anyone without the key, and that is how they enter here. So are
@@ -34,7 +41,8 @@
 //! | fresh encryption | `e u + e1 + e2 s`: F = T^2 sigma sqrt(2/3) N + T sigma sqrt(N) (1 + S) |
 //! | tally | `M F` plus what wraps around t; M^2 bounds the sum of the masks' squared values over teachers |
 //! | product | `E1 G2 + E2 G1 + E1 E2 t/Q`, rounding `U (1 + S + S^2)`, one key switch |
-//! | key switch | `T (sqrt(L) + T) q / sqrt(12) sigma N` for L digits of size q |
+//! | key switch | `T (sqrt(L) + T) q / sqrt(12) sigma sqrt(k) N` for L digits of size q |
+//! | relinearisation | a key switch; with a key made in two rounds, 2 S + 1 times one |
 //! | one prime less | `E / q + U (2 + S)`: two roundings, and m / t |
 //! | square of a ballot, without extension | `2 M E + t E^2 + M^2 / t` for a plaintext of norm M |
 //! | times a plaintext of norm R | `R E`, plus what wraps around t |
@@ -57,6 +65,8 @@ pub(crate) struct Ring {
     pub(crate) limbs: usize,
     /// log2 of how many random polynomials of a batch are bounded: see [`events`].
     pub(crate) events: f64,
+    /// How many trustees make the keys together; 0 where the student makes them alone.
+    pub(crate) trustees: u32,
 }
 
 /// log2 of more random polynomials than the bounds of a batch speak of, and at least 12.
@@ -114,7 +124,18 @@ impl Ring {
 
     /// Norm of the secret.
     pub(crate) fn s(self) -> f64 {
-        Secret::NORM * (2.0 * self.n() / 3.0).sqrt()
+        let summed = (Secret::NORM * self.holders()).min(self.tail() * self.holders().sqrt());
+        summed.max(Secret::NORM) * (2.0 * self.n() / 3.0).sqrt()
+    }
+
+    /// How many secrets are summed.
+    fn holders(self) -> f64 {
+        f64::from(self.trustees.max(1))
+    }
+
+    /// Deviation of a coefficient of the keys' errors.
+    fn key_error(self) -> f64 {
+        (ERROR_VARIANCE * self.holders()).sqrt()
     }
 
     /// Norm of a uniform polynomial of width one.
@@ -174,6 +195,14 @@ impl Ring {
         32 + limbs * self.poly_bytes(limbs)
     }
 
+    /// Bytes of a key that switches from s^2; without a seed, both parts of each digit are there.
+    pub(crate) fn relinearisation_bytes(self, limbs: usize) -> usize {
+        match self.trustees {
+            0 => self.switch_bytes(limbs),
+            _ => 2 * limbs * self.poly_bytes(limbs),
+        }
+    }
+
     /// Norm of a plaintext with `terms` coefficients.
     fn plaintext(self, terms: usize) -> f64 {
         self.tail() * T * (terms as f64 / 12.0).sqrt()
@@ -182,7 +211,7 @@ impl Ring {
     /// A fresh encryption.
     pub(crate) fn fresh(self) -> Noise {
         let (tail, sigma) = (self.tail(), ERROR_VARIANCE.sqrt());
-        let product = tail * tail * sigma * (2.0_f64 / 3.0).sqrt() * self.n();
+        let product = tail * tail * self.key_error() * (2.0_f64 / 3.0).sqrt() * self.n();
         let errors = tail * sigma * self.n().sqrt() * (1.0 + self.s());
         Noise { bound: product + errors, limbs: self.limbs }
     }
@@ -212,7 +241,13 @@ impl Ring {
     /// The error of a key switch.
     pub(crate) fn switch(self, limbs: usize) -> f64 {
         let digits = (limbs as f64).sqrt() + self.tail();
-        self.tail() * digits * self.prime() / 12_f64.sqrt() * ERROR_VARIANCE.sqrt() * self.n()
+        self.tail() * digits * self.prime() / 12_f64.sqrt() * self.key_error() * self.n()
+    }
+
+    /// The error of a key switch from s^2, whose key trustees make in two rounds.
+    pub(crate) fn relinearisation(self, limbs: usize) -> f64 {
+        let rounds = if self.trustees == 0 { 1.0 } else { 2.0 * self.s() + 1.0 };
+        self.switch(limbs) * rounds
     }
 
     /// A product of two ciphertexts.
@@ -222,7 +257,8 @@ impl Ring {
         // In this order: ea eb alone may be more than a float holds.
         let cross = ea * 2_f64.powf(T.log2() - self.log_q(a.limbs)) * eb;
         let rounding = self.u() * (1.0 + s + s * s) + self.wrap();
-        let bound = (ea + eb) * self.lift() + 3.0 * cross + rounding + self.switch(a.limbs);
+        let bound =
+            (ea + eb) * self.lift() + 3.0 * cross + rounding + self.relinearisation(a.limbs);
         Noise { bound, limbs: a.limbs }
     }
 
@@ -297,7 +333,7 @@ impl Ring {
         let square = 2.0 * m * e + T * e * e + m * m / T;
         let weighted = self.plaintext(terms) * (ballots as f64).sqrt() * square;
         let wrapped = ballots as f64 * self.plaintext(terms) * m / T;
-        let bound = weighted + wrapped + self.switch(self.limbs);
+        let bound = weighted + wrapped + self.relinearisation(self.limbs);
         let zero = Noise { bound: 0.0, limbs: self.limbs };
         let squares = self.masked(zero, Noise { bound, limbs: self.limbs }, planes);
         let raised = planes * (1 + PLAINTEXT as usize);
@@ -322,7 +358,7 @@ mod tests {
     fn primes_are_as_large_as_the_bounds_say() {
         for (prime_bits, limbs) in [(51, 17), (42, 5)] {
             let context = Context::new(8_192, prime_bits, limbs);
-            let ring = Ring { degree: 8_192, prime_bits, limbs, events: 12.0 };
+            let ring = Ring { degree: 8_192, prime_bits, limbs, events: 12.0, trustees: 0 };
             for q in context.q() {
                 let bits = (q.modulus().value() as f64).log2();
                 assert!(bits >= ring.log_prime() && bits < f64::from(prime_bits), "{bits}");
@@ -340,6 +376,7 @@ mod tests {
                 prime_bits: 51,
                 limbs: 4,
                 events: events(ciphertexts, groups, teachers),
+                trustees: 0,
             };
             let one = 8.0 * 8_192.0 * (-0.96 * ring.tail().powi(2)).exp();
             let masks = (ciphertexts * ciphertexts * groups + 16 * teachers) as f64;

@@ -23,6 +23,7 @@ pub(crate) use sizes::{CHECK_POLYS, RANGE};
 use crate::flooding;
 use crate::layout::{Coding, Layout};
 use crate::noise::{self, Noise, Ring};
+use crate::quorum::{OpeningPlan, Trustees};
 use crate::ring::PLAINTEXT;
 use crate::unanimity::Order;
 use crate::validity::{self, REPETITIONS};
@@ -59,6 +60,8 @@ pub struct Plan {
     /// The cost of every coding that was considered, in butterflies; none where no ring has room.
     considered: Vec<(Coding, Option<f64>)>,
     audit: AuditPlan,
+    /// Where trustees hold the key: how they open a release.
+    opening: Option<OpeningPlan>,
 }
 
 /// Ring degree, bits of a prime, number of primes: the cheapest first.
@@ -116,15 +119,24 @@ fn draws(polynomial: &shield_core::Polynomial) -> usize {
 impl Plan {
     /// The plan for an election: the coding of classes that takes the least work.
     pub fn new(election: &Election) -> Result<Self, PlanError> {
-        Self::of_codings(election, &CODINGS)
+        Self::of_codings(election, &CODINGS, None)
+    }
+
+    /// The plan for an election whose key trustees hold.
+    pub fn with_trustees(election: &Election, trustees: Trustees) -> Result<Self, PlanError> {
+        Self::of_codings(election, &CODINGS, Some(trustees))
     }
 
     /// The plan with a given coding, for comparisons.
     pub fn with_coding(election: &Election, coding: Coding) -> Result<Self, PlanError> {
-        Self::of_codings(election, &[coding])
+        Self::of_codings(election, &[coding], None)
     }
 
-    fn of_codings(election: &Election, codings: &[Coding]) -> Result<Self, PlanError> {
+    fn of_codings(
+        election: &Election,
+        codings: &[Coding],
+        trustees: Option<Trustees>,
+    ) -> Result<Self, PlanError> {
         let polynomial = &election.setting().polynomial;
         let degree = polynomial.degree();
         if Order::new(degree, Coding::OneHot).is_none() {
@@ -134,11 +146,16 @@ impl Plan {
         if rounds > MAX_ROUNDS {
             return Err(PlanError::Rounds { rounds, largest: MAX_ROUNDS });
         }
-        Self::search(election, rounds, codings)
-            .ok_or_else(|| PlanError::Noise { rounds, nearest: nearest(election, rounds, codings) })
+        let plan = |rounds| Self::search(election, rounds, codings, trustees);
+        plan(rounds).ok_or_else(|| PlanError::Noise { rounds, nearest: nearest(rounds, plan) })
     }
 
-    fn search(election: &Election, rounds: usize, codings: &[Coding]) -> Option<Self> {
+    fn search(
+        election: &Election,
+        rounds: usize,
+        codings: &[Coding],
+        trustees: Option<Trustees>,
+    ) -> Option<Self> {
         let mut considered = Vec::with_capacity(codings.len());
         let mut best: Option<(f64, Self)> = None;
         for &coding in codings {
@@ -147,8 +164,10 @@ impl Plan {
                 prime_bits,
                 limbs,
                 events: 0.0,
+                trustees: trustees.map_or(0, |trustees| trustees.count() as u32),
             });
-            let plans = rings.filter_map(|ring| Self::try_ring(election, rounds, coding, ring));
+            let plans =
+                rings.filter_map(|ring| Self::try_ring(election, rounds, coding, ring, trustees));
             let costs = plans.map(|plan| (plan.cost(), plan));
             let found = costs.min_by(|(a, _), (b, _)| a.total_cmp(b));
             considered.push((coding, found.as_ref().map(|(cost, _)| *cost)));
@@ -161,7 +180,13 @@ impl Plan {
     }
 
     /// The plan in one ring, if the noise leaves room.
-    fn try_ring(election: &Election, rounds: usize, coding: Coding, ring: Ring) -> Option<Self> {
+    fn try_ring(
+        election: &Election,
+        rounds: usize,
+        coding: Coding,
+        ring: Ring,
+        trustees: Option<Trustees>,
+    ) -> Option<Self> {
         let samples = election.samples();
         let polynomial = &election.setting().polynomial;
         let order = Order::new(polynomial.degree(), coding)?;
@@ -208,10 +233,16 @@ impl Plan {
             draws: draws(polynomial),
             considered: Vec::new(),
             audit,
+            opening: None,
         };
         plan.flooding = flooding::bits(released.bound(), plan.released_ciphertexts());
         let total = (2_f64.powf(flooding::magnitude(plan.flooding)) + released.bound()).log2();
         plan.margin = ring.limit(released.limbs()) - total;
+        if let Some(trustees) = trustees {
+            let opening = OpeningPlan::new(trustees, ring, released, plan.released_ciphertexts())?;
+            (plan.flooding, plan.margin) = (opening.flooding, opening.margin);
+            plan.opening = Some(opening);
+        }
         (plan.margin >= 0.0 && plan.security_bits() >= 128).then_some(plan)
     }
 

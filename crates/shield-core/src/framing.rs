@@ -84,11 +84,23 @@ pub enum Kind {
     Audit,
     /// What some teachers' ballots add to a batch.
     Shard,
+    /// A trustee's part in the first round of the keys.
+    KeyShare,
+    /// A trustee's part in the second round of the keys.
+    SecondKeyShare,
+    /// The public side of a trustee's secret, shared out among all trustees.
+    Deal,
+    /// What one trustee gets of another's secret.
+    DealtShare,
+    /// A trustee's share of the secret key.
+    TrusteeKey,
+    /// A trustee's part in reading a release.
+    Opening,
 }
 
 impl Kind {
     /// Every kind, in the order of the format's numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::SecretKey,
         Self::PublicKey,
         Self::EvaluationKey,
@@ -96,6 +108,12 @@ impl Kind {
         Self::Release,
         Self::Audit,
         Self::Shard,
+        Self::KeyShare,
+        Self::SecondKeyShare,
+        Self::Deal,
+        Self::DealtShare,
+        Self::TrusteeKey,
+        Self::Opening,
     ];
 
     /// The kinds that every engine has.
@@ -106,9 +124,10 @@ impl Kind {
         self as u8
     }
 
-    /// Who may hold it, as a byte: the student alone, or anyone.
+    /// Who may hold it, as a byte: its owner alone, or anyone.
     fn holder(self) -> u8 {
-        if self == Self::SecretKey { 1 } else { 2 }
+        let secret = [Self::SecretKey, Self::DealtShare, Self::TrusteeKey];
+        if secret.contains(&self) { 1 } else { 2 }
     }
 }
 
@@ -122,13 +141,19 @@ impl fmt::Display for Kind {
             Self::Release => "release",
             Self::Audit => "audit",
             Self::Shard => "shard",
+            Self::KeyShare => "key share",
+            Self::SecondKeyShare => "second key share",
+            Self::Deal => "deal",
+            Self::DealtShare => "dealt share",
+            Self::TrusteeKey => "trustee's key",
+            Self::Opening => "opening",
         })
     }
 }
 
 /// With its article.
 fn one(kind: Kind) -> String {
-    let vowel = matches!(kind, Kind::EvaluationKey | Kind::Audit);
+    let vowel = matches!(kind, Kind::EvaluationKey | Kind::Audit | Kind::Opening);
     let article = if vowel { "an" } else { "a" };
     format!("{article} {kind}")
 }

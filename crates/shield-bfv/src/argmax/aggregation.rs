@@ -62,7 +62,7 @@ impl Aggregation<'_> {
         let signs = self.signs(self.differences(&tally));
         let released = self.reveal(&signs, &fresh);
         let mut covered = self.cover(released, &fresh);
-        covered.drop_to(self.context, 1);
+        covered.drop_to(self.context, self.plan.released_limbs());
         Ok(Release { ciphertexts: vec![covered], batch: self.batch, key: self.key.id })
     }
 
@@ -214,6 +214,10 @@ impl Aggregation<'_> {
     /// Re-randomised and flooded: see [`crate::flooding`].
     pub(crate) fn cover(&self, released: Ciphertext, fresh: &Seed) -> Ciphertext {
         let mut rng = fresh.stream(FLOOD, self.batch as u64);
+        if self.plan.trustees().is_some() {
+            // Trustees flood their shares of what is read of it.
+            return flooding::rerandomise(self.context, &self.key.public, released, &mut rng);
+        }
         let bits = match self.safeguards {
             #[cfg(test)]
             Safeguards::WithoutFlooding => 1,

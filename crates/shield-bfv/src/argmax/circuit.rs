@@ -66,7 +66,7 @@ impl<A: Arithmetic> Circuit<'_, A> {
         let (a, b) = (self.ring.drop_to(a, limbs), self.ring.drop_to(b, limbs));
         let sum = Noise::new(a.bound() + b.bound(), limbs);
         let fits = |&l: &usize| {
-            self.ring.drop_to(sum, l).bound() * self.ring.lift() >= self.ring.switch(l)
+            self.ring.drop_to(sum, l).bound() * self.ring.lift() >= self.ring.relinearisation(l)
         };
         (1..limbs).find(fits).unwrap_or(limbs)
     }
@@ -81,9 +81,9 @@ impl<A: Arithmetic> Circuit<'_, A> {
         let limbs = pairs.first().map_or(1, |(a, _)| a.noise.limbs());
         let one = |&(a, b): &Pair<'_, A::Factor>| {
             // A product without its key switch, which comes once for all.
-            self.ring.product(a.noise, b.noise).bound() - self.ring.switch(limbs)
+            self.ring.product(a.noise, b.noise).bound() - self.ring.relinearisation(limbs)
         };
-        let bound = pairs.iter().map(one).sum::<f64>() + self.ring.switch(limbs);
+        let bound = pairs.iter().map(one).sum::<f64>() + self.ring.relinearisation(limbs);
         let factors: Vec<_> = pairs.iter().map(|(a, b)| (&a.factor, &b.factor)).collect();
         let value = self.arithmetic.products(&factors, limbs);
         Bounded { value, noise: Noise::new(bound, limbs) }

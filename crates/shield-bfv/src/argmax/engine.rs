@@ -24,6 +24,7 @@ use crate::ballot::BfvBallot;
 use crate::bytes;
 use crate::keys::{KeyId, PublicKey, SecretKey};
 use crate::layout::Places;
+use crate::quorum::{self, Trustees, check_single_key};
 use crate::release::{self, Release};
 use crate::ring::{Context, PLAINTEXT};
 use crate::scheme::Ciphertext;
@@ -36,7 +37,7 @@ pub struct ArgmaxEngine {
     threshold: Option<u32>,
     shares: Shares,
     plan: ArgmaxPlan,
-    pub(super) context: Context,
+    pub(crate) context: Context,
     places: Places,
     coefficients: Vec<i64>,
     pub(crate) safeguards: Safeguards,
@@ -71,6 +72,18 @@ impl ArgmaxEngine {
         Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure)
     }
 
+    /// The same for an election whose key trustees hold: see [`crate::trustees`].
+    pub fn with_trustees(
+        election: Election,
+        noise: SharedNoise,
+        sensitivity: Sensitivity,
+        threshold: Option<u32>,
+        trustees: Trustees,
+    ) -> Result<Self, ArgmaxError> {
+        let of = (sensitivity, threshold);
+        Self::held_by(election, noise, of, Rings::Secure, Some(trustees))
+    }
+
     pub(crate) fn in_rings(
         election: Election,
         noise: SharedNoise,
@@ -78,11 +91,22 @@ impl ArgmaxEngine {
         threshold: Option<u32>,
         rings: Rings,
     ) -> Result<Self, ArgmaxError> {
+        Self::held_by(election, noise, (sensitivity, threshold), rings, None)
+    }
+
+    pub(crate) fn held_by(
+        election: Election,
+        noise: SharedNoise,
+        (sensitivity, threshold): (Sensitivity, Option<u32>),
+        rings: Rings,
+        trustees: Option<Trustees>,
+    ) -> Result<Self, ArgmaxError> {
         if election.teachers() != noise.teachers() {
             let (noise, election) = (noise.teachers(), election.teachers());
             return Err(ArgmaxError::Teachers { noise, election });
         }
-        let plan = ArgmaxPlan::in_rings(&election, &noise, sensitivity, threshold, rings)?;
+        let plan =
+            ArgmaxPlan::in_rings(&election, &noise, sensitivity, threshold, rings, trustees)?;
         let ring = plan.ring();
         let context = Context::new(ring.degree, ring.prime_bits, ring.limbs);
         let binding = binding(&election, &noise, sensitivity, threshold, &plan);
@@ -151,6 +175,24 @@ impl ArgmaxEngine {
         }
     }
 
+    /// The labels that the slots of a release of some batch show.
+    pub(crate) fn labels(&self, batch: usize, slots: &[u64]) -> Vec<Label> {
+        let classes = self.election().classes().count();
+        let label = |slots: Vec<u64>| {
+            let mut zeros = (0..).zip(&slots).filter(|(_, slot)| **slot == 0);
+            let winner = zeros.next().map(|(class, _)| Class(class));
+            // The class behind all others is the threshold.
+            winner.filter(|winner| zeros.next().is_none() && winner.index() < classes)
+        };
+        let samples = self.batch(batch).len();
+        self.class_slots(slots, samples).into_iter().map(label).collect()
+    }
+
+    /// Whether every sample of an honest run has a label.
+    pub(crate) fn always_labels(&self) -> bool {
+        self.threshold.is_none()
+    }
+
     /// The slot of each class, sample by sample.
     pub(crate) fn class_slots(&self, slots: &[u64], samples: usize) -> Vec<Vec<u64>> {
         let classes = self.plan.classes();
@@ -190,6 +232,7 @@ fn binding(
     for number in numbers {
         hasher.update(&(number as u64).to_le_bytes());
     }
+    quorum::bind(&mut hasher, plan.trustees());
     *hasher.finalize().as_bytes()
 }
 
@@ -212,6 +255,7 @@ impl Engine for ArgmaxEngine {
         &self,
         rng: &mut R,
     ) -> Result<KeysOf<Self>, ArgmaxError> {
+        check_single_key(self.plan.trustees())?;
         let name = |key: &_| bytes::key_id(Self::KEY_NAME, &self.context, key);
         let (secret, public, evaluation) = keys::generate(&self.context, &self.plan, name, rng);
         Ok(Keys { secret, public, evaluation })
@@ -251,6 +295,7 @@ impl Engine for ArgmaxEngine {
         batch: usize,
         release: &Release,
     ) -> Result<Vec<Label>, ArgmaxError> {
+        check_single_key(self.plan.trustees())?;
         self.setup.check_batch(batch)?;
         let degree = self.context.degree();
         let fits = |c: &Ciphertext| c.limbs() == 1 && c.parts[0].degree() == degree;
@@ -258,16 +303,9 @@ impl Engine for ArgmaxEngine {
         release.made_for().check_release(MadeFor { batch, key: key.id }, fits)?;
         check_key_fits(Kind::SecretKey, key.secret.coefficients().len() == degree)?;
         let slots = release::slots(&self.context, &key.secret, release).concat();
-        let classes = self.election().classes().count();
-        let label = |slots: Vec<u64>| {
-            let mut zeros = (0..).zip(&slots).filter(|(_, slot)| **slot == 0);
-            let winner = zeros.next().map(|(class, _)| Class(class));
-            // The class behind all others is the threshold.
-            winner.filter(|winner| zeros.next().is_none() && winner.index() < classes)
-        };
-        let samples = self.batch(batch).len();
-        Ok(self.class_slots(&slots, samples).into_iter().map(label).collect())
+        Ok(self.labels(batch, &slots))
     }
+
     fn counts(&self) -> Option<&dyn Counts<Self>> {
         Some(self)
     }
@@ -323,7 +361,8 @@ impl Engine for ArgmaxEngine {
     fn read_evaluation_key(&self, payload: &mut Reader, id: KeyId) -> Option<ArgmaxEvaluationKey> {
         let (context, plan) = (&self.context, &self.plan);
         let public = bytes::read_public(payload, context)?;
-        let relinearisation = bytes::read_switch(payload, context, plan.start())?;
+        let relinearisation =
+            bytes::read_relinearisation(payload, context, plan.start(), plan.ring().trustees)?;
         let mut rotation = |by: usize, limbs: usize| {
             bytes::read_rotation(payload, context, keys::exponent(plan, by), limbs)
         };
@@ -343,7 +382,8 @@ impl Engine for ArgmaxEngine {
         payload: &mut Reader,
         MadeFor { batch, key }: MadeFor,
     ) -> Option<Release> {
-        let ciphertexts = bytes::read_ciphertexts(payload, &self.context, 1, 1)?;
+        let ciphertexts =
+            bytes::read_ciphertexts(payload, &self.context, 1, self.plan.released_limbs())?;
         Some(Release { ciphertexts, batch, key })
     }
 }

@@ -5,6 +5,7 @@ use shield_core::engine::{BallotBoxError, BallotError};
 use thiserror::Error;
 
 use super::plan::ArgmaxPlanError;
+use crate::quorum::HeldByTrustees;
 use shield_core::framing::DecodeError;
 
 /// What can go wrong in the batched argmax.
@@ -45,6 +46,9 @@ pub enum ArgmaxError {
         /// The largest sum of counts.
         bound: u32,
     },
+    /// Nobody has the key that was to be made or used.
+    #[error(transparent)]
+    Trustees(#[from] HeldByTrustees),
     /// Bytes that are not what they should be.
     #[error(transparent)]
     Decode(#[from] DecodeError),

@@ -30,6 +30,18 @@ pub struct ArgmaxEvaluationKey {
 opaque!(ArgmaxEvaluationKey);
 
 impl ArgmaxEvaluationKey {
+    /// The key of its parts, the rotations in the order of the plan.
+    pub(crate) fn of_parts(
+        public: EncryptionKey,
+        relinearisation: SwitchKey,
+        mut rotations: Vec<Rotation>,
+        id: KeyId,
+    ) -> Self {
+        let leap = rotations.swap_remove(1);
+        let step = rotations.swap_remove(0);
+        Self { public, relinearisation, step, leap, id }
+    }
+
     /// Whether every part has the limbs that the plan wants.
     pub(crate) fn fits(&self, plan: &ArgmaxPlan) -> bool {
         let ring = plan.ring();
@@ -39,6 +51,14 @@ impl ArgmaxEvaluationKey {
             && self.relinearisation.digits.len() == plan.start()
             && self.step.key.digits.len() == ring.limbs
             && self.leap.key.digits.len() == plan.wins()
+    }
+}
+
+impl ArgmaxPlan {
+    /// Exponent and limbs of the rotations that the server needs: a step, and a leap.
+    pub(crate) fn rotation_keys(&self) -> [(u64, usize); 2] {
+        let leap = exponent(self, self.steps().leap());
+        [(exponent(self, 1), self.ring().limbs), (leap, self.wins())]
     }
 }
 

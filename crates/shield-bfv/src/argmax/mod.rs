@@ -29,6 +29,8 @@ mod wins;
 pub use engine::ArgmaxEngine;
 pub use error::ArgmaxError;
 pub use keys::ArgmaxEvaluationKey;
+#[cfg(test)]
+pub(crate) use plan::Rings;
 pub use plan::{ArgmaxPlan, ArgmaxPlanError};
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use super::sign::MAX_RANGE;
 use super::wins::Steps;
 use crate::flooding;
 use crate::noise::{Noise, Ring};
+use crate::quorum::{OpeningPlan, Trustees};
 use crate::security::security_bits;
 
 /// Most classes: the comparisons grow with their square.
@@ -163,6 +164,8 @@ pub struct ArgmaxPlan {
     seconds: f64,
     samples: usize,
     classes: usize,
+    /// Where trustees hold the key: how they open a release.
+    opening: Option<OpeningPlan>,
 }
 
 /// The numbers of an election that a plan depends on.
@@ -172,6 +175,7 @@ struct Demand {
     classes: usize,
     samples: usize,
     range: usize,
+    trustees: Option<Trustees>,
 }
 
 impl ArgmaxPlan {
@@ -182,7 +186,18 @@ impl ArgmaxPlan {
         sensitivity: Sensitivity,
         threshold: Option<u32>,
     ) -> Result<Self, ArgmaxPlanError> {
-        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure)
+        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure, None)
+    }
+
+    /// The same for an election whose key trustees hold.
+    pub fn with_trustees(
+        election: &Election,
+        noise: &SharedNoise,
+        sensitivity: Sensitivity,
+        threshold: Option<u32>,
+        trustees: Trustees,
+    ) -> Result<Self, ArgmaxPlanError> {
+        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure, Some(trustees))
     }
 
     pub(crate) fn in_rings(
@@ -191,6 +206,7 @@ impl ArgmaxPlan {
         sensitivity: Sensitivity,
         threshold: Option<u32>,
         rings: Rings,
+        trustees: Option<Trustees>,
     ) -> Result<Self, ArgmaxPlanError> {
         // A threshold is the count of a class more.
         let classes = election.classes().count() + usize::from(threshold.is_some());
@@ -216,7 +232,7 @@ impl ArgmaxPlan {
             .find(|&range| range as u64 >= votes && failure(range) <= SHOWN)
             .ok_or(ArgmaxPlanError::Range { votes, noise: noise.scale().get() })?;
         let (teachers, samples) = (teachers as usize, election.samples());
-        let demand = Demand { teachers, classes, samples, range };
+        let demand = Demand { teachers, classes, samples, range, trustees };
         let mut best: Option<Self> = None;
         let candidates = rings.candidates();
         let mut run = classes.next_power_of_two();
@@ -263,7 +279,8 @@ impl ArgmaxPlan {
         // More random polynomials than the bounds of a batch speak of.
         let operations = evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64;
         let events = ((8 * operations + 4 * demand.teachers) as f64).log2().max(12.0);
-        let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events };
+        let trustees = demand.trustees.map_or(0, |trustees| trustees.count() as u32);
+        let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events, trustees };
         let estimate = Estimate::default();
         let circuit = Circuit { ring, arithmetic: &estimate };
 
@@ -301,9 +318,14 @@ impl ArgmaxPlan {
         (0..steps.masks()).for_each(|_| estimate.masked(wins));
         estimate.spend(12.0 * wins as f64);
         let released = ring.combine(released, Noise::new(fresh.bound(), wins), 1.0);
-        let flooding = flooding::bits(released.bound(), 1);
+        let mut flooding = flooding::bits(released.bound(), 1);
         let total = (2_f64.powf(flooding::magnitude(flooding)) + released.bound()).log2();
-        let margin = ring.limit(wins) - total;
+        let mut margin = ring.limit(wins) - total;
+        let mut opening = None;
+        if let Some(trustees) = demand.trustees {
+            let found = OpeningPlan::new(trustees, ring, released, 1)?;
+            (flooding, margin, opening) = (found.flooding, found.margin, Some(found));
+        }
         let seconds = estimate.work() * degree as f64 * f64::from(degree.ilog2()) * TRANSFORM;
         (margin >= 0.0 && margin.is_finite()).then(|| Self {
             ring,
@@ -322,6 +344,7 @@ impl ArgmaxPlan {
             seconds,
             samples: demand.samples,
             classes: demand.classes,
+            opening,
         })
     }
 
@@ -415,6 +438,21 @@ impl ArgmaxPlan {
             ("signs", sign.bits(), sign.limbs()),
             ("release, before flooding", released.bits(), released.limbs()),
         ]
+    }
+
+    /// Limbs of a released ciphertext: one, unless trustees still have to flood it.
+    pub(crate) fn released_limbs(&self) -> usize {
+        self.opening.map_or(1, |opening| opening.limbs)
+    }
+
+    /// How trustees open a release, where they hold the key.
+    pub(crate) fn opening(&self) -> Option<OpeningPlan> {
+        self.opening
+    }
+
+    /// The trustees who hold the key, if the student does not.
+    pub fn trustees(&self) -> Option<Trustees> {
+        self.opening.map(|opening| opening.trustees)
     }
 
     /// Classes, a threshold's included.

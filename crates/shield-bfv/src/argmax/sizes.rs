@@ -13,13 +13,14 @@ impl ArgmaxPlan {
             Kind::SecretKey => ring.secret_bytes(),
             Kind::PublicKey => ring.public_bytes(),
             Kind::EvaluationKey => {
-                let levels = [self.start(), limbs, self.wins()];
+                let levels = [limbs, self.wins()];
                 ring.public_bytes()
+                    + ring.relinearisation_bytes(self.start())
                     + levels.map(|limbs| ring.switch_bytes(limbs)).iter().sum::<usize>()
             }
             Kind::Ballot => 2 * ring.poly_bytes(limbs),
-            Kind::Release => 2 * ring.poly_bytes(1),
-            Kind::Audit | Kind::Shard => 0,
+            Kind::Release => 2 * ring.poly_bytes(self.released_limbs()),
+            _ => 0,
         }
     }
 

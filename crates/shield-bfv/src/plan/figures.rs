@@ -3,6 +3,7 @@
 use super::{AuditPlan, Plan, Stages};
 use crate::layout::Coding;
 use crate::noise::Ring;
+use crate::quorum::{OpeningPlan, Trustees};
 use crate::ring::PLAINTEXT;
 use crate::validity::REPETITIONS;
 
@@ -79,6 +80,21 @@ impl Plan {
     /// Ciphertexts in a release.
     pub(crate) fn released_ciphertexts(&self) -> usize {
         self.layout.ciphertexts() * self.layout.released_planes()
+    }
+
+    /// Limbs of a released ciphertext: one, unless trustees still have to flood it.
+    pub(crate) fn released_limbs(&self) -> usize {
+        self.opening.map_or(1, |opening| opening.limbs)
+    }
+
+    /// How trustees open a release, where they hold the key.
+    pub(crate) fn opening(&self) -> Option<OpeningPlan> {
+        self.opening
+    }
+
+    /// The trustees who hold the key, if the student does not.
+    pub fn trustees(&self) -> Option<Trustees> {
+        self.opening.map(|opening| opening.trustees)
     }
 
     /// Teachers of the election.

@@ -1,10 +1,9 @@
 //! Elections that cannot be planned: why, and the nearest that can.
 
-use shield_core::{Election, Polynomial, Term};
+use shield_core::{Polynomial, Term};
 use thiserror::Error;
 
 use super::Plan;
-use crate::layout::Coding;
 use crate::unanimity::Order;
 
 /// Why no parameter set can run an election, and the nearest election that one can.
@@ -57,11 +56,11 @@ pub(super) fn lowered(polynomial: &Polynomial) -> Polynomial {
 }
 
 /// A setting close to the one that failed and that works.
-pub(super) fn nearest(election: &Election, rounds: usize, codings: &[Coding]) -> String {
+pub(super) fn nearest(rounds: usize, plan: impl Fn(usize) -> Option<Plan>) -> String {
     let (mut works_with, mut fails_with) = (0, rounds);
     while fails_with - works_with > 1 {
         let middle = works_with.midpoint(fails_with);
-        if Plan::search(election, middle, codings).is_some() {
+        if plan(middle).is_some() {
             works_with = middle;
         } else {
             fails_with = middle;

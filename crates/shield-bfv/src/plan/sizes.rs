@@ -19,15 +19,20 @@ impl Plan {
             Kind::SecretKey => ring.secret_bytes(),
             Kind::PublicKey => ring.public_bytes(),
             Kind::EvaluationKey => {
-                ring.public_bytes() + keys::switch_keys(&self.layout) * ring.switch_bytes(limbs)
+                ring.public_bytes()
+                    + ring.relinearisation_bytes(limbs)
+                    + keys::rotations(&self.layout) * ring.switch_bytes(limbs)
             }
             Kind::Ballot => 2 * self.layout.planes() * ring.poly_bytes(limbs),
-            Kind::Release => 2 * self.released_ciphertexts() * ring.poly_bytes(1),
+            Kind::Release => {
+                2 * self.released_ciphertexts() * ring.poly_bytes(self.released_limbs())
+            }
             Kind::Audit => 2 * self.teachers() * ring.poly_bytes(1),
             Kind::Shard => {
                 let tallies = 2 * self.layout.ciphertexts();
                 RANGE + (tallies + CHECK_POLYS) * self.layout.planes() * ring.poly_bytes(limbs)
             }
+            _ => 0,
         }
     }
 

@@ -149,18 +149,22 @@ impl Ciphertext {
     /// The slots, of a ciphertext whose modulus has been switched down to one prime.
     pub(crate) fn decrypt(&self, context: &Context, secret: &Secret) -> Vec<u64> {
         debug_assert_eq!(self.limbs(), 1);
-        let ntt = &context.q()[0];
         // With the ciphertext, the phase gives the secret away: it is wiped.
         let phase = SecretValues(self.phase(context, secret));
-        let mut slots = phase.0.limb(0).to_vec();
-        ntt.backward(&mut slots, Unit::Plain);
-        let q: Modulus = ntt.modulus();
-        for x in &mut slots {
-            // round(t x / q) mod t
-            let scaled = u128::from(*x) * u128::from(PLAINTEXT) + u128::from(q.value() / 2);
-            *x = (scaled / u128::from(q.value())) as u64 % PLAINTEXT;
-        }
-        context.t().forward(&mut slots);
-        slots
+        let mut phase = phase.0.limb(0).to_vec();
+        context.q()[0].backward(&mut phase, Unit::Plain);
+        decoded(context, phase)
     }
+}
+
+/// The slots of a phase under one prime, by coefficients.
+pub(crate) fn decoded(context: &Context, mut phase: Vec<u64>) -> Vec<u64> {
+    let q: Modulus = context.q()[0].modulus();
+    for x in &mut phase {
+        // round(t x / q) mod t
+        let scaled = u128::from(*x) * u128::from(PLAINTEXT) + u128::from(q.value() / 2);
+        *x = (scaled / u128::from(q.value())) as u64 % PLAINTEXT;
+    }
+    context.t().forward(&mut phase);
+    phase
 }

@@ -10,11 +10,11 @@ use super::sampling;
 use super::secret::{Secret, SecretValues};
 use crate::ring::{Buffer, Coefficients, Context, Poly, Values, limb};
 
-/// Encryptions of another secret under ours, one a digit, in Montgomery's form; second parts from a
-/// seed.
+/// Encryptions of another secret under ours, one a digit, in Montgomery's form.
 #[derive(Clone)]
 pub(crate) struct SwitchKey {
-    pub(crate) seed: [u8; 32],
+    /// What the second parts are expanded from; `None` where they are sums of trustees' parts.
+    pub(crate) seed: Option<[u8; 32]>,
     pub(crate) digits: Vec<[Poly<Values>; 2]>,
 }
 
@@ -43,7 +43,7 @@ impl SwitchKey {
                 [b, a]
             })
             .collect();
-        Self { seed, digits }
+        Self { seed: Some(seed), digits }
     }
 
     /// From s^2 to s, for ciphertexts of at most `limbs` limbs: relinearisation.
@@ -79,6 +79,7 @@ impl SwitchKey {
     pub(crate) fn from_parts(context: &Context, seed: [u8; 32], first: Vec<Poly<Values>>) -> Self {
         let limbs = first.len();
         let second = sampling::expand_at(context, limbs, &seed, limbs);
+        let seed = Some(seed);
         Self { seed, digits: first.into_iter().zip(second).map(|(b, a)| [b, a]).collect() }
     }
 
@@ -212,7 +213,7 @@ impl Automorphism {
 }
 
 /// The inverse of an odd number modulo a power of two.
-fn inverse(g: u64, modulus: u64) -> u64 {
+pub(crate) fn inverse(g: u64, modulus: u64) -> u64 {
     let mut inverse = 1_u64;
     for _ in 0..6 {
         inverse = inverse.wrapping_mul(2_u64.wrapping_sub(g.wrapping_mul(inverse)));

@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 use crate::ring::{Context, PLAINTEXT, Poly, Values};
 
-/// Coins on each side of the centred binomial errors.
-const COINS: u32 = 21;
+/// Coins on each side of the centred binomial errors, which are never larger.
+pub(crate) const COINS: u32 = 21;
 
 /// Variance of an error: half of [`COINS`], so a standard deviation of 3.24, at least the 3.19 of
 /// the homomorphic encryption standard.

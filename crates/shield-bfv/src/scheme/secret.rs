@@ -59,6 +59,16 @@ impl Secret {
         (ternary && secret.is_short()).then_some(secret)
     }
 
+    /// The sum of several secrets, which nobody has but tests.
+    #[cfg(test)]
+    pub(crate) fn sum(secrets: &[Self]) -> Self {
+        let mut sum = Zeroizing::new(vec![0; secrets[0].coefficients.len()]);
+        for secret in secrets {
+            sum.iter_mut().zip(secret.coefficients.iter()).for_each(|(sum, c)| *sum += c);
+        }
+        Self { coefficients: sum }
+    }
+
     pub(crate) fn coefficients(&self) -> &[i64] {
         &self.coefficients
     }

@@ -201,7 +201,7 @@ impl Engine for LeveledEngine {
             Kind::PublicKey | Kind::EvaluationKey => PUBLIC_PAYLOAD,
             Kind::Ballot => self.plan().vote_payload(),
             Kind::Release => self.plan().release_payload(),
-            Kind::Audit | Kind::Shard => 0,
+            _ => 0,
         }
     }
 

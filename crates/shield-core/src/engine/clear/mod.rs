@@ -331,7 +331,7 @@ impl Engine for ClearEngine {
                 NUMBER * samples * self.election().classes().count()
             }
             Kind::Ballot | Kind::Release => CLASS * samples,
-            Kind::Audit | Kind::Shard => 0,
+            _ => 0,
         }
     }
 

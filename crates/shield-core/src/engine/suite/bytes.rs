@@ -126,7 +126,7 @@ pub(super) fn read<E: Engine>(
             read
         }
         Kind::Release => engine.decode_release(bytes, batch, key).map(drop),
-        Kind::Audit | Kind::Shard => Err(DecodeError::NotOurs),
+        _ => Err(DecodeError::NotOurs),
     }
 }
 
