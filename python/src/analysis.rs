@@ -167,16 +167,15 @@ pub(crate) fn label_bound<'py>(
     let (amount, law, dropouts) = noise;
     let voters = Voters::new(teachers).map_err(refuse)?;
     let classes = Classes::new(classes).map_err(refuse)?;
-    if let Some(weights) = weights {
-        let bits = WeightedBits::new(weights).map_err(refuse)?;
-        let bound = calls::run(py, threads, None, move |_| {
-            LabelBound::of_bits(&bits, dropouts, classes, voters, usage)
-        })?;
-        return document(py, &bound.map_err(refuse)?);
-    }
-    let options = (amount, law, dropouts, 1.0, String::new(), None, None);
-    let setting = (None, 1, "with-replacement".to_owned());
-    let mechanism = mechanism(name, &setting, &options, teachers)?;
+    let mechanism = if let Some(weights) = weights {
+        let bits = WeightedBits::new(&weights).map_err(refuse)?;
+        let noise = SharedNoise::of_bits(bits, teachers, dropouts).map_err(refuse)?;
+        Mechanism::NoisyArgmax(noise.into())
+    } else {
+        let options = (amount, law, dropouts, 1.0, String::new(), None, None);
+        let setting = (None, 1, "with-replacement".to_owned());
+        mechanism(name, &setting, &options, teachers)?
+    };
     let bound = calls::run(py, threads, None, move |watch| {
         LabelBound::new(&mechanism, classes, voters, usage, None, watch)
     })?;

@@ -16,7 +16,7 @@ use shield_protocol::{Name, PlannedElection};
 
 use crate::failure::Failure;
 
-pub(crate) use spec::{LawName, NoiseArgs, SpecArgs};
+pub(crate) use spec::{NoiseArgs, SpecArgs};
 pub(crate) use votes::{VotesArgs, read_histograms, tell};
 
 /// The operator's setting.

@@ -6,13 +6,11 @@ use serde::Serialize;
 use super::Usage;
 use super::calibrate::queries_within;
 use super::data_independent::{DataIndependent, WorstFound, WorstStrategy};
-use super::label_only::{LabelOnly, Strategy};
 use super::mechanism::{Description, Mechanism};
 use super::price::Proven;
 use shield_core::Watch;
-use shield_core::parameters::{Classes, Delta, Epsilon, ParameterError, Queries, Voters};
+use shield_core::parameters::{Classes, Delta, Epsilon, Queries, Voters};
 use shield_core::setting::Setting;
-use shield_core::shared_noise::bits::WeightedBits;
 
 /// A proven figure, and the worst that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -134,14 +132,6 @@ pub struct LabelBound {
     pub allowance: Option<Allowance>,
 }
 
-/// What a label costs, what is achieved, and what all noisy counts cost.
-#[derive(Clone, Copy)]
-struct Prices {
-    epsilon: Proven,
-    strategy: Option<Strategy>,
-    vector_epsilon: Proven,
-}
-
 impl LabelBound {
     /// Proves the bound; `budget` also asks how many queries cost at most that, by moments. `None`
     /// for mechanisms that are no noisy argmax.
@@ -160,52 +150,11 @@ impl LabelBound {
             let found = queries_within(budget, usage.delta, cost);
             Allowance { budget, queries: found.map_or(0, Queries::count) }
         });
-        let prices = Prices { epsilon, strategy, vector_epsilon };
-        let bound = Self::of_prices(mechanism.description(), classes, teachers, usage, prices);
-        Some(Self { allowance, ..bound })
-    }
-
-    /// The same for noise of weighted bits in shares, of which so many may be missing.
-    pub fn of_bits(
-        bits: &WeightedBits,
-        dropouts: u32,
-        classes: Classes,
-        teachers: Voters,
-        usage: Usage,
-    ) -> Result<Self, ParameterError> {
-        let shares = teachers.count().saturating_sub(dropouts);
-        let found = LabelOnly::of_bits(bits, shares, usage)?;
-        let (mut label, vector_epsilon) = found.ok_or_else(|| ParameterError {
-            parameter: "the weights of the bits",
-            value: format!("{:?}", bits.weights()),
-            allowed: "their sum must be log-concave, as with 1, 2, 4, ...: no other has a proof",
-        })?;
-        let epsilon = label.tight(usage, vector_epsilon);
-        let strategy = label.strategy(usage, vector_epsilon);
-        let description = Description {
-            name: "noisy-argmax",
-            noise: Some(bits.deviation(shares)),
-            weights: Some(bits.weights().to_vec()),
-            dropouts: Some(dropouts),
-            ..Description::default()
-        };
-        let prices = Prices { epsilon, strategy, vector_epsilon };
-        Ok(Self::of_prices(description, classes, teachers, usage, prices))
-    }
-
-    fn of_prices(
-        mechanism: Description,
-        classes: Classes,
-        teachers: Voters,
-        usage: Usage,
-        prices: Prices,
-    ) -> Self {
-        let Prices { epsilon, strategy, vector_epsilon } = prices;
         let achieved = strategy.map(|strategy| strategy.epsilon);
-        Self {
+        Some(Self {
             teachers,
             classes,
-            mechanism,
+            mechanism: mechanism.description(),
             queries: usage.queries,
             delta: usage.delta,
             epsilon,
@@ -213,7 +162,7 @@ impl LabelBound {
             pairs: strategy.map(|strategy| strategy.pairs),
             ratio: achieved.map(|achieved| epsilon.get() / achieved.get()),
             vector_epsilon,
-            allowance: None,
-        }
+            allowance,
+        })
     }
 }

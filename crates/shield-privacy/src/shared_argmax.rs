@@ -7,7 +7,8 @@
 //! the other is never above.
 //!
 //! **Skellam noise**: [`skellam`](super::skellam) has the accounting. No analysis that depends on
-//! the votes is known: what holds for all votes holds for these.
+//! the votes is known: what holds for all votes holds for these. The same for **weighted fair
+//! bits**, where everybody has one vote.
 //!
 //! **Discrete Laplace noise** of scale b, or more where fewer teachers are missing than were
 //! allowed for (see [`shield_core::shared_noise::polya`]). The noisy counts are (2/b)-private, up
@@ -63,11 +64,9 @@ pub struct SharedArgmax {
 #[derive(Clone, Debug)]
 enum Query {
     /// It is purely private. The law is that of the difference of two noises.
-    Laplace {
-        epsilon: f64,
-        difference: NoiseLaw,
-    },
-    Skellam(Shifts),
+    Laplace { epsilon: f64, difference: NoiseLaw },
+    /// One vote shifts two counts by one; counts of several voters, for Skellam noise alone, more.
+    Shifts(Shifts),
 }
 
 impl SharedArgmax {
@@ -81,7 +80,9 @@ impl SharedArgmax {
     ) -> Result<Self, ParameterError> {
         let imprecision = noise.imprecision(classes);
         let query = match (noise.family(), sensitivity) {
-            (NoiseFamily::Skellam, _) => Query::Skellam(Shifts::new(noise, sensitivity)),
+            (NoiseFamily::Skellam, _) | (NoiseFamily::Bits(_), Sensitivity::Vote) => {
+                Query::Shifts(Shifts::new(noise, sensitivity))
+            }
             (NoiseFamily::Laplace, Sensitivity::Vote) => Query::Laplace {
                 epsilon: 2.0 / noise.scale().get() + imprecision.epsilon,
                 difference: noise.difference_law(noise.teachers()),
@@ -135,7 +136,7 @@ impl SharedArgmax {
     fn moment(&self, order: f64) -> f64 {
         match &self.query {
             Query::Laplace { epsilon, .. } => pure_log_moment(*epsilon, order),
-            Query::Skellam(shifts) => shifts.log_moment(order) + self.imprecision.epsilon * order,
+            Query::Shifts(shifts) => shifts.log_moment(order) + self.imprecision.epsilon * order,
         }
     }
 
@@ -144,7 +145,7 @@ impl SharedArgmax {
     pub fn distance(&self) -> f64 {
         let beyond = match &self.query {
             Query::Laplace { .. } => 0.0,
-            Query::Skellam(shifts) => shifts.beyond(),
+            Query::Shifts(shifts) => shifts.beyond(),
         };
         let label = self.label.as_ref().map_or(0.0, |_| LabelOnly::DISTANCE + SHOWN);
         self.imprecision.delta + beyond + label
@@ -159,7 +160,7 @@ impl SharedArgmax {
     fn lost_of_counts(&self) -> f64 {
         match &self.query {
             Query::Laplace { .. } => self.imprecision.delta,
-            Query::Skellam(shifts) => self.imprecision.delta + shifts.beyond(),
+            Query::Shifts(shifts) => self.imprecision.delta + shifts.beyond(),
         }
     }
 
@@ -219,7 +220,7 @@ impl SharedArgmax {
         };
         let epsilon = match &self.query {
             Query::Laplace { epsilon, .. } => Proven::of_pure(*epsilon, rest).epsilon(),
-            Query::Skellam(shifts) if shifts.sensitivity == Sensitivity::Vote => {
+            Query::Shifts(shifts) if shifts.sensitivity == Sensitivity::Vote => {
                 let count = usage.queries.count();
                 let Ok(queries) = Queries::new(count.saturating_mul(2)) else {
                     return Proven::infinite(usage.delta);
@@ -228,7 +229,7 @@ impl SharedArgmax {
                 let total = epsilon + count as f64 * self.imprecision.epsilon;
                 Epsilon::new(total).unwrap_or(Epsilon::INFINITE)
             }
-            Query::Skellam(_) => return self.counts_by_moments(usage),
+            Query::Shifts(_) => return self.counts_by_moments(usage),
         };
         Proven::new(epsilon, usage.delta)
     }
@@ -257,7 +258,7 @@ impl SharedArgmax {
                     laplace_bound(*epsilon, q, order).min(self.moment(order))
                 })
             }
-            Query::Skellam(_) => {
+            Query::Shifts(_) => {
                 let count = usage.queries.count() as f64;
                 let best = conversion.minimise(usage.delta, |order| count * self.moment(order));
                 FromVotes::new(best.rounded_up())
@@ -284,7 +285,7 @@ impl SharedArgmax {
 /// The chance that all noisy counts are below a threshold.
 fn below(noise: &NoiseLaw, histogram: &Histogram, threshold: i64) -> f64 {
     let counts = histogram.counts().iter().map(|&count| i64::from(count));
-    counts.map(|count| noise.at_least(count + 1 - threshold)).product()
+    counts.map(|count| 1.0 - noise.at_least(threshold - count)).product()
 }
 
 /// The output law: class k wins at x if its noisy count is x, all before it are below and all

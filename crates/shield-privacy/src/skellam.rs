@@ -49,7 +49,7 @@
 
 use super::moments::{LawPair, Outcome};
 use shield_core::shared_noise::skellam::law_with;
-use shield_core::shared_noise::{NoiseLaw, SharedNoise};
+use shield_core::shared_noise::{NoiseFamily, NoiseLaw, SharedNoise};
 
 /// How likely noise passes the point from which on it counts to delta.
 const BEYOND: f64 = 1e-24;
@@ -74,7 +74,7 @@ impl Sensitivity {
     }
 }
 
-/// Counts with Skellam noise, of which one participant shifts some.
+/// Counts with noise of whole numbers, of which one participant shifts some.
 #[derive(Clone, Debug)]
 pub(crate) struct Shifts {
     pub(crate) sensitivity: Sensitivity,
@@ -84,8 +84,11 @@ pub(crate) struct Shifts {
 
 impl Shifts {
     pub(crate) fn new(noise: &SharedNoise, sensitivity: Sensitivity) -> Self {
-        // As far as a shift can move it, so that no probability is taken for 0.
-        let promised = law_with(noise.scale().get().powi(2), sensitivity.bound());
+        let promised = match noise.family() {
+            // As far as a shift can move it, so that no probability is taken for 0.
+            NoiseFamily::Skellam => law_with(noise.scale().get().powi(2), sensitivity.bound()),
+            _ => noise.law(noise.shares()),
+        };
         Self { sensitivity, promised }
     }
 

@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use shield_core::shared_noise::NoiseFamily;
-use shield_core::shared_noise::bits::WeightedBits;
 use shield_core::{Classes, Epsilon, Histogram, Noise, Setting, Voters};
 use shield_privacy::Mechanism;
 use shield_privacy::bound::{Allowance, Bound, Figure, LabelBound};
@@ -14,7 +13,7 @@ use shield_privacy::{FromVotes, Usage, neighbours};
 use super::Output;
 use crate::console;
 use crate::failure::Failure;
-use crate::inputs::{LawName, MechanismArgs, NoiseArgs, UsageArgs};
+use crate::inputs::{MechanismArgs, NoiseArgs, UsageArgs};
 
 /// Prove the most that labels can cost, whatever the votes are
 #[derive(Args, Debug)]
@@ -44,10 +43,6 @@ pub(super) struct BoundArgs {
 
     #[command(flatten)]
     noise: NoiseArgs,
-
-    /// With --noise-law bits: what the fair bits in a teacher's share weigh, in votes
-    #[arg(long, value_name = "W,...", value_delimiter = ',')]
-    weights: Vec<u32>,
 
     #[command(flatten)]
     usage: UsageArgs,
@@ -103,19 +98,6 @@ pub(super) fn run(args: &BoundArgs, output: Output) -> Result<(), Failure> {
     let mechanism = args.mechanism.mechanism();
     let usage = args.usage.usage();
     match (args.teachers, args.classes, args.from, args.to) {
-        (Some(teachers), Some(classes), _, _) if args.noise.noise_law == Some(LawName::Bits) => {
-            let bits = WeightedBits::new(args.weights.clone())?;
-            let dropouts = args.noise.dropouts;
-            let bound = console::watched("proving", |_| {
-                LabelBound::of_bits(&bits, dropouts, classes, teachers, usage)
-            })?;
-            let weights: Vec<String> = args.weights.iter().map(u32::to_string).collect();
-            let what = format!(
-                "argmax with fair bits of weights {} in shares, at most {dropouts} missing",
-                weights.join(", ")
-            );
-            print(&bound, &what, AgainstServer::Holds, output)
-        }
         (Some(teachers), Some(classes), _, _) => match args.noisy(teachers)? {
             Some(noisy) => label_bound(args, &noisy, teachers, classes, usage, output),
             None => bound(args, &mechanism, teachers, classes, usage, output),

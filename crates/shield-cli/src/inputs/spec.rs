@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use shield_core::parameters::Noise;
+use shield_core::shared_noise::bits::WeightedBits;
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
 use shield_core::{Epsilon, Setting, Votes};
 use shield_privacy::mechanism::ArgmaxOfShares;
@@ -72,7 +73,7 @@ impl SpecArgs {
             )
         })?;
         let law = match self.noise.noise_law {
-            Some(LawName::Shared(law)) => law,
+            Some(LawName::Of(law)) => law,
             _ => NoiseFamily::Skellam,
         };
         let (teachers, dropouts) = (argmax.noise.teachers(), argmax.noise.dropouts());
@@ -91,10 +92,10 @@ impl SpecArgs {
 
 /// A law of noise in shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LawName {
-    /// One that the teachers can draw.
-    Shared(NoiseFamily),
-    /// Weighted fair bits.
+enum LawName {
+    /// One whose amount --noise says.
+    Of(NoiseFamily),
+    /// Weighted fair bits, whose amount --weights says.
     Bits,
 }
 
@@ -102,12 +103,12 @@ impl FromStr for LawName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "bits" { Ok(Self::Bits) } else { text.parse().map(Self::Shared) }
+        if text == "bits" { Ok(Self::Bits) } else { text.parse().map(Self::Of) }
     }
 }
 
 /// The noise of an argmax.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct NoiseArgs {
     /// Noise of a noisy argmax, in votes: the scale of Laplace noise, the standard deviation of
     /// Gaussian and of Skellam noise
@@ -115,9 +116,13 @@ pub(crate) struct NoiseArgs {
     pub(crate) noise: f64,
 
     /// The law of the noise in shares of a noisy-argmax: skellam or laplace [default: skellam
-    /// with the engine bfv, else laplace]; for `bound` also bits
+    /// with the engine bfv, else laplace]; for `bound` and `analyze` also bits (--weights)
     #[arg(long, value_name = "LAW")]
-    pub(crate) noise_law: Option<LawName>,
+    noise_law: Option<LawName>,
+
+    /// With --noise-law bits: what the fair bits in a teacher's share weigh, in votes
+    #[arg(long, value_name = "W,...", value_delimiter = ',')]
+    weights: Vec<u32>,
 
     /// How many teachers may be missing from a noisy-argmax: the others' shares of the noise make
     /// up for theirs
@@ -134,7 +139,7 @@ pub(crate) struct NoiseArgs {
 impl NoiseArgs {
     /// SPEED's argmax with that noise and threshold.
     pub(crate) fn argmax(
-        self,
+        &self,
         teachers: u32,
         default: NoiseFamily,
     ) -> Result<ArgmaxOfShares, Failure> {
@@ -143,7 +148,7 @@ impl NoiseArgs {
     }
 
     /// The threshold of a noisy argmax: a count, as those of its classes.
-    pub(crate) fn whole_threshold(self) -> Result<Option<u32>, Failure> {
+    fn whole_threshold(&self) -> Result<Option<u32>, Failure> {
         let whole = |votes: f64| {
             let known = (0.0..=f64::from(u32::MAX)).contains(&votes) && votes.fract() == 0.0;
             #[expect(
@@ -161,20 +166,16 @@ impl NoiseArgs {
     }
 
     /// Noise in shares, one per teacher, of the law that was asked for, else of this one.
-    pub(crate) fn shared(
-        self,
-        teachers: u32,
-        default: NoiseFamily,
-    ) -> Result<SharedNoise, Failure> {
-        let law = match self.noise_law {
-            None => default,
-            Some(LawName::Shared(law)) => law,
-            Some(LawName::Bits) => {
+    fn shared(&self, teachers: u32, default: NoiseFamily) -> Result<SharedNoise, Failure> {
+        let law = match (self.noise_law, self.weights.as_slice()) {
+            (Some(LawName::Bits), []) | (None | Some(LawName::Of(_)), [_, ..]) => {
                 return Err(Failure::bad_input(
-                    "--noise-law bits: only `bound --mechanism noisy-argmax --weights 1,2,4` \
-                     prices bits so far; no engine draws them",
+                    "--noise-law bits and --weights, as in --weights 1,2,4, go together",
                 ));
             }
+            (Some(LawName::Bits), weights) => NoiseFamily::Bits(WeightedBits::new(weights)?),
+            (Some(LawName::Of(law)), []) => law,
+            (None, []) => default,
         };
         Ok(SharedNoise::of(law, Noise::new(self.noise)?, teachers, self.dropouts)?)
     }

@@ -262,6 +262,23 @@ fn labels_of_a_noisy_argmax_cost_less_than_its_noisy_counts() {
 }
 
 #[test]
+fn weighted_bits_are_priced_and_drawn_by_nobody() {
+    let (_folder, path) = votes();
+    let bits = "--classes 3 --mechanism noisy-argmax --noise-law bits";
+    let priced = |command: &str| json(&words(&format!("{command} {bits} --weights 1,2,4 --json")));
+    let bound = priced("bound --teachers 9 --queries 6");
+    let analysis = priced(&format!("analyze --votes {path}"));
+    assert_eq!(analysis["mechanism"], bound["mechanism"]);
+    assert_eq!(bound["mechanism"]["weights"], serde_json::json!([1, 2, 4]));
+    assert_eq!(analysis["epsilon"]["exact"]["data_independent"], bound["epsilon"]);
+    let label = format!("label --votes {path} {bits} --weights 1,2,4");
+    let message = refused(&words(&label));
+    assert!(message.contains("no engine draws"), "{message}");
+    let message = refused(&words(&format!("analyze --votes {path} {bits}")));
+    assert!(message.contains("go together"), "{message}");
+}
+
+#[test]
 fn the_noise_for_an_epsilon_is_found() {
     let (_folder, path) = votes();
     let label = ["label", "--votes", &path, "--classes", "3", "--mechanism", "noisy-argmax"];

@@ -3,56 +3,82 @@
 //! Each share is the sum of fair bits, one per weight, each times its weight: noise of mean m W/2
 //! and variance m (sum of w^2)/4 for m shares with weights of sum W. A bit can be proven to be one,
 //! where a Poisson variable cannot. Every class has as many shares, so the mean cancels in the
-//! argmax.
+//! argmax; against a threshold it is taken off, rounded up.
 
+use rand::{CryptoRng, RngCore};
+
+use super::law::NoiseLaw;
 use crate::parameters::ParameterError;
 
 /// The weights of the bits in a share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WeightedBits(Vec<u32>);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WeightedBits {
+    /// As many as there are, then zeros.
+    weights: [u16; Self::MAX_BITS],
+    bits: usize,
+}
 
 impl WeightedBits {
+    /// The most bits in a share.
+    pub const MAX_BITS: usize = 16;
+
     /// The largest sum of all weights of all shares: the law is convolved number by number.
     pub const MAX_SUM: u64 = 20_000;
 
     /// Bits of these weights: 1 to 16 of them, none of them 0.
-    pub fn new(weights: Vec<u32>) -> Result<Self, ParameterError> {
-        let sound = (1..=16).contains(&weights.len()) && weights.iter().all(|&weight| weight > 0);
+    pub fn new(given: &[u32]) -> Result<Self, ParameterError> {
+        let mut weights = [0; Self::MAX_BITS];
+        let sound = (1..=Self::MAX_BITS).contains(&given.len())
+            && weights.iter_mut().zip(given).all(|(place, &weight)| {
+                *place = u16::try_from(weight).unwrap_or(0);
+                *place > 0
+            });
         if sound {
-            return Ok(Self(weights));
+            return Ok(Self { weights, bits: given.len() });
         }
-        Err(ParameterError {
-            parameter: "the weights of the bits",
-            value: format!("{weights:?}"),
-            allowed: "there must be 1 to 16, all of them at least 1",
-        })
+        Err(ParameterError::new(
+            "the weights of the bits",
+            format!("{given:?}"),
+            "there must be 1 to 16, all of them at least 1",
+        ))
     }
 
     /// The weights.
-    pub fn weights(&self) -> &[u32] {
-        &self.0
+    pub fn weights(&self) -> &[u16] {
+        &self.weights[..self.bits]
+    }
+
+    /// The largest sum of that many shares.
+    pub(super) fn most(&self, shares: u32) -> u64 {
+        let sum: u64 = self.weights().iter().map(|&weight| u64::from(weight)).sum();
+        sum.saturating_mul(u64::from(shares))
     }
 
     /// The standard deviation of that many shares.
     pub fn deviation(&self, shares: u32) -> f64 {
-        let squares = self.0.iter().map(|&weight| f64::from(weight).powi(2));
+        let squares = self.weights().iter().map(|&weight| f64::from(weight).powi(2));
         (f64::from(shares) * squares.sum::<f64>() / 4.0).sqrt()
     }
 
+    /// One share, less its mean, rounded up.
+    pub(super) fn share<R: RngCore + CryptoRng>(&self, rng: &mut R) -> i64 {
+        let drawn = rng.next_u32();
+        let weights = self.weights().iter().enumerate();
+        let sum: i64 =
+            weights.map(|(i, &weight)| i64::from(weight) * i64::from(drawn >> i & 1)).sum();
+        sum - i64::try_from(self.most(1).div_ceil(2)).expect("sixteen weights of sixteen bits")
+    }
+
+    /// The law of the sum of that many shares, less its mean, rounded up.
+    pub(super) fn law(&self, shares: u32) -> NoiseLaw {
+        NoiseLaw::around_the_mean(&self.masses(shares))
+    }
+
     /// The probabilities of 0, 1, ... up to the largest sum of that many shares.
-    pub fn law(&self, shares: u32) -> Result<Vec<f64>, ParameterError> {
-        let sum: u64 = self.0.iter().map(|&weight| u64::from(weight)).sum();
-        let total = sum.saturating_mul(u64::from(shares));
-        if total > Self::MAX_SUM || shares == 0 {
-            return Err(ParameterError {
-                parameter: "the sum of the weights of all shares",
-                value: total.to_string(),
-                allowed: "it must be from 1 to 20,000",
-            });
-        }
-        let share = self.0.iter().fold(vec![1.0], |law, &weight| {
-            let mut bit = vec![0.0; weight as usize + 1];
-            (bit[0], bit[weight as usize]) = (0.5, 0.5);
+    fn masses(&self, shares: u32) -> Vec<f64> {
+        let share = self.weights().iter().fold(vec![1.0], |law, &weight| {
+            let mut bit = vec![0.0; usize::from(weight) + 1];
+            (bit[0], bit[usize::from(weight)]) = (0.5, 0.5);
             convolved(&law, &bit)
         });
         // By squaring, from the highest bit of the number of shares down.
@@ -63,7 +89,7 @@ impl WeightedBits {
                 law = convolved(&law, &share);
             }
         }
-        Ok(law)
+        law
     }
 }
 
@@ -80,20 +106,48 @@ fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+
     use super::*;
 
     #[test]
     fn a_law_by_its_definition() {
-        let bits = WeightedBits::new(vec![1, 2]).unwrap();
-        assert!(bits.law(1).unwrap().iter().all(|p| (p - 0.25).abs() < 1e-15));
-        let law = bits.law(5).unwrap();
-        assert_eq!(law.len(), 16);
-        let numbers = || (0..16_u32).map(f64::from).zip(&law);
+        let bits = WeightedBits::new(&[1, 2]).unwrap();
+        assert!(bits.masses(1).iter().all(|p| (p - 0.25).abs() < 1e-15));
+        let masses = bits.masses(5);
+        assert_eq!(masses.len(), 16);
+        let numbers = || (0..16_u32).map(f64::from).zip(&masses);
         let mean: f64 = numbers().map(|(z, p)| z * p).sum();
         let square: f64 = numbers().map(|(z, p)| (z - mean).powi(2) * p).sum();
         assert!((mean - 7.5).abs() < 1e-12 && (square.sqrt() - bits.deviation(5)).abs() < 1e-12);
-        assert!((law[0] - 1.0 / 1024.0).abs() < 1e-18);
-        assert!(WeightedBits::new(vec![]).is_err() && WeightedBits::new(vec![1, 0]).is_err());
-        assert!(bits.law(0).is_err() && bits.law(10_000).is_err());
+        assert!((masses[0] - 1.0 / 1024.0).abs() < 1e-18);
+        for shares in [4, 5] {
+            let (law, masses) = (bits.law(shares), bits.masses(shares));
+            let whole = i64::from((3 * shares).div_ceil(2));
+            for (sum, p) in (0..).zip(&masses) {
+                assert!((law.probability(sum - whole) - p).abs() < 1e-15, "{shares} {sum}");
+                let above: f64 = masses[sum as usize..].iter().sum();
+                assert!((law.at_least(sum - whole) - above).abs() < 1e-15, "{shares} {sum}");
+            }
+            assert_eq!(law.probability(-whole - 1) + law.probability(law.reach() + 1), 0.0);
+            assert!(law.probability(-law.reach()) > 0.0);
+        }
+        assert!(WeightedBits::new(&[]).is_err() && WeightedBits::new(&[1, 0]).is_err());
+        assert!(WeightedBits::new(&[70_000]).is_err());
+    }
+
+    #[test]
+    fn shares_have_the_law() {
+        let bits = WeightedBits::new(&[1, 2, 4]).unwrap();
+        let law = bits.law(1);
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let mut seen = [0_u32; 8];
+        for _ in 0..8_000 {
+            seen[usize::try_from(bits.share(&mut rng) + 4).unwrap()] += 1;
+        }
+        // Each is expected a thousand times, with a deviation of 30.
+        assert!(seen.iter().all(|&seen| seen.abs_diff(1_000) < 150), "{seen:?}");
+        assert!((-4..=3).all(|z| (law.probability(z) - 0.125).abs() < 1e-15));
     }
 }

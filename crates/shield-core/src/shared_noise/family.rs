@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use super::bits::WeightedBits;
 
 /// Which law the sum of the shares has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NoiseFamily {
     /// Discrete Laplace noise, of some scale: [`super::polya`].
     Laplace,
@@ -15,6 +16,8 @@ pub enum NoiseFamily {
     /// named: its tails are shorter, and what counts of several voters cost is proven for it.
     #[default]
     Skellam,
+    /// Weighted fair bits, which also say how much noise there is. Priced, but drawn by no engine.
+    Bits(WeightedBits),
 }
 
 impl NoiseFamily {
@@ -23,6 +26,7 @@ impl NoiseFamily {
         match self {
             Self::Laplace => "laplace",
             Self::Skellam => "skellam",
+            Self::Bits(_) => "bits",
         }
     }
 }
@@ -30,6 +34,13 @@ impl NoiseFamily {
 impl fmt::Display for NoiseFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl Serialize for NoiseFamily {
+    /// As its name.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`polya`], [`skellam`] | the two laws: why shares add up, dropouts, precision |
 //! | [`shares`] | how a share is drawn |
-//! | [`bits`] | noise of weighted fair bits, whose law is known but which nothing draws |
+//! | [`bits`] | noise of weighted fair bits |
 //! | `law`, `family` | the law of a sum of shares as a table, and the laws by name |
 
 pub mod bits;
@@ -22,9 +22,10 @@ pub use law::NoiseLaw;
 pub use shares::Shares;
 
 use crate::parameters::{Noise, ParameterError};
+use bits::WeightedBits;
 use shares::LEFT;
 
-/// Noise in shares, one per teacher: discrete Laplace noise, or Skellam noise.
+/// Noise in shares, one per teacher, of one of the laws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedNoise {
     family: NoiseFamily,
@@ -67,6 +68,9 @@ impl SharedNoise {
         teachers: u32,
         dropouts: u32,
     ) -> Result<Self, ParameterError> {
+        if let NoiseFamily::Bits(bits) = family {
+            return Self::of_bits(bits, teachers, dropouts);
+        }
         let noise = |allowed| ParameterError::new("the noise", scale.get(), allowed);
         if !(Self::MIN_SCALE..=Self::MAX_SCALE).contains(&scale.get()) {
             return Err(noise("noise in shares must be from 0.01 to 10,000 votes"));
@@ -75,21 +79,38 @@ impl SharedNoise {
         let both = 2.0 * f64::from(teachers) / f64::from(shares);
         let reach = match family {
             NoiseFamily::Laplace => polya::furthest(scale.get(), both),
-            NoiseFamily::Skellam => skellam::furthest(both * scale.get() * scale.get()),
+            _ => skellam::furthest(both * scale.get() * scale.get()),
         };
         if reach > Self::MAX_REACH {
             return Err(noise(
                 "with so many dropouts it must be less: all shares together spread too far",
             ));
         }
-        match teachers.checked_sub(dropouts) {
-            Some(shares @ 1..) => Ok(Self { family, scale, teachers, shares }),
-            _ => Err(ParameterError::new(
-                "the number of dropouts",
-                dropouts,
-                "it must be below the number of teachers",
-            )),
+        let shares = Self::shares_of(teachers, dropouts)?;
+        Ok(Self { family, scale, teachers, shares })
+    }
+
+    /// The same of weighted fair bits. Their standard deviation is what they add up to.
+    pub fn of_bits(
+        bits: WeightedBits,
+        teachers: u32,
+        dropouts: u32,
+    ) -> Result<Self, ParameterError> {
+        let shares = Self::shares_of(teachers, dropouts)?;
+        let most = bits.most(teachers);
+        if most > WeightedBits::MAX_SUM {
+            let what = "the sum of the weights of all shares";
+            return Err(ParameterError::new(what, most, "it must be at most 20,000"));
         }
+        let scale = Noise::new(bits.deviation(shares))?;
+        Ok(Self { family: NoiseFamily::Bits(bits), scale, teachers, shares })
+    }
+
+    /// How many shares make up the noise that is promised.
+    fn shares_of(teachers: u32, dropouts: u32) -> Result<u32, ParameterError> {
+        let shares = teachers.checked_sub(dropouts).filter(|&shares| shares > 0);
+        let allowed = "it must be below the number of teachers";
+        shares.ok_or_else(|| ParameterError::new("the number of dropouts", dropouts, allowed))
     }
 
     /// The law of the noise.
@@ -97,7 +118,7 @@ impl SharedNoise {
         self.family
     }
 
-    /// b: the scale of Laplace noise, or the standard deviation of Skellam noise.
+    /// b: the scale of Laplace noise, or the standard deviation of other noise.
     pub fn scale(&self) -> Noise {
         self.scale
     }
@@ -119,20 +140,22 @@ impl SharedNoise {
 
     /// The law of the sum of that many shares.
     pub fn law(&self, voters: u32) -> NoiseLaw {
-        self.law_of(f64::from(voters) / f64::from(self.shares))
+        self.law_of(voters, 1)
     }
 
     /// The law of the difference of two such sums.
     pub fn difference_law(&self, voters: u32) -> NoiseLaw {
-        self.law_of(2.0 * f64::from(voters) / f64::from(self.shares))
+        self.law_of(voters, 2)
     }
 
-    /// The law of so many times the promised noise.
-    fn law_of(&self, times: f64) -> NoiseLaw {
+    /// The law of so many such sums, as these are the same on both sides of their middle.
+    fn law_of(&self, voters: u32, sums: u32) -> NoiseLaw {
         let scale = self.scale.get();
+        let times = f64::from(sums) * f64::from(voters) / f64::from(self.shares);
         match self.family {
             NoiseFamily::Laplace => polya::law(scale, times),
             NoiseFamily::Skellam => skellam::law(times * scale * scale),
+            NoiseFamily::Bits(bits) => bits.law(sums * voters),
         }
     }
 
@@ -142,6 +165,9 @@ impl SharedNoise {
     /// eta, and is normalised by a sum that is off by no more; the probabilities of two counts
     /// stand in a privacy loss, each once above and once below.
     pub fn imprecision(&self, classes: usize) -> Imprecision {
+        if let NoiseFamily::Bits(_) = self.family {
+            return Imprecision { epsilon: 0.0, delta: 0.0 };
+        }
         let draws = 2.0 * f64::from(self.teachers);
         let eta = libm::exp2(-51.0) * Shares::new(self).len() as f64 + libm::exp2(-40.0);
         Imprecision {
@@ -155,9 +181,10 @@ impl Shares {
     /// The table of a noise: of whichever law it has.
     pub fn new(noise: &SharedNoise) -> Self {
         let (scale, shares) = (noise.scale.get(), noise.shares);
-        Self::from_weights(match noise.family() {
-            NoiseFamily::Laplace => polya::weights(scale, shares),
-            NoiseFamily::Skellam => skellam::weights(scale, shares),
-        })
+        match noise.family() {
+            NoiseFamily::Laplace => Self::from_weights(polya::weights(scale, shares)),
+            NoiseFamily::Skellam => Self::from_weights(skellam::weights(scale, shares)),
+            NoiseFamily::Bits(bits) => Self { cumulative: Vec::new(), bits: Some(bits) },
+        }
     }
 }

@@ -10,6 +10,8 @@ use std::fmt;
 
 use rand::{CryptoRng, RngCore};
 
+use super::bits::WeightedBits;
+
 /// log2 of what is left out at the ends of a table, at most.
 pub(super) const LEFT: f64 = -75.0;
 
@@ -18,6 +20,8 @@ pub(super) const LEFT: f64 = -75.0;
 pub struct Shares {
     /// Entry k: the weight of the first k + 1 numbers of the stretch.
     pub(super) cumulative: Vec<u128>,
+    /// Where a share is of bits, and no table is needed.
+    pub(super) bits: Option<WeightedBits>,
 }
 
 impl fmt::Debug for Shares {
@@ -45,7 +49,7 @@ impl Shares {
                 total
             })
             .collect();
-        Self { cumulative }
+        Self { cumulative, bits: None }
     }
 
     /// Entries of the table.
@@ -55,7 +59,10 @@ impl Shares {
 
     /// One share of the noise of one count.
     pub fn share<R: RngCore + CryptoRng>(&self, rng: &mut R) -> i64 {
-        self.draw(rng) - self.draw(rng)
+        match &self.bits {
+            Some(bits) => bits.share(rng),
+            None => self.draw(rng) - self.draw(rng),
+        }
     }
 
     fn draw<R: RngCore + CryptoRng>(&self, rng: &mut R) -> i64 {

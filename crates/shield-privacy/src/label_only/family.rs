@@ -93,11 +93,6 @@ impl Outcomes {
         [Pair::new(0, likely, likely), Pair::new(0, far, far)]
     }
 
-    /// The laws of one noisy count and of the same with a vote more, for noise of whole numbers.
-    pub(super) fn shifted(&self) -> LawPair {
-        self.table.shifted()
-    }
-
     /// The standard deviation of the noise, in votes.
     pub(super) fn deviation(&self) -> f64 {
         self.table.deviation / self.table.vote as f64

@@ -138,11 +138,10 @@ use serde::Serialize;
 use crate::Usage;
 use crate::adaptive::{MOST_ADAPTIVE, Task};
 use crate::noisy_argmax::NoisyArgmax;
-use crate::price::{LogMoment, Proven, composed};
+use crate::price::{LogMoment, Proven};
 use family::{Outcomes, Pair};
 use shield_core::Watch;
-use shield_core::parameters::{Delta, Epsilon, ParameterError, Queries};
-use shield_core::shared_noise::bits::WeightedBits;
+use shield_core::parameters::{Delta, Epsilon};
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
 use table::{TAIL, Table};
 
@@ -187,25 +186,12 @@ impl LabelOnly {
     /// is known: for noise that is not log-concave, and noise too wide for a table.
     pub fn of_shares(noise: &SharedNoise) -> Option<Self> {
         let law = match noise.family() {
-            NoiseFamily::Laplace => "discrete Laplace",
-            NoiseFamily::Skellam => "Skellam",
+            NoiseFamily::Laplace => Some("discrete Laplace"),
+            NoiseFamily::Skellam => Some("Skellam"),
+            NoiseFamily::Bits(_) => None,
         };
         let table = Table::whole(&noise.law(noise.shares()))?;
-        Some(Self::of_table(Some((law, noise.scale().get().to_bits())), table))
-    }
-
-    /// The accounting of weighted fair bits, and the price of their noisy counts; by that many
-    /// shares. `None` where they are not log-concave.
-    pub fn of_bits(
-        bits: &WeightedBits,
-        shares: u32,
-        usage: Usage,
-    ) -> Result<Option<(Self, Proven)>, ParameterError> {
-        let Some(table) = Table::of_masses(bits.law(shares)?) else { return Ok(None) };
-        let label = Self::of_table(None, table);
-        let queries = Queries::new(usage.queries.count().saturating_mul(2))?;
-        let of_counts = composed(&label.outcomes.shifted(), Usage { queries, ..usage });
-        Ok(Some((label, Proven::new(of_counts, usage.delta))))
+        Some(Self::of_table(law.map(|law| (law, noise.scale().get().to_bits())), table))
     }
 
     /// The accounting of Gaussian or Laplace noise. `None` where it is too wide for a table.

@@ -8,7 +8,6 @@
 
 use std::cell::OnceCell;
 
-use crate::moments::{LawPair, Outcome};
 use crate::noisy_argmax::{GAUSS, NoisyArgmax};
 use shield_core::shared_noise::NoiseLaw;
 
@@ -70,16 +69,7 @@ impl Table {
     /// Noise of whole numbers. `None` if it is not log-concave, or too wide for a table.
     pub(super) fn whole(law: &NoiseLaw) -> Option<Self> {
         let reach = law.reach();
-        Self::of_masses((-reach..=reach).map(|z| law.probability(z)).collect())
-    }
-
-    /// The same by its probabilities in a row. Where noise begins cancels in an argmax, so their
-    /// middle becomes 0.
-    pub(super) fn of_masses(mut mass: Vec<f64>) -> Option<Self> {
-        if mass.len().is_multiple_of(2) {
-            mass.push(0.0);
-        }
-        let reach = (mass.len() / 2) as i64;
+        let mass: Vec<f64> = (-reach..=reach).map(|z| law.probability(z)).collect();
         let mut below = 0.0;
         let at_most: Vec<f64> = mass
             .iter()
@@ -92,15 +82,6 @@ impl Table {
         let deviation = squares.sum::<f64>().sqrt();
         let rows = vec![Row { mass, at_most: at_most.clone() }];
         Self::of(Values::Whole, 1, deviation, reach, rows, at_most)
-    }
-
-    /// The laws of Z and Z + 1, where the values are whole numbers.
-    pub(super) fn shifted(&self) -> LawPair {
-        let mass = &self.rows[0].mass;
-        let log = |z: usize| mass.get(z).copied().unwrap_or(0.0).ln();
-        let before = |z: usize| z.checked_sub(1).map_or(f64::NEG_INFINITY, log);
-        let outcome = |z| Outcome { log_p: log(z), log_q: before(z), copies: 1.0 };
-        LawPair::new((0..=mass.len()).map(outcome))
     }
 
     /// Noise of real numbers: Gaussian or Laplace noise, both of which are log-concave. `None` if
@@ -223,6 +204,7 @@ fn is_log_concave(mass: &[f64], span: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shield_core::shared_noise::SharedNoise;
     use shield_core::shared_noise::bits::WeightedBits;
 
     #[test]
@@ -232,10 +214,12 @@ mod tests {
         assert!(!is_log_concave(&[0.3, 0.0, 0.4, 0.0, 0.3], 2));
         // Bits of weights 1 and 3: a gap at 2, which more shares close; odd numbers stay a gap of
         // even weights.
-        assert!(Table::of_masses(vec![0.25, 0.25, 0.0, 0.25, 0.25]).is_none());
-        let bits = |weights: Vec<u32>| WeightedBits::new(weights).unwrap().law(20).unwrap();
-        assert!(Table::of_masses(bits(vec![2, 4])).is_none());
-        assert!(Table::of_masses(bits(vec![1, 3])).is_some());
-        assert!(Table::of_masses(bits(vec![1, 2, 4])).is_some());
+        let known = |weights: &[u32], teachers| {
+            let bits = WeightedBits::new(weights).unwrap();
+            let noise = SharedNoise::of_bits(bits, teachers, 0).unwrap();
+            Table::whole(&noise.law(teachers)).is_some()
+        };
+        assert!(!known(&[1, 3], 1) && known(&[1, 3], 20));
+        assert!(!known(&[2, 4], 20) && known(&[1, 2, 4], 20));
     }
 }

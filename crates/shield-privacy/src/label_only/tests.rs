@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::shared_argmax::SharedArgmax;
-use shield_core::parameters::Noise;
+use shield_core::parameters::{Noise, Queries};
 use shield_core::shared_noise::NoiseLaw;
+use shield_core::shared_noise::bits::WeightedBits;
 
 fn usage(queries: u64, delta: f64) -> Usage {
     Usage { queries: Queries::new(queries).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -149,15 +150,20 @@ fn gaussian_noise_costs_what_skellam_noise_does() {
 
 #[test]
 fn weighted_bits_cost_what_skellam_noise_of_their_deviation_does() {
-    let (usage, bits) = (usage(20, 1e-5), WeightedBits::new(vec![1, 2, 4]).unwrap());
-    let (mut label, enough) = LabelOnly::of_bits(&bits, 100, usage).unwrap().unwrap();
+    let usage = usage(20, 1e-5);
+    let of = |weights: &[u32], teachers, dropouts| {
+        SharedNoise::of_bits(WeightedBits::new(weights).unwrap(), teachers, dropouts).unwrap()
+    };
+    let bits = of(&[1, 2, 4], 110, 10);
+    let (mut label, enough) = both(&bits, usage);
     let found = label.tight(usage, enough).get();
     assert!(found < 0.9 * enough.get(), "{found} {enough}");
-    let (mut skellam, enough) = both(&noise(NoiseFamily::Skellam, bits.deviation(100)), usage);
+    let (mut skellam, enough) = both(&noise(NoiseFamily::Skellam, bits.scale().get()), usage);
     let expected = skellam.tight(usage, enough).get();
     assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
-    let gaps = WeightedBits::new(vec![2]).unwrap();
-    assert!(LabelOnly::of_bits(&gaps, 20, usage).unwrap().is_none());
+    let moments = label.by_moments(usage, enough).get();
+    assert!(found <= moments && moments < 1.1 * found, "{moments} {found}");
+    assert!(LabelOnly::of_shares(&of(&[2], 20, 0)).is_none());
 }
 
 #[test]

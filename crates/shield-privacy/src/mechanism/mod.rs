@@ -135,7 +135,7 @@ pub struct Description {
     pub noise_law: Option<NoiseFamily>,
     /// The weights of the bits that make up noise in shares.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub weights: Option<Vec<u32>>,
+    pub weights: Option<Vec<u16>>,
     /// How many teachers may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropouts: Option<u32>,
@@ -210,6 +210,9 @@ impl Mechanism {
             Self::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {
                 description.noise = Some(noise.scale().get());
                 description.noise_law = Some(noise.family());
+                if let NoiseFamily::Bits(bits) = noise.family() {
+                    description.weights = Some(bits.weights().to_vec());
+                }
                 description.dropouts = Some(noise.dropouts());
                 description.threshold = threshold.map(f64::from);
             }
@@ -241,15 +244,21 @@ impl Mechanism {
                 format!("argmax with Gaussian noise of deviation {}", noise.get())
             }
             Self::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {
+                let amount = noise.scale().get();
                 let law = match noise.family() {
-                    NoiseFamily::Laplace => "discrete Laplace noise of scale",
-                    NoiseFamily::Skellam => "Skellam noise of deviation",
+                    NoiseFamily::Laplace => format!("discrete Laplace noise of scale {amount}"),
+                    NoiseFamily::Skellam => format!("Skellam noise of deviation {amount}"),
+                    NoiseFamily::Bits(bits) => {
+                        let weights = bits.weights().iter().map(u16::to_string);
+                        let weights = weights.collect::<Vec<_>>().join(", ");
+                        format!("fair bits of weights {weights} and deviation {amount:.2}")
+                    }
                 };
-                let (amount, dropouts) = (noise.scale().get(), noise.dropouts());
+                let dropouts = noise.dropouts();
                 let from = threshold.map_or_else(String::new, |votes| {
                     format!(", no label below {votes} noisy votes")
                 });
-                format!("argmax with {law} {amount} in shares, at most {dropouts} missing{from}")
+                format!("argmax with {law} in shares, at most {dropouts} missing{from}")
             }
             Self::ConfidentGnmax(ConfidentGnmax { threshold, check, answer }) => format!(
                 "answers if the leader has {threshold} votes with Gaussian noise of deviation {}, \

@@ -26,7 +26,7 @@ fn laplace(scale: f64, teachers: u32, dropouts: u32) -> SharedArgmax {
 fn pure(argmax: &SharedArgmax) -> (f64, &NoiseLaw) {
     match &argmax.query {
         Query::Laplace { epsilon, difference } => (*epsilon, difference),
-        Query::Skellam(_) => panic!("this noise is Laplace noise"),
+        Query::Shifts(_) => panic!("this noise is Laplace noise"),
     }
 }
 
@@ -153,7 +153,7 @@ fn argmax(deviation: f64) -> SharedArgmax {
 
 fn shifts(argmax: &SharedArgmax) -> &Shifts {
     match &argmax.query {
-        Query::Skellam(shifts) => shifts,
+        Query::Shifts(shifts) => shifts,
         Query::Laplace { .. } => panic!("this noise is Skellam noise"),
     }
 }

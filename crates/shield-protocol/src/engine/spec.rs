@@ -122,8 +122,8 @@ impl Counts {
         let known = u32::try_from(voters).ok().filter(|v| (1..=Self::MAX_VOTERS).contains(v));
         match (known, law) {
             (None, _) => Err(SpecError::Voters(voters)),
-            (_, NoiseFamily::Laplace) => Err(SpecError::Law),
             (Some(voters), NoiseFamily::Skellam) => Ok(Self { voters, protects }),
+            (Some(_), _) => Err(SpecError::Law),
         }
     }
 
@@ -212,6 +212,12 @@ pub enum SpecError {
     /// A noise without accounting for counts.
     #[error("counts need `noise_law = \"skellam\"`: what they cost is proven for it alone")]
     Law,
+    /// A noise that is only priced.
+    #[error(
+        "no engine draws noise of weighted bits; `bound` and `analyze` price it; take \
+         --noise-law skellam"
+    )]
+    Bits,
     /// The engine cannot do this election.
     #[error("{0}")]
     Plan(String),
@@ -248,6 +254,9 @@ impl EngineSpec {
     pub fn new(engine: EngineName, argmax: Option<NoisyArgmax>) -> Result<Self, SpecError> {
         if engine == EngineName::Tfhe && argmax.is_some() {
             return Err(SpecError::Mechanism { engine });
+        }
+        if argmax.is_some_and(|argmax| matches!(argmax.noise.family(), NoiseFamily::Bits(_))) {
+            return Err(SpecError::Bits);
         }
         Ok(Self { engine, argmax })
     }

@@ -65,6 +65,7 @@ pub(super) fn plan(
     let (law, amount) = match argmax.noise.family() {
         NoiseFamily::Laplace => ("discrete Laplace", "scale"),
         NoiseFamily::Skellam => ("Skellam", "deviation"),
+        NoiseFamily::Bits(_) => ("weighted bits", "deviation"),
     };
     let noise = format!(
         "{law} of {amount} {}, in shares; up to {} teachers may be missing",
