@@ -1,8 +1,10 @@
 //! Numbered checks, and what came of them.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use thiserror::Error;
 
 /// What came of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +80,26 @@ impl Checks {
         self.checks.iter().all(|check| check.result != "failed")
     }
 
-    /// The first that failed.
-    pub fn first_failed(&self) -> Option<&Check> {
-        self.checks.iter().find(|check| check.result == "failed")
+    /// Fails if one of them failed on this board.
+    pub fn demand(&self, board: &Path) -> Result<(), Unsound> {
+        let Some(failed) = self.checks.iter().find(|check| check.result == "failed") else {
+            return Ok(());
+        };
+        Err(Unsound { board: board.to_owned(), check: Box::new(failed.clone()) })
     }
+}
+
+/// A board with a check that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{}: check {} ({}) failed: {}. Ask the operator and the other parties; `shield verify {}` \
+     lists all checks",
+    board.display(), check.id, check.name, check.reason.as_deref().unwrap_or_default(),
+    board.display()
+)]
+pub struct Unsound {
+    /// The board.
+    pub board: PathBuf,
+    /// The first check that failed.
+    pub check: Box<Check>,
 }

@@ -1,10 +1,13 @@
 //! A board as a folder, which parties pass around.
 //!
 //! ```text
-//! board.jsonl      one line of JSON per line of the board
-//! bodies/<hash>    their bodies, named by BLAKE3 hash
-//! ballots/<hash>   the same of ballots, so that they are a folder of ballots
+//! ward-7.board/board.jsonl     one line of JSON per line of the board
+//! ward-7.board/bodies/<hash>   their bodies but ballots, named by BLAKE3 hash
+//! ward-7.board.ballots/<hash>  the ballots, for the operator and the auditors
 //! ```
+//!
+//! The student has the key that reads ballots, and must not have them. So they are in a folder of
+//! their own, and a copy of the board without it is whole but for the checks of the ballots.
 //!
 //! Only the operator adds lines. Everybody else has a copy, and hands statements in.
 
@@ -41,9 +44,8 @@ impl Folder {
     /// A new, empty board, in a folder that is not there yet.
     pub fn create(path: &Path) -> Result<Self, BoardError> {
         let cannot = |error| BoardError::cannot_write(path, error);
-        fs::create_dir(path).map_err(cannot)?;
-        for inner in ["bodies", "ballots"] {
-            fs::create_dir(path.join(inner)).map_err(cannot)?;
+        for folder in [path.to_owned(), path.join("bodies"), beside(path, "ballots")] {
+            fs::create_dir(folder).map_err(cannot)?;
         }
         File::create_new(path.join(LINES)).map_err(cannot)?;
         Self::open_to_add(path)
@@ -107,15 +109,21 @@ impl Folder {
         self.order.last()
     }
 
-    /// Where the ballots are.
+    /// Where the ballots are, if this copy has them.
     pub fn ballots(&self) -> PathBuf {
-        self.path.join("ballots")
+        beside(&self.path, "ballots")
+    }
+
+    /// Whether this copy has the ballots.
+    pub fn has_ballots(&self) -> bool {
+        self.ballots().is_dir()
     }
 
     /// Where a body is.
     pub fn body_path(&self, kind: Kind, hash: &Digest) -> PathBuf {
-        let folder = if kind == Kind::Ballot { "ballots" } else { "bodies" };
-        self.path.join(folder).join(hash.to_string())
+        let is_ballot = kind == Kind::Ballot;
+        let folder = if is_ballot { self.ballots() } else { self.path.join("bodies") };
+        folder.join(hash.to_string())
     }
 
     /// The one line of a kind that is said once, and where its body is.
@@ -124,9 +132,13 @@ impl Folder {
         Some((body, self.body_path(kind, &body.hash)))
     }
 
-    /// Fails unless the body of a statement is there, with its length and its hash.
+    /// Fails unless the body of a statement is there, with its length and its hash. Ballots are
+    /// looked at where this copy has them.
     pub fn check_body(&self, statement: &Statement) -> Result<(), Fault> {
         let Some(Body { hash, bytes }) = statement.body else { return Ok(()) };
+        if statement.kind == Kind::Ballot && !self.has_ballots() {
+            return Ok(());
+        }
         let kind = match statement.kind.rule().content {
             crate::kinds::Content::Of(kind) => kind,
             _ => statement.kind,
@@ -166,14 +178,8 @@ impl Folder {
         Ok(Body { hash, bytes })
     }
 
-    /// Adds a statement as the next line, countersigned by the operator. Refuses what any check of
-    /// the board would refuse.
-    pub fn append(
-        &mut self,
-        parties: &Parties,
-        signed: Signed,
-        keeper: &Identity,
-    ) -> Result<&Line, BoardError> {
+    /// Fails if a statement could not be the next line, whatever its body is.
+    pub fn check_next(&self, parties: &Parties, signed: &Signed) -> Result<(), BoardError> {
         let statement = &signed.statement;
         let order = &self.order;
         let checked = signed
@@ -182,21 +188,27 @@ impl Folder {
             .and_then(|()| order.check_order(statement))
             .and_then(|()| order.check_once(statement))
             .and_then(|()| order.check_content(statement))
-            .and_then(|()| self.check_body(statement))
             .and_then(|()| match self.lines.len() as u64 {
                 MAX_LINES => Err(Fault::TooMany(MAX_LINES)),
                 _ => Ok(()),
             });
-        checked.map_err(|fault| {
-            let (kind, by) = (statement.kind, statement.by.clone());
-            BoardError::Line { kind, by, fault }
-        })?;
+        checked.map_err(|fault| refused(statement, fault))
+    }
+
+    /// Adds a statement as the next line, countersigned by the operator. Refuses what any check of
+    /// the board would refuse.
+    pub fn append(
+        &mut self,
+        parties: &Parties,
+        signed: Signed,
+        keeper: &Identity,
+    ) -> Result<&Line, BoardError> {
+        self.check_next(parties, &signed)?;
+        let statement = &signed.statement;
+        self.check_body(statement).map_err(|fault| refused(statement, fault))?;
         let line = Line::place(signed, self.last(), keeper);
         // Before anyone sees it: that the keeper is who the election says.
-        line.check_head(parties).map_err(|fault| {
-            let (kind, by) = (line.statement().kind, line.statement().by.clone());
-            BoardError::Line { kind, by, fault }
-        })?;
+        line.check_head(parties).map_err(|fault| refused(line.statement(), fault))?;
         let name = self.path.join(LINES);
         let cannot = |error| BoardError::cannot_write(&name, error);
         let Some(file) = &mut self.file else {
@@ -208,6 +220,18 @@ impl Folder {
         self.lines.push(line);
         Ok(&self.lines[self.lines.len() - 1])
     }
+}
+
+fn refused(statement: &Statement, fault: Fault) -> BoardError {
+    BoardError::Line { kind: statement.kind, by: statement.by.clone(), fault }
+}
+
+/// A folder beside a board, for those who may have it.
+pub fn beside(board: &Path, what: &str) -> PathBuf {
+    let mut name = board.as_os_str().to_owned();
+    name.push(".");
+    name.push(what);
+    name.into()
 }
 
 /// All whole lines, and how many bytes follow the last of them.

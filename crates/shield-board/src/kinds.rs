@@ -72,8 +72,8 @@ pub enum Content {
 pub struct Rule {
     /// Who says it. Everyone in that role says it once at most.
     pub by: Role,
-    /// A kind of which there must be a line before.
-    pub after: Option<Kind>,
+    /// Kinds of which there must be lines before.
+    pub after: &'static [Kind],
     /// A kind of which there must be no line before.
     pub before: Option<Kind>,
     /// Its body.
@@ -97,19 +97,21 @@ impl Kind {
     /// When it may be said.
     pub const fn rule(self) -> Rule {
         use Role::{Auditor, Operator, Student, Teacher};
-        let (by, after, before, content) = match self {
-            Self::Election => (Operator, None, None, Content::Own),
+        let (by, after, before, content): (_, &[Self], _, _) = match self {
+            Self::Election => (Operator, &[], None, Content::Own),
             // Before any ballot, so that the draws cannot be chosen after ballots were seen.
-            Self::Commitment => (Operator, Some(Self::Election), Some(Self::Ballot), Content::Own),
-            Self::PublicKey => (Student, Some(Self::Commitment), Some(Self::Ballot), Content::Own),
-            Self::EvaluationKey => {
-                (Student, Some(Self::PublicKey), Some(Self::Ballot), Content::Own)
+            Self::Commitment => (Operator, &[Self::Election], Some(Self::Ballot), Content::Own),
+            Self::PublicKey | Self::EvaluationKey => {
+                (Student, &[Self::Commitment], Some(Self::Ballot), Content::Own)
             }
-            Self::Ballot => (Teacher, Some(Self::EvaluationKey), Some(Self::Freeze), Content::Own),
-            Self::Freeze => (Operator, Some(Self::Ballot), None, Content::Nothing),
-            Self::Results => (Operator, Some(Self::Freeze), None, Content::Own),
-            Self::Seed => (Operator, Some(Self::Results), None, Content::Own),
-            Self::Audited => (Auditor, Some(Self::Seed), None, Content::Of(Self::Results)),
+            Self::Ballot => {
+                let keys = &[Self::PublicKey, Self::EvaluationKey];
+                (Teacher, keys, Some(Self::Freeze), Content::Own)
+            }
+            Self::Freeze => (Operator, &[Self::Ballot], None, Content::Nothing),
+            Self::Results => (Operator, &[Self::Freeze], None, Content::Own),
+            Self::Seed => (Operator, &[Self::Results], None, Content::Own),
+            Self::Audited => (Auditor, &[Self::Seed], None, Content::Of(Self::Results)),
         };
         Rule { by, after, before, content }
     }

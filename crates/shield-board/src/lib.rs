@@ -61,7 +61,7 @@ pub mod statement;
 mod tests;
 pub mod verify;
 
-pub use checks::{Check, Checks, Outcome};
+pub use checks::{Check, Checks, Outcome, Unsound};
 pub use compare::{Comparison, compare};
 pub use digest::Digest;
 pub use error::{BoardError, Fault};

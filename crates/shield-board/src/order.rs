@@ -46,9 +46,11 @@ impl Order {
         if first != (statement.kind == Kind::Election) {
             return Err(if first { Fault::Early(Kind::Election) } else { Fault::Twice });
         }
-        match (rule.after, rule.before) {
-            (Some(after), _) if !self.kinds.contains(&after) => Err(Fault::Early(after)),
-            (_, Some(before)) if self.kinds.contains(&before) => Err(Fault::Late(before)),
+        if let Some(&missing) = rule.after.iter().find(|kind| !self.kinds.contains(kind)) {
+            return Err(Fault::Early(missing));
+        }
+        match rule.before {
+            Some(before) if self.kinds.contains(&before) => Err(Fault::Late(before)),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! Arguments that several commands share, and what they become.
 
+mod parties;
 mod spec;
 mod votes;
 
@@ -12,10 +13,12 @@ use rand::{SeedableRng, TryRngCore};
 use shield_client::{Client, Invitation};
 use shield_core::{Delta, Offset, Polynomial, Queries, Sampling, Setting};
 use shield_privacy::Usage;
-use shield_protocol::{Name, PlannedElection};
+use shield_protocol::{Name, PlannedElection, Problem, ProtocolError, Refused};
 
+use crate::console;
 use crate::failure::Failure;
 
+pub(crate) use parties::{IdentityArgs, TrustArgs, read_identity};
 pub(crate) use spec::{NoiseArgs, SpecArgs};
 pub(crate) use votes::{VotesArgs, read_histograms, tell};
 
@@ -183,9 +186,18 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("{}: cannot write it: {error}", path.display())))
 }
 
-/// Reads an election file.
+/// Reads the file of an unsigned election, and says that it is one.
 pub(crate) fn read_election(path: &Path) -> Result<PlannedElection, Failure> {
-    Ok(shield_protocol::read_election(path)?)
+    let file = shield_protocol::read_election(path)?;
+    if file.parties().is_some() {
+        let refused = Refused::new(path, Problem::NeedsBoard);
+        return Err(ProtocolError::from(refused).into());
+    }
+    console::note(
+        "This election is unsigned: nobody can tell who made its keys, ballots and results. See \
+         `shield board` for one that is signed.",
+    );
+    Ok(file)
 }
 
 /// How a command ends when nothing is learnt.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use shield_board::{BoardError, Unsound};
 use shield_core::framing::DecodeError;
 use shield_data::FileError;
 use thiserror::Error;
@@ -252,6 +253,53 @@ pub enum Problem {
         /// The version that is read.
         known: u16,
     },
+    /// No board, or none of a signed election.
+    #[error("this board has no election yet; the operator starts one with `shield board new`")]
+    NoBoard,
+    /// An election file without public lines.
+    #[error(
+        "this election is not signed: its file names parties without their public lines, which \
+         `shield identity new` makes"
+    )]
+    Unsigned,
+    /// A signed election where an unsigned one was needed.
+    #[error(
+        "this election is signed: give its board with --board, and your identity, in place of the \
+         election file"
+    )]
+    NeedsBoard,
+    /// Something stands where a board, its ballots or its private folder should go.
+    #[error("this is there already; give the board another name")]
+    BoardExists,
+    /// A statement whose body cannot be found.
+    #[error("a statement's file ends with `.signed`, and its body is the file without that")]
+    NotBesideBody,
+    /// A file that is not what the statement beside it is about.
+    #[error("this is not the file that the statement beside it was signed for")]
+    OtherBody,
+    /// The student has what its key reads.
+    #[error(
+        "your key reads these ballots, and you must not have them: remove the folder, and tell \
+         whoever gave it to you"
+    )]
+    StudentHasBallots,
+    /// Public key and evaluation key of different sets.
+    #[error("the public key and the evaluation key on the board are not of one set")]
+    OtherKeys,
+    /// A ballot that is another teacher's.
+    #[error("`{author}` signed this as its ballot, and it is another teacher's")]
+    NotTheAuthors {
+        /// Who signed it.
+        author: String,
+    },
+    /// Ballots that no line names.
+    #[error("{found} ballots are in the folder, and {lines} are on the board; remove the others")]
+    Stray {
+        /// How many there are.
+        found: usize,
+        /// How many the board has.
+        lines: usize,
+    },
     /// Not what [`freeze`](crate::job::freeze) wrote.
     #[error("the file is damaged; restore it from a backup")]
     Damaged,
@@ -370,6 +418,15 @@ pub enum ProtocolError {
         /// Why not.
         source: io::Error,
     },
+    /// An identity, a roster or a board cannot be used.
+    #[error(transparent)]
+    Board(#[from] BoardError),
+    /// A check of a board failed.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
+    /// It is too early for this step.
+    #[error("{0}")]
+    TooEarly(String),
     /// The engine gave up.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -387,10 +444,15 @@ impl ProtocolError {
 
     /// Whether what was given is at fault, not the system.
     pub fn is_bad_input(&self) -> bool {
-        !matches!(
-            self,
-            Self::Write { .. } | Self::Engine(_) | Self::Disagrees { .. } | Self::Rehearsal(_)
-        )
+        match self {
+            Self::Write { .. }
+            | Self::Engine(_)
+            | Self::Disagrees { .. }
+            | Self::Rehearsal(_)
+            | Self::Unsound(_) => false,
+            Self::Board(error) => error.is_bad_input(),
+            _ => true,
+        }
     }
 }
 

@@ -58,6 +58,7 @@
 //! | [`job`] | what the server does |
 //! | [`rehearsal`] | whether the keys work, before anyone votes |
 //! | [`seed`], [`transcript`], [`receipt`] | draws that can be checked |
+//! | [`signed`] | elections in which every step is signed, and checked by everybody |
 //! | [`results`] | what the student gets, as a file |
 //! | [`bundle`] | the format of ballot and result files |
 //! | [`files`], [`new_file`], [`private`] | files that are bounded, written once, or private |
@@ -86,6 +87,7 @@ pub mod results;
 pub mod reveal;
 pub mod samples;
 pub mod seed;
+pub mod signed;
 pub mod this_machine;
 pub mod transcript;
 pub mod turnout;
@@ -103,4 +105,5 @@ pub use name::Name;
 pub use receipt::Receipt;
 pub use reveal::{Inspected, inspect, reveal};
 pub use samples::{SampleList, SamplesDigest};
+pub use signed::SignedElection;
 pub use transcript::Transcript;

@@ -86,7 +86,7 @@ fn a_line_of_another_election_is_found() {
 fn dropped_reordered_and_doubled_lines_are_found() {
     for (what, edit, expected) in [
         ("dropped", (|lines| drop(lines.remove(4))) as fn(&mut Vec<Line>), "seen"),
-        ("reordered", |lines| lines.swap(2, 3), "order"),
+        ("reordered", |lines| lines.swap(2, 4), "order"),
         ("doubled", |lines| lines.insert(5, lines[4].clone()), "once"),
         ("doubled keys", |lines| lines.insert(3, lines[2].clone()), "once"),
         ("thawed", |lines| drop(lines.remove(6)), "seen"),
@@ -168,7 +168,7 @@ fn a_changed_and_a_missing_body_are_found() {
         for bad in [&bad[..], &good[1..], &[&good[..], &[0]].concat()] {
             fs::write(&path, bad).unwrap();
             let checks = ward.checks().unwrap();
-            let failed = checks.first_failed().unwrap();
+            let failed = checks.demand(board.path()).unwrap_err().check;
             assert_eq!(failed.name, "bodies", "{kind}");
             assert!(failed.reason.as_ref().unwrap().contains(&body.hash.to_string()));
         }

@@ -63,14 +63,17 @@ fn write_frozen() {
     fs::write(vectors().join("sealed"), sealed).unwrap();
     fs::write(vectors().join("public.txt"), public(&ward)).unwrap();
     let made = board(&ward);
-    let to = vectors().join("board");
-    let _ = fs::remove_dir_all(&to);
-    for folder in ["bodies", "ballots"] {
-        fs::create_dir_all(to.join(folder)).unwrap();
-        for file in fs::read_dir(made.path().join(folder)).unwrap() {
+    let (from, to) = (made.path(), vectors().join("board"));
+    for (from, to) in [
+        (from.join("bodies"), to.join("bodies")),
+        (made.ballots(), crate::folder::beside(&to, "ballots")),
+    ] {
+        let _ = fs::remove_dir_all(&to);
+        fs::create_dir_all(&to).unwrap();
+        for file in fs::read_dir(from).unwrap() {
             let file = file.unwrap();
-            fs::copy(file.path(), to.join(folder).join(file.file_name())).unwrap();
+            fs::copy(file.path(), to.join(file.file_name())).unwrap();
         }
     }
-    fs::copy(made.path().join(LINES), to.join(LINES)).unwrap();
+    fs::copy(from.join(LINES), to.join(LINES)).unwrap();
 }

@@ -4,6 +4,7 @@ mod aggregate;
 mod analyze;
 mod audit;
 mod bench;
+mod board;
 mod bound;
 mod compare;
 mod demo;
@@ -12,6 +13,7 @@ mod election;
 mod experiment;
 mod explore;
 mod fetch;
+mod identity;
 mod job;
 mod keygen;
 mod label;
@@ -81,6 +83,8 @@ enum Command {
     Bound(bound::BoundArgs),
     Tune(tune::TuneArgs),
     Plan(plan::PlanArgs),
+    Identity(identity::IdentityCommandArgs),
+    Board(board::BoardArgs),
     Keygen(keygen::KeygenArgs),
     Vote(vote::VoteArgs),
     Aggregate(aggregate::AggregateArgs),
@@ -121,6 +125,8 @@ fn run_command(command: Command, output: Output) -> Result<(), Failure> {
         Command::Bound(args) => bound::run(&args, output),
         Command::Tune(args) => tune::run(&args, output),
         Command::Plan(args) => plan::run(&args, output),
+        Command::Identity(args) => identity::run(&args, output),
+        Command::Board(args) => board::run(&args, output),
         Command::Keygen(args) => keygen::run(&args, output),
         Command::Vote(args) => vote::run(&args, output),
         Command::Aggregate(args) => aggregate::run(&args, output),

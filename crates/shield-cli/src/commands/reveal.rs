@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use shield_protocol::{Inspected, private};
+use shield_protocol::{Inspected, PlannedElection, private, signed};
 
 use super::{Output, roles};
 use crate::console::{self, Report, percent};
 use crate::failure::Failure;
-use crate::inputs::ElectionArgs;
+use crate::inputs::{TrustArgs, read_election};
 
 /// Student: read the labels of an election
 #[derive(Args, Debug)]
@@ -18,19 +18,30 @@ use crate::inputs::ElectionArgs;
     --results results.bin --out labels.csv\n\n\
     Without --out the labels go to stdout, one a line; a sample without a label is an empty \
     line. If samples show what honest ballots cannot cause, their labels are left out, all others \
-    are written, and the exit code is 1: see `shield audit`."
+    are written, and the exit code is 1: see `shield audit`.\n\n\
+    Signed election:\n  shield reveal --board ward-7.board --secret-key keys/secret.key\n\n\
+    Nothing is decrypted before the board was checked and the election's auditors have signed \
+    that they computed the results again."
 )]
 pub(super) struct RevealArgs {
+    /// The election file (TOML) that all parties have
+    #[arg(long, value_name = "FILE", required_unless_present = "board", requires = "results")]
+    election: Option<PathBuf>,
+
+    /// A copy of the board of a signed election, without ballots
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["election", "results"])]
+    board: Option<PathBuf>,
+
     #[command(flatten)]
-    election: ElectionArgs,
+    trust: TrustArgs,
 
     /// The student's secret key
     #[arg(long, value_name = "FILE")]
     secret_key: PathBuf,
 
     /// What the server handed over
-    #[arg(long, value_name = "FILE")]
-    results: PathBuf,
+    #[arg(long, value_name = "FILE", requires = "election")]
+    results: Option<PathBuf>,
 
     /// True labels to compare with: one integer a sample, .npy or .csv
     #[arg(long, value_name = "FILE")]
@@ -43,21 +54,20 @@ pub(super) struct RevealArgs {
 
 pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
     args.out.as_deref().map(shield_data::check_target).transpose()?;
-    let file = args.election.load()?;
-    let election = file.election();
     let truth = args.labels.as_deref().map(shield_data::read_labels).transpose()?;
-    if let (Some(truth), Some(path)) = (&truth, &args.labels) {
-        truth
-            .check(election.samples(), election.classes())
-            .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
-    }
     if private::is_open_to_others(&args.secret_key).unwrap_or(false) {
         console::warn(&format!(
             "{} can be read by others than its owner: chmod 600 it",
             args.secret_key.display()
         ));
     }
-    let found = shield_protocol::inspect(&file, &args.secret_key, &args.results)?;
+    let (file, found) = decrypt(args)?;
+    if let (Some(truth), Some(path)) = (&truth, &args.labels) {
+        let election = file.election();
+        truth
+            .check(election.samples(), election.classes())
+            .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+    }
     let labels = &found.labels;
     let (samples, absent) =
         (labels.as_slice().len(), labels.as_slice().iter().filter(|label| label.is_none()).count());
@@ -103,6 +113,25 @@ pub(super) fn run(args: &RevealArgs, output: Output) -> Result<(), Failure> {
     }
     report.print(output)?;
     ended(&found)
+}
+
+/// The election, and what its results show.
+fn decrypt(args: &RevealArgs) -> Result<(PlannedElection, Inspected), Failure> {
+    match (&args.board, &args.election, &args.results) {
+        (Some(board), ..) => {
+            let election = signed::open_as_student(board)?;
+            args.trust.check(&election)?;
+            let open = |watch: &_| signed::open_results(&election, &args.secret_key, watch);
+            let found = console::watched("checking the board", open)?;
+            Ok((election.file().clone(), found))
+        }
+        (None, Some(election), Some(results)) => {
+            let file = read_election(election)?;
+            let found = shield_protocol::inspect(&file, &args.secret_key, results)?;
+            Ok((file, found))
+        }
+        _ => Err(Failure::bad_input("give --election and --results, or --board")),
+    }
 }
 
 /// Fails if there were alarms.

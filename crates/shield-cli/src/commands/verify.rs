@@ -3,14 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use shield_board::folder::beside;
+use shield_board::{Kind, Role, Signed};
 use shield_protocol::hex::unhex;
 use shield_protocol::job::verify::{Released, verify};
-use shield_protocol::{Inputs, PlannedElection, Receipt, Transcript};
+use shield_protocol::{
+    Inputs, PlannedElection, ProtocolError, Receipt, SignedElection, Transcript, signed,
+};
 
 use super::Output;
 use crate::console::{self, Report};
 use crate::failure::Failure;
-use crate::inputs::ElectionArgs;
+use crate::inputs::{TrustArgs, read_election, read_identity};
 
 /// Check the results of an election, or that your ballot is in them
 #[derive(Args, Debug)]
@@ -21,10 +25,22 @@ use crate::inputs::ElectionArgs;
             evidence/results.bin\n\n\
     Teacher:\n  shield verify --election ward-7.toml --receipt amber.ballot.receipt --transcript \
         results.bin.transcript.toml\n\n\
+    Anybody, of a signed election:\n  shield verify ward-7.board\n\n\
+    This needs no network and no secret, and prints numbered checks. An auditor adds --identity: \
+    then the results are computed again, and ward-7.board.audited.signed is written for the \
+    operator.\n\n\
     Exit code 1 if something does not agree.")]
 pub(super) struct VerifyArgs {
+    /// The board of a signed election
+    #[arg(conflicts_with = "election")]
+    board: Option<PathBuf>,
+
     #[command(flatten)]
-    election: ElectionArgs,
+    of_board: CheckArgs,
+
+    /// The election file (TOML) of an unsigned election
+    #[arg(long, value_name = "FILE", required_unless_present = "board")]
+    election: Option<PathBuf>,
 
     /// The student's evaluation key
     #[arg(long, value_name = "FILE", requires_all = ["ballots", "seed", "results"])]
@@ -59,8 +75,70 @@ pub(super) struct VerifyArgs {
     transcript: Option<PathBuf>,
 }
 
+/// What is checked of a board besides what anybody can check.
+#[derive(Args, Debug)]
+struct CheckArgs {
+    /// Auditor: your identity; the results are computed again with the seed sealed to you
+    #[arg(long, value_name = "FILE", requires = "board")]
+    identity: Option<PathBuf>,
+
+    #[command(flatten)]
+    trust: TrustArgs,
+
+    /// A statement that you signed and kept: whether it is on the board
+    #[arg(long, value_name = "FILE", requires = "board", conflicts_with = "identity")]
+    statement: Option<PathBuf>,
+}
+
+/// Check the board of a signed election, as `shield verify` does
+#[derive(Args, Debug)]
+pub(super) struct BoardCheckArgs {
+    /// The board
+    board: PathBuf,
+
+    #[command(flatten)]
+    check: CheckArgs,
+}
+
+pub(super) fn board(args: &BoardCheckArgs, output: Output) -> Result<(), Failure> {
+    check_board(&args.board, &args.check, output)
+}
+
+fn check_board(board: &Path, args: &CheckArgs, output: Output) -> Result<(), Failure> {
+    let own = args.statement.as_deref().map(Signed::read).transpose();
+    let own = own.map_err(ProtocolError::from)?;
+    let auditor = args.identity.as_deref().map(read_identity).transpose()?;
+    let checks = console::watched("checking the board", |watch| match &auditor {
+        Some(auditor) => signed::recompute(board, auditor, watch),
+        None => signed::check(board, own.as_ref(), watch),
+    })?;
+    let rows = checks.list().iter().map(|check| {
+        let reason = check.reason.as_deref().unwrap_or(check.what).to_owned();
+        vec![check.id.to_string(), check.name.to_owned(), check.result.to_owned(), reason]
+    });
+    let table = console::table(&["check", "name", "result", "what holds, or why not"], rows);
+    console::show(output, &checks, &table)?;
+    checks.demand(board).map_err(ProtocolError::from)?;
+    let Some(auditor) = &auditor else { return Ok(()) };
+    if checks.list().iter().any(|check| check.name == "recomputed" && check.result == "passed") {
+        let election = SignedElection::open(board)?;
+        args.trust.check(&election)?;
+        election.must_be(auditor, Role::Auditor)?;
+        let about = beside(board, "audited");
+        let statement = signed::state(&election, auditor, Kind::Audited, &about)?;
+        let next = format!("give {} to the operator", statement.display());
+        console::next(output, &next);
+    }
+    Ok(())
+}
+
 pub(super) fn run(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
-    let file = args.election.load()?;
+    let election = match (&args.board, &args.election) {
+        (Some(board), _) => return check_board(board, &args.of_board, output),
+        (None, Some(election)) => election,
+        (None, None) => return Err(Failure::bad_input("give a board, or --election")),
+    };
+    let file = read_election(election)?;
     let commitment = match args.commitment.as_deref().map(unhex::<32>) {
         Some(None) => {
             return Err(Failure::bad_input("--commitment needs 64 hexadecimal digits"));

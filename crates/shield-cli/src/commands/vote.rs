@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use jiff::Timestamp;
+use shield_board::{Kind, Role};
 use shield_client::preflight::{Own, Verdict, preflight};
 use shield_client::{self as client, Client, Invitation};
 use shield_protocol::hex::hex;
 use shield_protocol::messages::Status;
 use shield_protocol::{
-    Cast, Name, PlannedElection, cast, cast_counts, understand_counts, understand_votes,
+    Cast, Name, PlannedElection, SignedElection, cast, cast_counts, signed, understand_counts,
+    understand_votes,
 };
 
 use super::{Output, status};
 use crate::console::{self, Report};
 use crate::failure::Failure;
-use crate::inputs::{read_election, system_rng, tell};
+use crate::inputs::{TrustArgs, read_election, read_identity, system_rng, tell};
 
 /// Teacher: encrypt your votes into a ballot, and submit it
 #[derive(Args, Debug)]
@@ -28,13 +30,29 @@ use crate::inputs::{read_election, system_rng, tell};
     shield vote --invitation teacher-north.toml --votes north.csv --counts\n\n\
     With an invitation this fetches the election and the key, checks everything, encrypts and \
     submits. Without a server, give the ballot to whoever aggregates, never to the student: the \
-    student's key reads it.")]
+    student's key reads it.\n\n\
+    Signed election: shield vote --board ward-7.board --identity amber.identity --votes amber.csv\n\
+    checks the board, encrypts to the keys that the student signed, and writes amber.ballot and \
+    amber.ballot.signed, for the operator.")]
 pub(super) struct VoteArgs {
     /// Your invitation: fetches what is needed from the server, and submits the ballot. The token
     /// in SHIELD_TOKEN counts instead of the file's, if it is set
     #[arg(long, value_name = "FILE", conflicts_with_all = ["public_key", "teacher"])]
     #[arg(required_unless_present_all = ["election", "public_key", "teacher"])]
+    #[arg(required_unless_present = "board")]
     invitation: Option<PathBuf>,
+
+    /// A copy of the board of a signed election
+    #[arg(long, value_name = "FOLDER", requires = "identity")]
+    #[arg(conflicts_with_all = ["invitation", "election", "public_key", "teacher"])]
+    board: Option<PathBuf>,
+
+    /// Your identity, for a signed election
+    #[arg(long, value_name = "FILE", env = "SHIELD_IDENTITY")]
+    identity: Option<PathBuf>,
+
+    #[command(flatten)]
+    trust: TrustArgs,
 
     /// The election file (TOML) that all parties have; with an invitation, your copy, to compare
     /// with the server's
@@ -75,6 +93,9 @@ pub(super) struct VoteArgs {
 }
 
 pub(super) fn run(args: &VoteArgs, output: Output) -> Result<(), Failure> {
+    if let (Some(board), Some(identity)) = (&args.board, &args.identity) {
+        return for_a_board(args, board, identity, output);
+    }
     match (&args.invitation, &args.election, &args.public_key, &args.teacher) {
         (Some(invitation), ..) => over_the_network(args, invitation, output),
         (None, Some(election), Some(key), Some(teacher)) => {
@@ -111,6 +132,48 @@ fn over_files(
         .said("samples", samples, "votes", votes)
         .key("abstentions", made.abstentions)
         .file("ballot", "give to the server", &out)
+        .print(output)
+}
+
+/// A signed ballot for the board, encrypted to the keys that the student signed.
+fn for_a_board(
+    args: &VoteArgs,
+    board: &Path,
+    identity: &Path,
+    output: Output,
+) -> Result<(), Failure> {
+    let identity = read_identity(identity)?;
+    let election = SignedElection::open(board)?;
+    args.trust.check(&election)?;
+    election.must_be(&identity, Role::Teacher)?;
+    let key = election.public_key()?;
+    let teacher = election.parties().find(&identity).map(|party| party.line.name.to_string());
+    let teacher = teacher.unwrap_or_default();
+    let out = args.out.clone().unwrap_or_else(|| format!("{teacher}.ballot").into());
+    let (made, samples) = encrypt(args, election.file(), &key, &teacher, &out)?;
+    let signed = signed::state(&election, &identity, Kind::Ballot, &out).inspect_err(|_| {
+        // Not even one that nobody signed: voting again must find the place free.
+        let _ = std::fs::remove_file(&out);
+    })?;
+    console::next(
+        output,
+        &format!(
+            "give {} and {} to the operator, never to the student; keep the second to find your \
+             ballot on the board: shield verify BOARD --statement {}",
+            out.display(),
+            signed.display(),
+            signed.display()
+        ),
+    );
+    let votes = format!("{samples} samples, {} abstentions", made.abstentions);
+    Report::default()
+        .fact("election", "election", election.file().name())
+        .fact("teacher", "teacher", &teacher)
+        .key("key", made.key.to_string())
+        .said("samples", samples, "votes", votes)
+        .key("abstentions", made.abstentions)
+        .file("ballot", "give to the operator", &out)
+        .file("signed", "give to the operator, too", &signed)
         .print(output)
 }
 

@@ -19,6 +19,7 @@ mod modules;
 mod pages;
 mod privacy;
 mod program;
+mod signed;
 #[cfg(feature = "tfhe")]
 mod tfhe;
 #[cfg(feature = "forgery")]

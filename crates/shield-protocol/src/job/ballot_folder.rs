@@ -244,6 +244,11 @@ impl BallotFolder {
         self.ballots.len()
     }
 
+    /// Where a teacher's ballot is.
+    pub(super) fn path(&self, teacher: u32) -> Option<&Path> {
+        self.ballots.get(&teacher).map(|ballot| ballot.path.as_path())
+    }
+
     /// The teachers who have a ballot, or those who have none.
     pub(super) fn teachers(&self, have: bool) -> Vec<Name> {
         let numbered = (0..).zip(self.file.teachers());

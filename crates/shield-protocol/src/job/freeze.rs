@@ -214,7 +214,7 @@ pub(super) fn check_record(
 }
 
 /// The server's part that a commitment was made to, if it is this election's.
-pub(super) fn committed(path: &Path, election: &[u8; 32]) -> Result<SeedPart, ProtocolError> {
+pub(crate) fn committed(path: &Path, election: &[u8; 32]) -> Result<SeedPart, ProtocolError> {
     let Some(bound) = BoundSeed::read(path)? else {
         return Err(Refused::new(path, Problem::Io(io::ErrorKind::NotFound.into())).into());
     };

@@ -17,12 +17,14 @@
 //! | [`audit`] | whose ballot is no vote, and the spoiled samples once more without it |
 //! | [`answered`] | what the student has answered: each question once, and only a few |
 //! | [`verify`](mod@verify) | everything computed again by an auditor |
+//! | `board` | the same from the bodies of a signed board |
 //! | `storage` | where ballots are kept: a folder, or an object store |
 
 mod aggregate;
 pub mod answered;
 pub mod audit;
 mod ballot_folder;
+pub(crate) mod board;
 mod folder;
 pub mod freeze;
 mod index;

@@ -17,6 +17,7 @@ use shield_core::labelling::side_by_side;
 
 use super::freeze::{BoundSeed, seed_path};
 use super::inputs::{Checked, Inputs};
+use super::releases::Releases;
 use crate::error::{ProtocolError, Refused};
 use crate::hex::hex;
 use crate::results::{self, ResultsReader, places};
@@ -54,7 +55,7 @@ impl Released {
         Err(self.disagrees(reason))
     }
 
-    fn disagrees(&self, reason: impl Into<String>) -> ProtocolError {
+    pub(super) fn disagrees(&self, reason: impl Into<String>) -> ProtocolError {
         ProtocolError::Disagrees { path: self.results.clone(), reason: reason.into() }
     }
 }
@@ -77,18 +78,32 @@ pub fn verify(
     watch: &Watch,
 ) -> Result<Verified, ProtocolError> {
     let checked = inputs.open(watch)?;
-    let (mut reader, transcript) = released.open(&checked)?;
+    let (reader, transcript) = released.open(&checked)?;
     let part = opened(&released.seed, &checked.frozen, &transcript, commitment);
     let releases = checked.with(part.map_err(|reason| released.disagrees(reason))?);
+    let batches = inputs.file.batches();
+    let releases = same_bytes(released, releases, reader, &transcript, batches, watch)?;
+    Ok(Verified { releases, transcript })
+}
+
+/// Computes every release again, and refuses what differs. Gives how many there are.
+pub(super) fn same_bytes(
+    released: &Released,
+    releases: Releases,
+    mut reader: ResultsReader<BufReader<File>>,
+    transcript: &Transcript,
+    batches: usize,
+    watch: &Watch,
+) -> Result<usize, ProtocolError> {
     if !transcript.voters().eq(releases.transcript().voters()) {
         return Err(released.disagrees("the published turnout is not that of the ballots"));
     }
-    let places = places(&transcript, inputs.file.batches());
+    let places = places(transcript, batches);
     watch.begin("computing again", places.len() as u64);
     let next = |reader: &mut ResultsReader<_>| {
         reader.release().map_err(|error| Refused::new(&released.results, error))
     };
-    let again = side_by_side(&places, |&place| releases.release(&transcript, place));
+    let again = side_by_side(&places, |&place| releases.release(transcript, place));
     for (place, again) in places.iter().zip(again) {
         if next(&mut reader)? != Some((*place, again?)) {
             let batch = place.batch;
@@ -98,7 +113,7 @@ pub fn verify(
         watch.add(1);
     }
     next(&mut reader)?;
-    Ok(Verified { releases: places.len(), transcript })
+    Ok(places.len())
 }
 
 /// The server's part, if it is the one that was committed to, for what is frozen.

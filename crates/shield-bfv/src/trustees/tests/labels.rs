@@ -96,8 +96,8 @@ fn noise_stays_below_the_bounds_for_several_secrets() {
         // What a product is relinearised with, by itself: d s^2.
         let d = context.backward(fresh.parts[1].clone());
         let mut switched = keys.evaluation.relinearisation.switch(context, &d, None);
-        let s = joint.multiplier(context, limbs).0;
-        let mut exact = context.product(&context.product(&fresh.parts[1], &s), &s);
+        let s = joint.multiplier(context, limbs);
+        let mut exact = context.product(&context.product(&fresh.parts[1], &s.0), &s.0);
         context.scale(&mut exact, -1);
         switched.add_scaled(context, &exact);
         let found = measured(context, &joint, &switched);
