@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use super::aggregation::{Aggregation, Safeguards};
 use super::error::ArgmaxError;
 use super::keys::{self, ArgmaxEvaluationKey};
-use super::plan::{ArgmaxPlan, Rings};
+use super::plan::{ArgmaxPlan, BallotKind, Rings};
 use super::sign;
 use crate::ballot::BfvBallot;
 use crate::bytes;
@@ -32,9 +32,9 @@ use crate::scheme::Ciphertext;
 /// The engine, set up for one election and some noise.
 pub struct ArgmaxEngine {
     setup: Setup,
-    noise: SharedNoise,
+    pub(super) noise: SharedNoise,
     sensitivity: Sensitivity,
-    threshold: Option<u32>,
+    pub(super) threshold: Option<u32>,
     shares: Shares,
     plan: ArgmaxPlan,
     pub(crate) context: Context,
@@ -97,21 +97,34 @@ impl ArgmaxEngine {
     pub(crate) fn held_by(
         election: Election,
         noise: SharedNoise,
+        of: (Sensitivity, Option<u32>),
+        rings: Rings,
+        trustees: Option<Trustees>,
+    ) -> Result<Self, ArgmaxError> {
+        Self::of_kind(election, noise, of, rings, trustees, BallotKind::Checked)
+    }
+
+    /// The engine for either holder of the key and either kind of ballots: for tiny ones, what
+    /// follows the differences.
+    pub(crate) fn of_kind(
+        election: Election,
+        noise: SharedNoise,
         (sensitivity, threshold): (Sensitivity, Option<u32>),
         rings: Rings,
         trustees: Option<Trustees>,
+        kind: BallotKind,
     ) -> Result<Self, ArgmaxError> {
         if election.teachers() != noise.teachers() {
             let (noise, election) = (noise.teachers(), election.teachers());
             return Err(ArgmaxError::Teachers { noise, election });
         }
         let plan =
-            ArgmaxPlan::in_rings(&election, &noise, sensitivity, threshold, rings, trustees)?;
+            ArgmaxPlan::in_rings(&election, &noise, sensitivity, threshold, kind, rings, trustees)?;
         let ring = plan.ring();
         let context = Context::new(ring.degree, ring.prime_bits, ring.limbs);
         let binding = binding(&election, &noise, sensitivity, threshold, &plan);
         Ok(Self {
-            places: Places::of_runs(ring.degree, plan.pairing().run(), plan.samples_per_batch()),
+            places: plan.places(),
             coefficients: sign::coefficients(plan.range()),
             shares: Shares::new(&noise),
             safeguards: Safeguards::Whole,
@@ -127,6 +140,43 @@ impl ArgmaxEngine {
     /// The plan.
     pub fn plan(&self) -> &ArgmaxPlan {
         &self.plan
+    }
+
+    /// Votes with a share of the noise each, sample by sample and class by class.
+    pub(super) fn noisy_votes<R: RngCore + CryptoRng>(
+        &self,
+        batch: usize,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<Zeroizing<Vec<i64>>, ArgmaxError> {
+        self.setup.check_votes(batch, votes)?;
+        Ok(Zeroizing::new(noisy_one_hot(self.election().classes(), votes, &self.shares, rng)))
+    }
+
+    /// The same of counts, which may sum to as much as the election's bound on every sample.
+    pub(super) fn noisy_counts(
+        &self,
+        batch: usize,
+        counts: &[Vec<u32>],
+        mut rng: &mut dyn CryptoRng,
+    ) -> Result<Zeroizing<Vec<i64>>, ArgmaxError> {
+        // Whether there is such a batch, and one histogram for each of its samples.
+        self.setup.check_votes(batch, &vec![None; counts.len()])?;
+        let (classes, bound) = (self.election().classes().count(), self.sensitivity.bound());
+        let mut numbers = Zeroizing::new(Vec::with_capacity(counts.len() * classes));
+        for (sample, counts) in counts.iter().enumerate() {
+            let bad = |found| Err(ArgmaxError::Counts { sample, found, classes, bound });
+            if counts.len() != classes {
+                return bad(format!("{} counts", counts.len()));
+            }
+            let sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+            if sum > u64::from(bound) {
+                return bad("the counts sum to more than the bound".to_owned());
+            }
+            numbers
+                .extend(counts.iter().map(|&count| i64::from(count) + self.shares.share(&mut rng)));
+        }
+        Ok(numbers)
     }
 
     /// A ballot of numbers, one for each sample and class, that hold their noise already.
@@ -229,6 +279,9 @@ fn binding(
         plan.start(),
         plan.wins(),
     ];
+    if let Some(dimension) = plan.dimension() {
+        hasher.update(b"tiny").update(&(dimension as u64).to_le_bytes());
+    }
     for number in numbers {
         hasher.update(&(number as u64).to_le_bytes());
     }
@@ -268,10 +321,8 @@ impl Engine for ArgmaxEngine {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<BfvBallot, ArgmaxError> {
-        self.setup.check_votes(batch, votes)?;
         check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
-        let classes = self.election().classes();
-        let numbers = Zeroizing::new(noisy_one_hot(classes, votes, &self.shares, rng));
+        let numbers = self.noisy_votes(batch, votes, rng)?;
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
     }
 
@@ -310,8 +361,8 @@ impl Engine for ArgmaxEngine {
         Some(self)
     }
 
-    fn payload_bytes(&self, kind: Kind, _samples: usize) -> usize {
-        self.plan.payload_bytes(kind)
+    fn payload_bytes(&self, kind: Kind, samples: usize) -> usize {
+        self.plan.payload_bytes(kind, samples)
     }
 
     fn memory_bytes(&self, threads: usize) -> usize {
@@ -366,7 +417,7 @@ impl Engine for ArgmaxEngine {
         let mut rotation = |by: usize, limbs: usize| {
             bytes::read_rotation(payload, context, keys::exponent(plan, by), limbs)
         };
-        let step = rotation(1, context.limbs())?;
+        let step = rotation(1, plan.step())?;
         let leap = rotation(plan.steps().leap(), plan.wins())?;
         Some(ArgmaxEvaluationKey { public, relinearisation, step, leap, id })
     }
@@ -398,23 +449,8 @@ impl Counts<Self> for ArgmaxEngine {
         counts: &[Vec<u32>],
         mut rng: &mut dyn CryptoRng,
     ) -> Result<BfvBallot, ArgmaxError> {
-        // Whether there is such a batch, and one histogram for each of its samples.
-        self.setup.check_votes(batch, &vec![None; counts.len()])?;
         check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
-        let (classes, bound) = (self.plan.classes(), self.sensitivity.bound());
-        let mut numbers = Zeroizing::new(Vec::with_capacity(counts.len() * classes));
-        for (sample, counts) in counts.iter().enumerate() {
-            let bad = |found| Err(ArgmaxError::Counts { sample, found, classes, bound });
-            if counts.len() != classes {
-                return bad(format!("{} counts", counts.len()));
-            }
-            let sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-            if sum > u64::from(bound) {
-                return bad("the counts sum to more than the bound".to_owned());
-            }
-            numbers
-                .extend(counts.iter().map(|&count| i64::from(count) + self.shares.share(&mut rng)));
-        }
+        let numbers = self.noisy_counts(batch, counts, rng)?;
         Ok(self.encrypt_numbers(key, batch, &numbers, &mut rng))
     }
 }

@@ -13,21 +13,30 @@
 //! by running the circuit on bounds alone (`circuit::Estimate`). Of all that leave room
 //! for noise and flooding at 128 bits of security, the fastest is taken.
 
+mod kind;
+mod refusal;
+mod rings;
+
 use shield_core::Election;
 use shield_core::shared_noise::SharedNoise;
 use shield_privacy::shared_argmax::SHOWN;
 use shield_privacy::skellam::Sensitivity;
-use thiserror::Error;
 
 use super::circuit::{Bounded, Circuit, Estimate};
 use super::comparison::Blocks;
+use super::mlwe::{Grid, Module, Route};
 use super::pairing::Pairing;
 use super::sign::MAX_RANGE;
 use super::wins::Steps;
 use crate::flooding;
+use crate::layout::Places;
 use crate::noise::{Noise, Ring};
 use crate::quorum::{OpeningPlan, Trustees};
-use crate::security::security_bits;
+
+pub use kind::BallotKind;
+pub use refusal::ArgmaxPlanError;
+use rings::Candidate;
+pub(crate) use rings::Rings;
 
 /// Most classes: the comparisons grow with their square.
 pub const MAX_CLASSES: usize = 64;
@@ -39,101 +48,9 @@ const PRIME_BITS: u32 = 51;
 /// everything takes about eight times as long; what is chosen is the same.
 const TRANSFORM: f64 = 2.4e-10;
 
-/// Why an election cannot be planned, and what to take instead.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum ArgmaxPlanError {
-    /// Too many classes.
-    #[error(
-        "{classes} classes are beyond the batched argmax, which compares up to {MAX_CLASSES}; \
-         take --mechanism shield"
-    )]
-    Classes {
-        /// How many were asked for.
-        classes: usize,
-    },
-    /// Nobody could ever win.
-    #[error("a threshold of {threshold} is above the {votes} votes that there are; take less")]
-    Threshold {
-        /// The threshold.
-        threshold: u32,
-        /// The votes.
-        votes: u64,
-    },
-    /// Counts and noise are too wide to compare.
-    #[error(
-        "differences of up to {votes} votes with noise of {noise} are beyond the range of \
-         {MAX_RANGE}; take less noise, fewer dropouts or smaller counts"
-    )]
-    Range {
-        /// The largest difference without noise.
-        votes: u64,
-        /// The noise.
-        noise: f64,
-    },
-    /// No ring has room for the circuit.
-    #[error(
-        "a comparison of differences up to {range} needs more noise budget than any ring of at \
-         most 32,768 coefficients has at 128 bits of security; take less noise or fewer ballots"
-    )]
-    Noise {
-        /// The range that is needed.
-        range: usize,
-    },
-}
-
 /// The most votes that a class can have.
 fn votes_of(teachers: u32, sensitivity: Sensitivity) -> u64 {
     u64::from(teachers) * u64::from(sensitivity.bound())
-}
-
-/// What is tried out.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    degree: usize,
-    limbs: usize,
-    start: usize,
-    babies: usize,
-}
-
-/// Which rings may be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rings {
-    /// Those with 128 bits of security or more.
-    Secure,
-    /// One small ring without any security, to test the circuit with.
-    #[cfg(test)]
-    Tiny(usize),
-}
-
-impl Rings {
-    fn candidates(self) -> Vec<Candidate> {
-        let rings: Vec<(usize, usize)> = match self {
-            Self::Secure => (4..=8)
-                .map(|limbs| (16_384, limbs))
-                .chain((7..=17).map(|limbs| (32_768, limbs)))
-                .collect(),
-            #[cfg(test)]
-            Self::Tiny(degree) => (5..=17).map(|limbs| (degree, limbs)).collect(),
-        };
-        let start = |&(degree, limbs): &(usize, usize)| [(degree, limbs, 0), (degree, limbs, 1)];
-        rings
-            .iter()
-            .flat_map(start)
-            .flat_map(|(degree, limbs, dropped)| {
-                let start = limbs - dropped;
-                [2, 4, 8, 16, 32].map(|babies| Candidate { degree, limbs, start, babies })
-            })
-            .collect()
-    }
-
-    fn accepts(self, degree: usize, log_q: u32) -> bool {
-        match self {
-            Self::Secure => security_bits(degree, log_q).is_some(),
-            #[cfg(test)]
-            Self::Tiny(_) => true,
-        }
-    }
 }
 
 /// The bound on the noise after each stage.
@@ -150,6 +67,8 @@ pub(crate) struct Stages {
 pub struct ArgmaxPlan {
     ring: Ring,
     pairing: Pairing,
+    grid: Option<Grid>,
+    teachers: usize,
     blocks: Blocks,
     start: usize,
     wins: usize,
@@ -168,6 +87,14 @@ pub struct ArgmaxPlan {
     opening: Option<OpeningPlan>,
 }
 
+/// The pairings that are worth a try in runs of that many slots.
+fn pairings(classes: usize, run: usize, module: Option<Module>) -> Vec<Pairing> {
+    let block = module.map_or(1, |module| run / module.degree());
+    let sparing = (block > 2).then(|| Pairing::sparing(classes, run, block));
+    let all = std::iter::once(Pairing::new(classes, run)).chain(sparing);
+    all.filter(|pairing| !pairing.evaluations().is_empty()).collect()
+}
+
 /// The numbers of an election that a plan depends on.
 #[derive(Clone, Copy)]
 struct Demand {
@@ -176,17 +103,19 @@ struct Demand {
     samples: usize,
     range: usize,
     trustees: Option<Trustees>,
+    /// Of tiny ballots: the module, and how many classes are voted for.
+    module: Option<(Module, usize)>,
 }
 
 impl ArgmaxPlan {
-    /// The plan for an election's teachers, classes and samples.
+    /// The plan for an election's teachers, classes and samples, with checked ballots.
     pub fn new(
         election: &Election,
         noise: &SharedNoise,
         sensitivity: Sensitivity,
         threshold: Option<u32>,
     ) -> Result<Self, ArgmaxPlanError> {
-        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure, None)
+        Self::of_kind(BallotKind::Checked, election, noise, sensitivity, threshold)
     }
 
     /// The same for an election whose key trustees hold.
@@ -197,7 +126,19 @@ impl ArgmaxPlan {
         threshold: Option<u32>,
         trustees: Trustees,
     ) -> Result<Self, ArgmaxPlanError> {
-        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure, Some(trustees))
+        let (rings, kind) = (Rings::Secure, BallotKind::Checked);
+        Self::in_rings(election, noise, sensitivity, threshold, kind, rings, Some(trustees))
+    }
+
+    /// The plan with either kind of ballots.
+    pub fn of_kind(
+        kind: BallotKind,
+        election: &Election,
+        noise: &SharedNoise,
+        sensitivity: Sensitivity,
+        threshold: Option<u32>,
+    ) -> Result<Self, ArgmaxPlanError> {
+        Self::in_rings(election, noise, sensitivity, threshold, kind, Rings::Secure, None)
     }
 
     pub(crate) fn in_rings(
@@ -205,6 +146,7 @@ impl ArgmaxPlan {
         noise: &SharedNoise,
         sensitivity: Sensitivity,
         threshold: Option<u32>,
+        kind: BallotKind,
         rings: Rings,
         trustees: Option<Trustees>,
     ) -> Result<Self, ArgmaxPlanError> {
@@ -232,20 +174,28 @@ impl ArgmaxPlan {
             .find(|&range| range as u64 >= votes && failure(range) <= SHOWN)
             .ok_or(ArgmaxPlanError::Range { votes, noise: noise.scale().get() })?;
         let (teachers, samples) = (teachers as usize, election.samples());
-        let demand = Demand { teachers, classes, samples, range, trustees };
+        let voted = election.classes().count();
+        let module = match kind {
+            BallotKind::Checked => None,
+            BallotKind::Tiny => Some((rings.module(noise, voted)?, voted)),
+        };
+        let demand = Demand { teachers, classes, samples, range, module, trustees };
         let mut best: Option<Self> = None;
         let candidates = rings.candidates();
         let mut run = classes.next_power_of_two();
         loop {
-            let pairing = Pairing::new(classes, run);
-            for &candidate in &candidates {
-                if let Some(plan) = Self::try_out(demand, &pairing, candidate, rings)
+            let pairings = pairings(classes, run, module.map(|(module, _)| module));
+            for (pairing, &candidate) in
+                pairings.iter().flat_map(|p| candidates.iter().map(move |c| (p, c)))
+            {
+                if let Some(plan) = Self::try_out(demand, pairing, candidate, rings)
                     && best.as_ref().is_none_or(|best| plan.total() < best.total())
                 {
                     best = Some(plan);
                 }
             }
-            if pairing.evaluations().len() == 1 || run >= 4_096 {
+            let single = pairings.iter().all(|pairing| pairing.evaluations().len() == 1);
+            if single || run >= 4_096 {
                 break;
             }
             run *= 2;
@@ -267,8 +217,16 @@ impl ArgmaxPlan {
         candidate: Candidate,
         rings: Rings,
     ) -> Option<Self> {
-        let Candidate { degree, limbs, start, babies } = candidate;
+        let Candidate { degree, limbs, mut start, babies } = candidate;
         let blocks = Blocks { babies, count: (demand.range + 1).div_ceil(babies).max(2) };
+        let grid = match demand.module {
+            None => None,
+            Some((module, voted)) => {
+                // The differences of tiny ballots begin one prime lower.
+                start -= 1;
+                Some(Grid::new(module, degree, voted, pairing)?)
+            }
+        };
         let positions = degree / pairing.run();
         let log_q = PRIME_BITS * limbs as u32;
         if positions < 2 || blocks.range() > MAX_RANGE || !rings.accepts(degree, log_q) {
@@ -277,7 +235,10 @@ impl ArgmaxPlan {
         let evaluations = pairing.evaluations().len();
         let steps = Steps::new(pairing);
         // More random polynomials than the bounds of a batch speak of.
-        let operations = evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64;
+        let route = grid.map(|grid| Route::new(grid.module(), evaluations));
+        let front = route.map_or(0, |route| route.events(evaluations));
+        let operations =
+            evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64 + front;
         let events = ((8 * operations + 4 * demand.teachers) as f64).log2().max(12.0);
         let trustees = demand.trustees.map_or(0, |trustees| trustees.count() as u32);
         let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events, trustees };
@@ -285,21 +246,17 @@ impl ArgmaxPlan {
         let circuit = Circuit { ring, arithmetic: &estimate };
 
         let fresh = ring.fresh();
-        let tally = Noise::new(demand.teachers as f64 * (fresh.bound() + ring.wrap()), limbs);
-        estimate.spend(demand.teachers as f64 * 1.6 * limbs as f64);
-        let furthest = (0..pairing.furthest()).fold(tally, |e, _| ring.rotation(e));
-        (0..pairing.furthest()).for_each(|_| estimate.rotation(limbs));
-        let distances = |i| pairing.distances(i).len();
-        let most = (0..evaluations).map(distances).max().unwrap_or(1);
-        let difference = if most == 1 {
-            ring.combine(tally, furthest, 1.0)
-        } else {
-            (0..evaluations).for_each(|i| (0..distances(i)).for_each(|_| estimate.masked(limbs)));
-            ring.masked(tally, furthest, most)
+        let [tally, difference] = match route {
+            None => Self::differences(demand.teachers, pairing, ring, &estimate),
+            Some(route) => {
+                route.spend(&estimate, limbs, evaluations);
+                route.noise(ring)
+            }
         };
         let dropped = ring.drop_to(difference, start);
-        let doubled = ring.combine(Noise::new(0.0, start), dropped, 2.0);
-        let difference = Noise::new(doubled.bound() + ring.wrap(), start);
+        let factor = if route.is_some() { 1.0 } else { 2.0 };
+        let scaled = ring.combine(Noise::new(0.0, start), dropped, factor);
+        let difference = Noise::new(scaled.bound() + ring.wrap(), start);
 
         let coefficients = vec![0; blocks.babies * blocks.count];
         let y = || Bounded { value: (), noise: difference };
@@ -330,6 +287,8 @@ impl ArgmaxPlan {
         (margin >= 0.0 && margin.is_finite()).then(|| Self {
             ring,
             pairing: pairing.clone(),
+            grid,
+            teachers: demand.teachers,
             blocks,
             start,
             wins,
@@ -340,12 +299,36 @@ impl ArgmaxPlan {
             failure_bits: 0.0,
             products: estimate.products(),
             relinearisations: estimate.relinearisations(),
-            rotations: rotations + pairing.furthest(),
+            rotations: rotations
+                + route.map_or(pairing.furthest(), |route| route.rotations(evaluations)),
             seconds,
             samples: demand.samples,
             classes: demand.classes,
             opening,
         })
+    }
+
+    /// The noise of the sum of checked ballots and of its differences, whose cost is counted.
+    fn differences(
+        teachers: usize,
+        pairing: &Pairing,
+        ring: Ring,
+        estimate: &Estimate,
+    ) -> [Noise; 2] {
+        let (limbs, evaluations) = (ring.limbs, pairing.evaluations().len());
+        let tally = Noise::new(teachers as f64 * (ring.fresh().bound() + ring.wrap()), limbs);
+        estimate.spend(teachers as f64 * 1.6 * limbs as f64);
+        let furthest = (0..pairing.furthest()).fold(tally, |e, _| ring.rotation(e));
+        (0..pairing.furthest()).for_each(|_| estimate.rotation(limbs));
+        let distances = |i| pairing.distances(i).len();
+        let most = (0..evaluations).map(distances).max().unwrap_or(1);
+        let difference = if most == 1 {
+            ring.combine(tally, furthest, 1.0)
+        } else {
+            (0..evaluations).for_each(|i| (0..distances(i)).for_each(|_| estimate.masked(limbs)));
+            ring.masked(tally, furthest, most)
+        };
+        [tally, difference]
     }
 
     /// Coefficients of the ring.
@@ -370,7 +353,7 @@ impl ArgmaxPlan {
 
     /// Samples in a full batch.
     pub fn samples_per_batch(&self) -> usize {
-        self.ring.degree / self.pairing.run()
+        self.grid.map_or(self.ring.degree / self.pairing.run(), |grid| grid.samples())
     }
 
     /// Batches of the election.
@@ -433,7 +416,7 @@ impl ArgmaxPlan {
     pub fn noise_bits(&self) -> [(&'static str, f64, usize); 4] {
         let Stages { tally, difference, sign, released } = self.stages;
         [
-            ("sum of the ballots", tally.bits(), tally.limbs()),
+            (self.kind().first_stage(), tally.bits(), tally.limbs()),
             ("differences", difference.bits(), difference.limbs()),
             ("signs", sign.bits(), sign.limbs()),
             ("release, before flooding", released.bits(), released.limbs()),
@@ -453,6 +436,43 @@ impl ArgmaxPlan {
     /// The trustees who hold the key, if the student does not.
     pub fn trustees(&self) -> Option<Trustees> {
         self.opening.map(|opening| opening.trustees)
+    }
+
+    /// What a teacher sends.
+    pub fn kind(&self) -> BallotKind {
+        self.grid.map_or(BallotKind::Checked, |_| BallotKind::Tiny)
+    }
+
+    /// Coefficients of a teacher's secret, for tiny ballots.
+    pub fn dimension(&self) -> Option<usize> {
+        Some(self.grid?.module().dimension())
+    }
+
+    /// How many samples there are.
+    pub(crate) fn samples(&self) -> usize {
+        self.samples
+    }
+
+    /// How many teachers may vote.
+    pub(crate) fn teachers(&self) -> usize {
+        self.teachers
+    }
+
+    /// Where tiny ballots are; `None` of checked ones.
+    pub(crate) fn grid(&self) -> Option<Grid> {
+        self.grid
+    }
+
+    /// The place of every slot of every sample.
+    pub(crate) fn places(&self) -> Places {
+        let (degree, run) = (self.ring.degree, self.pairing.run());
+        let all = || Places::of_runs(degree, run, self.samples_per_batch());
+        self.grid.map_or_else(all, |grid| grid.places())
+    }
+
+    /// Limbs at which single steps in a run are made.
+    pub(crate) fn step(&self) -> usize {
+        if self.grid.is_some() { self.wins } else { self.ring.limbs }
     }
 
     /// Classes, a threshold's included.

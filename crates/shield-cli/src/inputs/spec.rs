@@ -9,7 +9,7 @@ use shield_core::shared_noise::{NoiseFamily, SharedNoise};
 use shield_core::{Epsilon, Setting, Votes};
 use shield_privacy::mechanism::ArgmaxOfShares;
 use shield_privacy::{Usage, calibrate};
-use shield_protocol::engine::{EngineName, EngineSpec, MechanismName, NoisyArgmax};
+use shield_protocol::engine::{BallotKind, EngineName, EngineSpec, MechanismName, NoisyArgmax};
 
 use super::MechanismArgs;
 use crate::failure::Failure;
@@ -29,6 +29,11 @@ pub(crate) struct SpecArgs {
 
     #[command(flatten)]
     noise: NoiseArgs,
+
+    /// What a teacher of a noisy-argmax on bfv sends: checked (a ciphertext of megabytes per batch)
+    /// or tiny (about 22 bytes per vote, hidden by its own share of the noise)
+    #[arg(long, value_name = "KIND", default_value = "checked")]
+    ballots: BallotKind,
 }
 
 impl SpecArgs {
@@ -54,7 +59,7 @@ impl SpecArgs {
                 Some(NoisyArgmax { noise, counts: None, threshold })
             }
         };
-        Ok(EngineSpec::new(engine, argmax)?)
+        Ok(EngineSpec::new(engine, argmax)?.with_ballots(self.ballots)?)
     }
 
     /// The noisy argmax on an engine with the least noise whose labels cost at most a budget, of
@@ -86,7 +91,8 @@ impl SpecArgs {
                 usage.queries
             ))
         })?;
-        Ok(EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?)
+        let spec = EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?;
+        Ok(spec.with_ballots(self.ballots)?)
     }
 }
 

@@ -23,6 +23,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 pub use labelling::Labelling;
+pub use shield_bfv::argmax::BallotKind;
 pub use shield_core::engine::{Again, Alarm, Revealed};
 pub use spec::{
     Counts, EngineName, EngineSpec, MechanismName, NoisyArgmax, Outline, Protects, SpecError,

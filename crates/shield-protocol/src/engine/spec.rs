@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
+use shield_bfv::argmax::tiny::TinyEngine;
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan, BallotKind};
 use shield_bfv::{BfvEngine, Plan};
 use shield_core::engine::{self, BATCH_DISTANCE, ClearEngine};
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
@@ -180,6 +181,7 @@ impl NoisyArgmax {
 pub struct EngineSpec {
     engine: EngineName,
     argmax: Option<NoisyArgmax>,
+    ballots: BallotKind,
 }
 
 /// An engine that there is not, or that cannot do an election.
@@ -206,6 +208,15 @@ pub enum SpecError {
         /// The engine.
         engine: EngineName,
     },
+    /// Tiny ballots of another engine or mechanism.
+    #[error("tiny ballots are for --mechanism noisy-argmax with --backend bfv")]
+    Ballots,
+    /// Tiny ballots of an election whose roles are in different places.
+    #[error(
+        "tiny ballots only run in one process so far (label, bench): in an election the student \
+         would have to unlock every batch; take checked ballots"
+    )]
+    Unlocking,
     /// A number of voters that is none.
     #[error("`voters_per_teacher` is {0}; it must be from 1 to {MAX}", MAX = Counts::MAX_VOTERS)]
     Voters(u64),
@@ -258,7 +269,22 @@ impl EngineSpec {
         if argmax.is_some_and(|argmax| matches!(argmax.noise.family(), NoiseFamily::Bits(_))) {
             return Err(SpecError::Bits);
         }
-        Ok(Self { engine, argmax })
+        Ok(Self { engine, argmax, ballots: BallotKind::Checked })
+    }
+
+    /// The same with ballots of some kind, which the BFV engine's noisy argmax has.
+    pub fn with_ballots(self, ballots: BallotKind) -> Result<Self, SpecError> {
+        let able = self.engine == EngineName::Bfv && self.argmax.is_some();
+        if ballots == BallotKind::Checked || able {
+            Ok(Self { ballots, ..self })
+        } else {
+            Err(SpecError::Ballots)
+        }
+    }
+
+    /// What a teacher of a noisy argmax sends.
+    pub fn ballots(&self) -> BallotKind {
+        self.ballots
     }
 
     /// The engine's name.
@@ -298,8 +324,14 @@ impl EngineSpec {
             (EngineName::Bfv, None) => then.run(BfvEngine::new(election).map_err(SpecError::plan)?),
             (EngineName::Bfv, Some(argmax)) => {
                 let NoisyArgmax { noise, threshold, .. } = argmax;
-                let engine = ArgmaxEngine::with_counts(election, noise, argmax.ballot(), threshold);
-                then.run(engine.map_err(SpecError::plan)?)
+                let ballot = argmax.ballot();
+                if self.ballots == BallotKind::Tiny {
+                    let engine = TinyEngine::with_counts(election, noise, ballot, threshold);
+                    then.run(engine.map_err(SpecError::plan)?)
+                } else {
+                    let engine = ArgmaxEngine::with_counts(election, noise, ballot, threshold);
+                    then.run(engine.map_err(SpecError::plan)?)
+                }
             }
             #[cfg(feature = "tfhe")]
             (EngineName::Tfhe, None) => {
@@ -328,7 +360,8 @@ impl EngineSpec {
             }
             (EngineName::Bfv, Some(argmax)) => {
                 let NoisyArgmax { noise, threshold, .. } = argmax;
-                let plan = ArgmaxPlan::new(election, &noise, argmax.ballot(), threshold);
+                let (kind, ballot) = (self.ballots, argmax.ballot());
+                let plan = ArgmaxPlan::of_kind(kind, election, &noise, ballot, threshold);
                 planned(plan.map_err(SpecError::plan)?.batches(), false)
             }
             (EngineName::Clear, _) => planned(self.engine(election)?.batches(), false),
@@ -345,6 +378,9 @@ impl EngineSpec {
         }
         if self.engine == EngineName::Clear {
             return Err(SpecError::Clear);
+        }
+        if self.ballots == BallotKind::Tiny {
+            return Err(SpecError::Unlocking);
         }
         self.with(election, Adapting)
     }
@@ -395,6 +431,9 @@ impl Serialize for EngineSpec {
             }
             if let Some(threshold) = argmax.threshold {
                 map.serialize_entry("threshold", &threshold)?;
+            }
+            if self.ballots != BallotKind::Checked {
+                map.serialize_entry("ballots", self.ballots.name())?;
             }
             map.serialize_entry("protects", &argmax.protects().to_string())?;
         }

@@ -24,7 +24,8 @@ use crate::inputs::SpecArgs;
     polynomials, and beside it SPEED's argmax and the paper's gates on TFHE, and the BFV engine at \
     1, 100 and 512 samples.\n\n\
     With --mechanism noisy-argmax: SPEED's argmax on TFHE, on two samples, and the batched one of \
-    BFV, from stored ballots to the release.\n\n\
+    BFV, from stored ballots to the release; with --ballots tiny the batched one with both kinds of \
+    ballots.\n\n\
     Without --threads, all of it runs on one thread."
 )]
 pub(super) struct BenchArgs {
@@ -64,9 +65,10 @@ impl BenchArgs {
 
 pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
     // The noisy argmax is timed on both engines, and is the one of BFV that takes its setting.
-    let argmax = args.spec.spec(EngineName::Bfv, args.teachers)?.argmax();
+    let spec = args.spec.spec(EngineName::Bfv, args.teachers)?;
+    let argmax = spec.argmax();
     match (args.backend, argmax) {
-        (_, Some(argmax)) => argmax::run(args, argmax.noise, output),
+        (_, Some(argmax)) => argmax::run(args, argmax.noise, spec.ballots(), output),
         (EngineName::Bfv, None) => paper::run(args, output),
         #[cfg(feature = "tfhe")]
         (EngineName::Tfhe, None) => tfhe::run(args, output),

@@ -2,7 +2,7 @@
 //! something. Products and rotations count one batch.
 
 use serde_json::json;
-use shield_bfv::argmax::ArgmaxPlan;
+use shield_bfv::argmax::{ArgmaxPlan, BallotKind};
 use shield_bfv::flooding::STATISTICAL_BITS;
 use shield_core::shared_noise::NoiseFamily;
 use shield_core::{Delta, Election, Queries};
@@ -17,8 +17,10 @@ pub(super) fn plan(
     report: Report,
     election: &Election,
     argmax: NoisyArgmax,
+    kind: BallotKind,
 ) -> Result<Report, Failure> {
-    let plan = ArgmaxPlan::new(election, &argmax.noise, argmax.ballot(), argmax.threshold);
+    let NoisyArgmax { noise, threshold, .. } = argmax;
+    let plan = ArgmaxPlan::of_kind(kind, election, &noise, argmax.ballot(), threshold);
     let plan = plan.map_err(Failure::bad_input)?;
     let queries = Queries::new(election.samples() as u64)?;
     let usage = Usage { queries, delta: Delta::default() };
@@ -53,7 +55,11 @@ pub(super) fn plan(
         "noise_margin_bits": plan.noise_margin_bits(),
         "flooding_bits": plan.flooding_bits(),
         "statistical_bits": STATISTICAL_BITS,
+        "ballots": kind.name(),
         "ballot_bytes": plan.ballot_bytes(),
+        "bytes_per_vote": plan.bytes_per_vote(),
+        "secret_dimension": plan.dimension(),
+        "unlocking_bytes": plan.unlocking_bytes(),
         "public_key_bytes": plan.public_key_bytes(),
         "evaluation_key_bytes": plan.evaluation_key_bytes(),
         "result_bytes": plan.result_bytes(),
@@ -101,25 +107,51 @@ pub(super) fn plan(
         "3 uniform integers of {} bits per coefficient; statistical distance 2^-{STATISTICAL_BITS}",
         plan.flooding_bits()
     );
-    Ok(report.keys(&document).rows([
-        ("noise", noise),
-        ("a ballot", ballot),
-        ("cost", cost),
-        ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
-        ("ring", ring),
-        ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
-        ("batches", format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch())),
-        ("comparison", comparison),
-        ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
-        ("circuit, per batch", circuit),
-        ("noise bound, bits", stages.join(", ")),
-        ("flooding", flooding),
-        ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
-        ("ballot", format!("{} per teacher and batch", megabytes(plan.ballot_bytes()))),
-        ("public key", megabytes(plan.public_key_bytes())),
-        ("evaluation key", megabytes(plan.evaluation_key_bytes())),
-        ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
-        ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
-        ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
-    ]))
+    let sent = format!(
+        "{}: {} per teacher and batch, {:.1} bytes per vote in all",
+        kind.name(),
+        megabytes(plan.ballot_bytes()),
+        plan.bytes_per_vote()
+    );
+    // Of tiny ballots alone.
+    let unlocking = plan.dimension().map(|dimension| {
+        let bytes = megabytes(plan.unlocking_bytes());
+        [
+            ("teacher's secret", format!("{dimension} residues, fresh for every ballot")),
+            ("unlocking", format!("{bytes} per batch, from the student to the server")),
+        ]
+    });
+    Ok(report
+        .keys(&document)
+        .rows([
+            ("noise", noise),
+            ("a ballot", ballot),
+            ("cost", cost),
+            ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
+            ("ring", ring),
+            ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
+            (
+                "batches",
+                format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch()),
+            ),
+            ("comparison", comparison),
+            (
+                "wrong label",
+                format!("probability at most 2^{:.0} per sample", -plan.failure_bits()),
+            ),
+            ("circuit, per batch", circuit),
+            ("noise bound, bits", stages.join(", ")),
+            ("flooding", flooding),
+            ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
+            ("ballot", sent),
+            ("public key", megabytes(plan.public_key_bytes())),
+            ("evaluation key", megabytes(plan.evaluation_key_bytes())),
+            ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
+            ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
+            (
+                "time",
+                format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch())),
+            ),
+        ])
+        .rows(unlocking.into_iter().flatten()))
 }

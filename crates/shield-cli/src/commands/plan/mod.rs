@@ -59,7 +59,8 @@ impl PlanArgs {
             ));
         };
         let counts = Some(Counts::new(voters, self.protects, argmax.noise.family())?);
-        Ok(EngineSpec::new(self.backend, Some(NoisyArgmax { counts, ..argmax }))?)
+        let counted = EngineSpec::new(self.backend, Some(NoisyArgmax { counts, ..argmax }))?;
+        Ok(counted.with_ballots(spec.ballots())?)
     }
 }
 
@@ -70,7 +71,7 @@ pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
     let report = Report::default().keys(&spec);
     let report = match (args.backend, spec.argmax()) {
         (EngineName::Bfv, None) => bfv::plan(report, &election)?,
-        (EngineName::Bfv, Some(argmax)) => argmax::plan(report, &election, argmax)?,
+        (EngineName::Bfv, Some(argmax)) => argmax::plan(report, &election, argmax, spec.ballots())?,
         #[cfg(feature = "tfhe")]
         (EngineName::Tfhe, _) => tfhe::plan(report, &election)?,
         #[cfg(not(feature = "tfhe"))]
