@@ -179,7 +179,7 @@ impl ArgmaxPlan {
             BallotKind::Checked => None,
             BallotKind::Tiny => Some((rings.module(noise, voted)?, voted)),
         };
-        let demand = Demand { teachers, classes, samples, range, module, trustees };
+        let demand = Demand { teachers, classes, samples, range, trustees, module };
         let mut best: Option<Self> = None;
         let candidates = rings.candidates();
         let mut run = classes.next_power_of_two();

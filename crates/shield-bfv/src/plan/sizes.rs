@@ -28,7 +28,6 @@ impl Plan {
                 2 * self.released_ciphertexts() * ring.poly_bytes(self.released_limbs())
             }
             Kind::Audit => 2 * self.teachers() * ring.poly_bytes(1),
-            Kind::Request | Kind::Unlocking => 0,
             Kind::Shard => {
                 let tallies = 2 * self.layout.ciphertexts();
                 RANGE + (tallies + CHECK_POLYS) * self.layout.planes() * ring.poly_bytes(limbs)

@@ -1,7 +1,7 @@
 //! The plan of the batched noisy argmax on BFV, with the keys of the other plans where they mean
 //! something. Products and rotations count one batch.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shield_bfv::argmax::{ArgmaxPlan, BallotKind};
 use shield_bfv::flooding::STATISTICAL_BITS;
 use shield_core::shared_noise::NoiseFamily;
@@ -29,45 +29,15 @@ pub(super) fn plan(
     let (epsilon, of_counts) = (accounting.tight(usage), accounting.of_counts(usage));
     let moduli = plan.moduli_bits();
     let stages = plan.noise_bits();
-    let noise_bits: Vec<_> = stages
-        .iter()
-        .map(|(stage, bits, primes)| json!({ "stage": stage, "bits": bits, "primes": primes }))
-        .collect();
     let memory = plan.memory_bytes(rayon::current_num_threads());
-    let document = json!({
+    let costs = json!({
         "epsilon": epsilon,
         "vector_epsilon": of_counts,
         "delta": usage.delta,
-        "ring_degree": plan.ring_degree(),
-        "moduli_bits": moduli,
-        "log_q": plan.log_q(),
-        "security_bits": plan.security_bits(),
-        "samples_per_batch": plan.samples_per_batch(),
-        "batches": plan.batches(),
-        "range": plan.range(),
-        "degree": plan.degree(),
-        "failure_log2": -plan.failure_bits(),
-        "evaluations": plan.evaluations(),
-        "products": plan.products(),
-        "relinearisations": plan.relinearisations(),
-        "rotations": plan.rotations(),
-        "noise_bits": noise_bits,
-        "noise_margin_bits": plan.noise_margin_bits(),
-        "flooding_bits": plan.flooding_bits(),
-        "statistical_bits": STATISTICAL_BITS,
-        "ballots": kind.name(),
-        "ballot_bytes": plan.ballot_bytes(),
-        "bytes_per_vote": plan.bytes_per_vote(),
-        "secret_dimension": plan.dimension(),
-        "unlocking_bytes": plan.unlocking_bytes(),
-        "public_key_bytes": plan.public_key_bytes(),
-        "evaluation_key_bytes": plan.evaluation_key_bytes(),
-        "result_bytes": plan.result_bytes(),
         // At most, on this machine's threads.
         "memory_bytes": memory,
-        // Of one core, estimated.
-        "seconds_per_batch": plan.seconds_per_batch(),
     });
+    let report = report.keys(&costs).keys(&circuit(&plan)).keys(&bytes(&plan));
     let (law, amount) = match argmax.noise.family() {
         NoiseFamily::Laplace => ("discrete Laplace", "scale"),
         NoiseFamily::Skellam => ("Skellam", "deviation"),
@@ -95,7 +65,7 @@ pub(super) fn plan(
     );
     let comparison =
         format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree());
-    let circuit = format!(
+    let operations = format!(
         "{} evaluations, {} products, {} relinearisations, {} rotations",
         plan.evaluations(),
         plan.products(),
@@ -107,22 +77,8 @@ pub(super) fn plan(
         "3 uniform integers of {} bits per coefficient; statistical distance 2^-{STATISTICAL_BITS}",
         plan.flooding_bits()
     );
-    let sent = format!(
-        "{}: {} per teacher and batch, {:.1} bytes per vote in all",
-        kind.name(),
-        megabytes(plan.ballot_bytes()),
-        plan.bytes_per_vote()
-    );
-    // Of tiny ballots alone.
-    let unlocking = plan.dimension().map(|dimension| {
-        let bytes = megabytes(plan.unlocking_bytes());
-        [
-            ("teacher's secret", format!("{dimension} residues, fresh for every ballot")),
-            ("unlocking", format!("{bytes} per batch, from the student to the server")),
-        ]
-    });
+    let sent = sent(&plan);
     Ok(report
-        .keys(&document)
         .rows([
             ("noise", noise),
             ("a ballot", ballot),
@@ -139,7 +95,7 @@ pub(super) fn plan(
                 "wrong label",
                 format!("probability at most 2^{:.0} per sample", -plan.failure_bits()),
             ),
-            ("circuit, per batch", circuit),
+            ("circuit, per batch", operations),
             ("noise bound, bits", stages.join(", ")),
             ("flooding", flooding),
             ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
@@ -153,5 +109,71 @@ pub(super) fn plan(
                 format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch())),
             ),
         ])
-        .rows(unlocking.into_iter().flatten()))
+        .rows(unlocking(&plan)))
+}
+
+/// The circuit, for machines.
+fn circuit(plan: &ArgmaxPlan) -> Value {
+    let stages = plan.noise_bits();
+    let noise_bits: Vec<_> = stages
+        .iter()
+        .map(|(stage, bits, primes)| json!({ "stage": stage, "bits": bits, "primes": primes }))
+        .collect();
+    json!({
+        "ring_degree": plan.ring_degree(),
+        "moduli_bits": plan.moduli_bits(),
+        "log_q": plan.log_q(),
+        "security_bits": plan.security_bits(),
+        "samples_per_batch": plan.samples_per_batch(),
+        "batches": plan.batches(),
+        "range": plan.range(),
+        "degree": plan.degree(),
+        "failure_log2": -plan.failure_bits(),
+        "evaluations": plan.evaluations(),
+        "products": plan.products(),
+        "relinearisations": plan.relinearisations(),
+        "rotations": plan.rotations(),
+        "noise_bits": noise_bits,
+        "noise_margin_bits": plan.noise_margin_bits(),
+        "flooding_bits": plan.flooding_bits(),
+        "statistical_bits": STATISTICAL_BITS,
+        // Of one core, estimated.
+        "seconds_per_batch": plan.seconds_per_batch(),
+    })
+}
+
+/// What is sent, for machines.
+fn bytes(plan: &ArgmaxPlan) -> Value {
+    json!({
+        "ballots": plan.kind().name(),
+        "ballot_bytes": plan.ballot_bytes(),
+        "bytes_per_vote": plan.bytes_per_vote(),
+        "secret_dimension": plan.dimension(),
+        "unlocking_bytes": plan.unlocking_bytes(),
+        "public_key_bytes": plan.public_key_bytes(),
+        "evaluation_key_bytes": plan.evaluation_key_bytes(),
+        "result_bytes": plan.result_bytes(),
+    })
+}
+
+/// What a teacher sends, for people.
+fn sent(plan: &ArgmaxPlan) -> String {
+    format!(
+        "{}: {} per teacher and batch, {:.1} bytes per vote in all",
+        plan.kind().name(),
+        megabytes(plan.ballot_bytes()),
+        plan.bytes_per_vote()
+    )
+}
+
+/// What only tiny ballots have, for people.
+fn unlocking(plan: &ArgmaxPlan) -> Vec<(&'static str, String)> {
+    let rows = plan.dimension().map(|dimension| {
+        let bytes = megabytes(plan.unlocking_bytes());
+        vec![
+            ("teacher's secret", format!("{dimension} residues, fresh for every ballot")),
+            ("unlocking", format!("{bytes} per batch, from the student to the server")),
+        ]
+    });
+    rows.unwrap_or_default()
 }
