@@ -252,11 +252,11 @@ pub struct Outline {
 impl EngineSpec {
     /// An engine for SHIELD, or for a noisy argmax.
     pub fn new(engine: EngineName, argmax: Option<NoisyArgmax>) -> Result<Self, SpecError> {
-        if engine == EngineName::Tfhe && argmax.is_some() {
-            return Err(SpecError::Mechanism { engine });
-        }
         if argmax.is_some_and(|argmax| matches!(argmax.noise.family(), NoiseFamily::Bits(_))) {
             return Err(SpecError::Bits);
+        }
+        if engine == EngineName::Tfhe && argmax.is_some() {
+            return Err(SpecError::Mechanism { engine });
         }
         Ok(Self { engine, argmax })
     }
