@@ -3,6 +3,7 @@
 mod attacks;
 mod keys;
 mod roster;
+mod second;
 mod vectors;
 
 use std::fs;

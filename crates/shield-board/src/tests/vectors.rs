@@ -9,14 +9,14 @@ use crate::folder::LINES;
 use crate::sealed::open;
 use crate::{Folder, Kind, Line, verify};
 
-const FILE: &[u8] = include_bytes!("../../tests/vectors/election.toml");
+pub(super) const FILE: &[u8] = include_bytes!("../../tests/vectors/election.toml");
 
 fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
 }
 
 /// The board of fixed seeds and bodies.
-fn board(ward: &Ward) -> Folder {
+pub(super) fn board(ward: &Ward) -> Folder {
     let mut board = ward.keys(FILE);
     for teacher in &ward.teachers {
         let ballot = [teacher.name().as_str().as_bytes(), &[9; 1500]].concat();
