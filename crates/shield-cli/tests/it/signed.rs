@@ -275,7 +275,7 @@ fn other_results_are_found_by_anybody_or_by_the_auditor() {
     let board = || shield_board::Folder::open(&ward.0.path("ward-7.board")).unwrap();
     let (_, path) = board().body_of(shield_board::Kind::Results).unwrap();
     let good = fs::read(&path).unwrap();
-    // The operator puts other bytes into the results and signs them: everything but the seed agrees.
+    // The operator puts other bytes into the results and signs them.
     let mut bad = good.clone();
     let last = bad.len() - 1;
     bad[last] ^= 1;

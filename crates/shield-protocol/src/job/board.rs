@@ -206,7 +206,7 @@ impl Published {
             return Err(released.disagrees("the seed on the board is not the one committed to"));
         }
         let releases = checked.with(part);
-        same_bytes(&released, releases, reader, &transcript, file.batches(), watch)?;
+        same_bytes(&released, &releases, reader, &transcript, file.batches(), watch)?;
         Ok(())
     }
 }

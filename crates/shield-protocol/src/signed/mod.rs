@@ -49,7 +49,7 @@ impl SignedElection {
 
     fn checked(board: Folder) -> Result<Self, ProtocolError> {
         let election = Self::read(board)?;
-        verify(&election.board, &election.parties)?.demand(election.board.path())?;
+        verify(&election.board, &election.parties).demand(election.board.path())?;
         Ok(election)
     }
 
