@@ -72,7 +72,8 @@ impl Ward {
     /// The outcome of a check, by its name.
     fn checks(&self, line: &str) -> (Value, Option<i32>) {
         let output = self.0.run(&format!("verify {line} --json"));
-        let found = serde_json::from_slice(&output.stdout).expect(&stderr(&output));
+        let found = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", stderr(&output)));
         (found, output.status.code())
     }
 
@@ -110,7 +111,8 @@ fn second_opinion(board: &Path) {
         return eprintln!("skipped: there is no Python 3.11");
     }
     let output = Command::new("python3").arg("-B").arg(script).arg(board).output().unwrap();
-    let found: Value = serde_json::from_slice(&output.stdout).expect(&stderr(&output));
+    let found: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
     for check in found["checks"].as_array().unwrap() {
         assert_eq!(check["result"], "passed", "{check}");
     }
