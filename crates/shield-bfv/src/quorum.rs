@@ -241,8 +241,7 @@ impl OpeningPlan {
                 let scaled = (common * trustees.scale()) as f64;
                 scaled * (bound + 1.0) + weight as f64 * width(checked)
             });
-            // Half of the room is there to tell honest shares from others.
-            margin = margin.min(limit - 1.0 - total.fold(0.0, f64::max).log2());
+            margin = margin.min(limit - total.fold(0.0, f64::max).log2());
             // No share but the right one is consistent with two short errors: see `dealing`.
             let duals = trustees.dual();
             let short = duals.iter().map(|v| trustees.dual_bound(v) as f64).fold(0.0, f64::max);

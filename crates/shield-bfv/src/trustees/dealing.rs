@@ -116,12 +116,12 @@ impl<E: Jointly> KeyMaker<'_, '_, E> {
         }
         let public = ceremony.write(Kind::Deal, first.set, self.trustee, &polys);
         let made_for = ceremony.made_for(first.set);
-        let dealt = |(to, share): (usize, &SecretValues)| {
+        let dealt = |share: &SecretValues| {
             Zeroizing::new(ceremony.with_format(Kind::DealtShare, |format| {
-                format.write(made_for, self.trustee, &[to as u8], [&share.0])
+                format.write(made_for, self.trustee, &[], [&share.0])
             }))
         };
-        Ok(Deal { public, shares: shares.iter().enumerate().map(dealt).collect() })
+        Ok(Deal { public, shares: shares.iter().map(dealt).collect() })
     }
 
     /// This trustee's key where fewer than all open, from everybody's public deals and from the
@@ -148,7 +148,7 @@ impl<E: Jointly> KeyMaker<'_, '_, E> {
                 context.add(&mut error, &zeros[check * count + self.trustee]);
                 is_short(context, &error, COINS.into())
             });
-            if !fits || message.extra != [self.trustee as u8] {
+            if !fits {
                 return Err(TrusteeError::DealtShare { dealer });
             }
             context.add(&mut sum.0, &share.0);

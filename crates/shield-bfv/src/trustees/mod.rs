@@ -92,9 +92,10 @@
 //! A wrong share turns every slot of the student's sum into junk, without a name. With t < n the
 //! trustees then open the release once more, each share by itself at the level of the release,
 //! without z and without Lagrange's factor: `d_i = c1 S_i + f_i` with the Shamir share S_i of `D s`
-//! ([`crate::quorum`] says why D). The true shares of any t trustees read the same message with
-//! little noise; [`combine_checked`] looks for the largest set of openings of which every t agree.
-//! With L liars, t + L + 1 openings show that somebody lies, and t + 2 L openings show who.
+//! ([`crate::quorum`] says why D). The true shares of any t trustees read the same message;
+//! [`combine_checked`] looks for the largest set of openings of which every t read the same. With L
+//! liars among at least t + 2 L openings, that set has t honest trustees or more, so what it reads
+//! is right, and whoever is not in it lied. With t + L + 1 openings it shows that somebody lies.
 //!
 //! **Theorem.** Let C be the largest norm of the multiples of e in the shares of honest trustees
 //! ([`Trustees::shift`](crate::quorum)) and `W >= 1.53 sqrt(X) C B 2^40`. Given the secrets of t - 1
@@ -126,7 +127,7 @@ mod parts;
 mod together;
 
 pub use crate::quorum::{HeldByTrustees, MOST_TRUSTEES, Trustees, TrusteesError};
-pub use ceremony::{Ceremony, FirstRound, JointKeys, commitment};
+pub use ceremony::{Ceremony, FirstRound, JointKeys, MessageBytes, commitment};
 pub use checked::{CheckedReading, combine_checked};
 pub use dealing::Deal;
 pub use error::TrusteeError;
@@ -135,7 +136,7 @@ pub use maker::KeyMaker;
 pub use opening::{PairSecret, combine};
 pub use openings::Openings;
 pub use parts::Jointly;
-pub use together::{KeyBytes, Together};
+pub use together::{Openers, Together};
 
 #[cfg(test)]
 mod tests;
