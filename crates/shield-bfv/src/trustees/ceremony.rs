@@ -5,7 +5,6 @@ use shield_core::framing::{KeyId, Kind, MadeFor, framed_bytes};
 
 use super::derivation::{derive, session, uniform};
 use super::error::TrusteeError;
-use super::maker::{KeyMaker, Mine};
 use super::messages::{Format, Message, check_count, opening_bytes};
 use super::parts::{self, Jointly, KeyParts, Shape};
 use crate::bytes;
@@ -253,39 +252,6 @@ impl<'a, E: Jointly> Ceremony<'a, E> {
         // A bias below 2^-60.
         let number = coin.iter().take(8).fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
         Ok((number % sets.max(1) as u64) as usize)
-    }
-
-    /// Checks every byte that a trustee sent for a set that was discarded against its opened seed.
-    pub fn check_discarded(
-        &self,
-        first: &FirstRound,
-        trustee: usize,
-        opened: &[u8; 32],
-        second: &[u8],
-    ) -> Result<(), TrusteeError> {
-        let count = self.plan.trustees.count();
-        let committed = first.commitments.get(trustee);
-        let committed = committed.ok_or(TrusteeError::Nobody { trustee, count })?;
-        let mine = Mine::of_set(self, trustee, first.set, opened);
-        let wrong = |what| TrusteeError::Seed { what, trustee, set: first.set };
-        if commitment(&mine.first()) != *committed {
-            return Err(wrong("key share"));
-        }
-        if mine.second(&first.sums, &first.digest) != second {
-            return Err(wrong("second key share"));
-        }
-        Ok(())
-    }
-
-    /// A trustee that draws everything from a seed.
-    pub fn maker(
-        &self,
-        trustee: usize,
-        seed: [u8; 32],
-    ) -> Result<KeyMaker<'_, 'a, E>, TrusteeError> {
-        let count = self.plan.trustees.count();
-        let maker = || KeyMaker::new(self, trustee, seed);
-        (trustee < count).then(maker).ok_or(TrusteeError::Nobody { trustee, count })
     }
 }
 

@@ -78,7 +78,7 @@ fn trustees_label_as_one_key_does() {
     for trustees in ["--trustees 3", "--trustees 2/3"] {
         assert_eq!(label(trustees)["labels"], alone["labels"], "{trustees}");
     }
-    let noisy = "--mechanism noisy-argmax --noise 0.3";
+    let noisy = "--mechanism noisy-argmax --noise 10";
     let (single, jointly) = (label(noisy), label(&format!("{noisy} --trustees 2")));
     assert_eq!(single["labels"], jointly["labels"]);
     // The noisy counts are paid for.
