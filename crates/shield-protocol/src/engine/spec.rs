@@ -20,6 +20,7 @@ use std::sync::Arc;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
+use shield_bfv::trustees::{Jointly, Trustees};
 use shield_bfv::{BfvEngine, Plan};
 use shield_core::engine::{self, BATCH_DISTANCE, ClearEngine};
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
@@ -175,11 +176,12 @@ impl NoisyArgmax {
     }
 }
 
-/// An engine and the mechanism that it computes.
+/// An engine, the mechanism that it computes, and who holds the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EngineSpec {
     engine: EngineName,
     argmax: Option<NoisyArgmax>,
+    trustees: Option<Trustees>,
 }
 
 /// An engine that there is not, or that cannot do an election.
@@ -203,6 +205,15 @@ pub enum SpecError {
          (--backend bfv)"
     )]
     Mechanism {
+        /// The engine.
+        engine: EngineName,
+    },
+    /// The engine has no keys that several parties make.
+    #[error(
+        "the engine `{engine}` has no key that trustees hold together: `tfhe` has no room for the \
+         noise of several, and `clear` has no keys; take `engine = \"bfv\"` (--backend bfv)"
+    )]
+    Trustees {
         /// The engine.
         engine: EngineName,
     },
@@ -230,12 +241,17 @@ impl SpecError {
 }
 
 /// Something to do with any engine: see [`EngineSpec::with`].
-pub trait UseEngine {
+pub trait UseEngine: Sized {
     /// What comes of it.
     type Output;
 
     /// Does it.
     fn run<E: engine::Engine>(self, engine: E) -> Self::Output;
+
+    /// Does it with an engine whose key trustees hold.
+    fn run_jointly<E: Jointly>(self, engine: E) -> Self::Output {
+        self.run(engine)
+    }
 }
 
 /// An engine's view of an election, as far as it is known without keys.
@@ -258,7 +274,20 @@ impl EngineSpec {
         if engine == EngineName::Tfhe && argmax.is_some() {
             return Err(SpecError::Mechanism { engine });
         }
-        Ok(Self { engine, argmax })
+        Ok(Self { engine, argmax, trustees: None })
+    }
+
+    /// The same with a key that trustees hold, if there are any.
+    pub fn held_by(self, trustees: Option<Trustees>) -> Result<Self, SpecError> {
+        if trustees.is_some() && self.engine != EngineName::Bfv {
+            return Err(SpecError::Trustees { engine: self.engine });
+        }
+        Ok(Self { trustees, ..self })
+    }
+
+    /// The trustees who hold the key; `None` where the student does.
+    pub fn trustees(&self) -> Option<Trustees> {
+        self.trustees
     }
 
     /// The engine's name.
@@ -295,11 +324,23 @@ impl EngineSpec {
     pub fn with<U: UseEngine>(&self, election: &Election, then: U) -> Result<U::Output, SpecError> {
         let election = election.clone();
         Ok(match (self.engine, self.argmax) {
-            (EngineName::Bfv, None) => then.run(BfvEngine::new(election).map_err(SpecError::plan)?),
+            (EngineName::Bfv, None) => {
+                let Some(trustees) = self.trustees else {
+                    return Ok(then.run(BfvEngine::new(election).map_err(SpecError::plan)?));
+                };
+                let engine = BfvEngine::with_trustees(election, trustees);
+                then.run_jointly(engine.map_err(SpecError::plan)?)
+            }
             (EngineName::Bfv, Some(argmax)) => {
                 let NoisyArgmax { noise, threshold, .. } = argmax;
-                let engine = ArgmaxEngine::with_counts(election, noise, argmax.ballot(), threshold);
-                then.run(engine.map_err(SpecError::plan)?)
+                let ballot = argmax.ballot();
+                let Some(trustees) = self.trustees else {
+                    let engine = ArgmaxEngine::with_counts(election, noise, ballot, threshold);
+                    return Ok(then.run(engine.map_err(SpecError::plan)?));
+                };
+                let engine =
+                    ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees);
+                then.run_jointly(engine.map_err(SpecError::plan)?)
             }
             #[cfg(feature = "tfhe")]
             (EngineName::Tfhe, None) => {
@@ -322,6 +363,7 @@ impl EngineSpec {
             Ok(Outline { batches, distance: batches as f64 * BATCH_DISTANCE, audited })
         };
         match (self.engine, self.argmax) {
+            _ if self.trustees.is_some() => self.with(election, Outlining),
             (EngineName::Bfv, None) => {
                 let plan = Plan::new(election).map_err(SpecError::plan)?;
                 planned(plan.batches(), true)
@@ -376,7 +418,8 @@ impl UseEngine for Adapting {
 
 impl fmt::Display for EngineSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {}", self.mechanism_name(), self.engine)
+        write!(f, "{} on {}", self.mechanism_name(), self.engine)?;
+        self.trustees.map_or(Ok(()), |trustees| write!(f, ", opened by {trustees} trustees"))
     }
 }
 
@@ -397,6 +440,10 @@ impl Serialize for EngineSpec {
                 map.serialize_entry("threshold", &threshold)?;
             }
             map.serialize_entry("protects", &argmax.protects().to_string())?;
+        }
+        if let Some(trustees) = self.trustees {
+            map.serialize_entry("trustees", &trustees.count())?;
+            map.serialize_entry("trustees_needed", &trustees.threshold())?;
         }
         map.end()
     }

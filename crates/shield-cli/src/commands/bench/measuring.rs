@@ -8,6 +8,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use shield_core::engine::{BallotBox, BallotBoxError, Encoding, Engine, Key, Presence};
 use shield_core::framing::KeyId;
+use shield_core::labelling::Held;
 use shield_core::{Label, Seed, Votes};
 
 use crate::failure::Failure;
@@ -87,8 +88,25 @@ pub(super) fn measure<E: Engine, Teachers: IntoIterator<Item = u32>>(
     case: &Case,
     teachers: impl Fn(usize) -> Teachers,
 ) -> Result<Measured, Failure> {
-    let &Case { votes, seed, runs, ballots: kept } = case;
     let keys = engine.generate_keys(&mut StdRng::from_os_rng()).map_err(Failure::failed)?;
+    let reveal = |batch: usize, release: &E::Release| {
+        engine.decrypt(&keys.secret, batch, release).map_err(Failure::failed)
+    };
+    let held = Held { public: keys.public, evaluation: keys.evaluation, reveal };
+    measure_with(engine, case, teachers, &held)
+}
+
+/// The same with keys that were made.
+pub(super) fn measure_with<E: Engine, Teachers: IntoIterator<Item = u32>, R>(
+    engine: &E,
+    case: &Case,
+    teachers: impl Fn(usize) -> Teachers,
+    keys: &Held<E, R>,
+) -> Result<Measured, Failure>
+where
+    R: Fn(usize, &E::Release) -> Result<Vec<Label>, Failure>,
+{
+    let &Case { votes, seed, runs, ballots: kept } = case;
     let mut found = Measured {
         labels: Vec::new(),
         ballots: 0,
@@ -122,8 +140,7 @@ pub(super) fn measure<E: Engine, Teachers: IntoIterator<Item = u32>>(
             *seconds += start.elapsed().as_secs_f64();
             let release = release.map_err(Failure::failed)?;
             if run == 0 {
-                let labels = engine.decrypt(&keys.secret, batch, &release);
-                found.labels.extend(labels.map_err(Failure::failed)?);
+                found.labels.extend((keys.reveal)(batch, &release)?);
             }
         }
     }

@@ -2,14 +2,15 @@
 //! something. Products and rotations count one batch.
 
 use serde_json::json;
-use shield_bfv::argmax::ArgmaxPlan;
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
 use shield_bfv::flooding::STATISTICAL_BITS;
+use shield_bfv::trustees::Trustees;
 use shield_core::shared_noise::NoiseFamily;
 use shield_core::{Delta, Election, Queries};
 use shield_privacy::Usage;
 use shield_protocol::engine::{Counts, NoisyArgmax};
 
-use super::megabytes;
+use super::{megabytes, of_trustees};
 use crate::console::{Report, duration};
 use crate::failure::Failure;
 
@@ -17,14 +18,22 @@ pub(super) fn plan(
     report: Report,
     election: &Election,
     argmax: NoisyArgmax,
+    trustees: Option<Trustees>,
 ) -> Result<Report, Failure> {
-    let plan = ArgmaxPlan::new(election, &argmax.noise, argmax.ballot(), argmax.threshold);
+    let NoisyArgmax { noise, threshold, .. } = argmax;
+    let ballot = argmax.ballot();
+    let plan = match trustees {
+        None => ArgmaxPlan::new(election, &noise, ballot, threshold),
+        Some(trustees) => ArgmaxPlan::with_trustees(election, &noise, ballot, threshold, trustees),
+    };
     let plan = plan.map_err(Failure::bad_input)?;
     let queries = Queries::new(election.samples() as u64)?;
     let usage = Usage { queries, delta: Delta::default() };
     // Of all samples together, for all votes.
     let accounting = argmax.accounting(election.classes());
-    let (epsilon, of_counts) = (accounting.tight(usage), accounting.of_counts(usage));
+    let of_counts = accounting.of_counts(usage);
+    // Trustees recompute releases, so they and the student know the masks of the reveal.
+    let epsilon = if trustees.is_some() { of_counts } else { accounting.tight(usage) };
     let moduli = plan.moduli_bits();
     let stages = plan.noise_bits();
     let noise_bits: Vec<_> = stages
@@ -67,12 +76,12 @@ pub(super) fn plan(
         NoiseFamily::Skellam => ("Skellam", "deviation"),
         NoiseFamily::Bits(_) => ("weighted bits", "deviation"),
     };
-    let noise = format!(
+    let noise_words = format!(
         "{law} of {amount} {}, in shares; up to {} teachers may be missing",
         argmax.noise.scale().get(),
         argmax.noise.dropouts()
     );
-    let ballot = argmax.counts.map(Counts::voters).map_or_else(
+    let ballot_words = argmax.counts.map(Counts::voters).map_or_else(
         || "one vote per sample".to_owned(),
         |voters| format!("counts per class, of up to {voters} voters per sample"),
     );
@@ -101,9 +110,9 @@ pub(super) fn plan(
         "3 uniform integers of {} bits per coefficient; statistical distance 2^-{STATISTICAL_BITS}",
         plan.flooding_bits()
     );
-    Ok(report.keys(&document).rows([
-        ("noise", noise),
-        ("a ballot", ballot),
+    let report = report.keys(&document).rows([
+        ("noise", noise_words),
+        ("a ballot", ballot_words),
         ("cost", cost),
         ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
         ("ring", ring),
@@ -121,5 +130,12 @@ pub(super) fn plan(
         ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
         ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
         ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
-    ]))
+    ]);
+    let made = trustees.map(|trustees| {
+        ArgmaxEngine::with_trustees(election.clone(), noise, ballot, threshold, trustees)
+    });
+    match made.transpose().map_err(Failure::bad_input)? {
+        None => Ok(report),
+        Some(engine) => of_trustees(report, &engine),
+    }
 }
