@@ -17,6 +17,7 @@ fn plan_has_the_contract_s_keys() {
         "ballot_bytes",
         "evaluation_key_bytes",
         "result_bytes",
+        "memory_bytes",
         "products",
         "rotations",
         "noise_margin_bits",
