@@ -367,6 +367,25 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_several_trustees_are_as_long_as_the_proof_says() {
+        let of =
+            |trustees| Ring { degree: 8_192, prime_bits: 51, limbs: 4, events: 12.0, trustees };
+        let (alone, deviation) = (of(0), (2.0 * 8_192.0 / 3.0_f64).sqrt());
+        assert_eq!((of(1).s(), of(1).switch(4)), (alone.s(), alone.switch(4)));
+        for k in 1..=10 {
+            let (ring, count) = (of(k), f64::from(k));
+            let expected = (3.5 * count).min(ring.tail() * count.sqrt()) * deviation;
+            assert!((ring.s() / expected - 1.0).abs() < 1e-12, "{k}");
+            assert!((ring.switch(4) / alone.switch(4) / count.sqrt() - 1.0).abs() < 1e-12);
+            let two_rounds = ring.relinearisation(4) / ring.switch(4);
+            assert!((two_rounds - 2.0 * ring.s() - 1.0).abs() < 1e-6, "{k}");
+            assert!(k == 1 || ring.fresh().bound() > of(k - 1).fresh().bound());
+        }
+        assert_eq!(alone.relinearisation(4), alone.switch(4));
+        assert!(of(4).s() == 14.0 * deviation && of(10).s() < 35.0 * deviation);
+    }
+
+    #[test]
     fn the_chance_of_a_bound_to_fail_counts_every_mask() {
         for (ciphertexts, groups, teachers) in
             [(19, 1, 250), (5, 4, 250), (125, 8, 1_000_000), (118, 512, 1)]

@@ -226,23 +226,24 @@ impl OpeningPlan {
         released: Noise,
         ciphertexts: usize,
     ) -> Option<Self> {
-        let (count, bound, limbs) = (trustees.count(), released.bound(), released.limbs());
+        let (bound, limbs) = (released.bound(), released.limbs());
+        let threshold = trustees.threshold();
         let limit = ring.limit(limbs);
         let width = |bits: u32| 2_f64.powf(flooding::magnitude(bits));
-        // Every trustee opens a release so many times, and no two openings share their flooding.
-        let flooding = flooding::bits(bound, ciphertexts * count * MOST_OPENINGS);
-        let mut margin = limit - (count as f64 * width(flooding) + bound).log2();
+        // Every set opens a release once, and no trustee with more than so many sets.
+        let sets = trustees.sets(threshold).count().min(trustees.count() * MOST_OPENINGS);
+        let flooding = flooding::bits(bound, ciphertexts * sets);
+        let mut margin = limit - (threshold as f64 * width(flooding) + bound).log2();
         let mut checked = 0;
         if trustees.shares() {
             checked = flooding::bits(bound * trustees.shift(), ciphertexts);
-            let sets = trustees.sets(trustees.threshold()).map(|set| Trustees::weights(&set));
+            let sets = trustees.sets(threshold).map(|set| Trustees::weights(&set));
             let total = sets.map(|(weights, common)| {
                 let weight: i128 = weights.iter().map(|w| w.abs()).sum();
                 let scaled = (common * trustees.scale()) as f64;
                 scaled * (bound + 1.0) + weight as f64 * width(checked)
             });
-            // Half of the room is there to tell honest shares from others.
-            margin = margin.min(limit - 1.0 - total.fold(0.0, f64::max).log2());
+            margin = margin.min(limit - total.fold(0.0, f64::max).log2());
             // No share but the right one is consistent with two short errors: see `dealing`.
             let duals = trustees.dual();
             let short = duals.iter().map(|v| trustees.dual_bound(v) as f64).fold(0.0, f64::max);

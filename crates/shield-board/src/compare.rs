@@ -3,7 +3,6 @@
 
 use serde::Serialize;
 
-use crate::error::BoardError;
 use crate::folder::Folder;
 use crate::line::Line;
 use crate::parties::Parties;
@@ -24,11 +23,7 @@ pub struct Comparison {
 }
 
 /// Compares two copies of the board of one election.
-pub fn compare(
-    first: &Folder,
-    second: &Folder,
-    parties: &Parties,
-) -> Result<Comparison, BoardError> {
+pub fn compare(first: &Folder, second: &Folder, parties: &Parties) -> Comparison {
     let lines = || first.lines().iter().zip(second.lines());
     let common = lines().take_while(|(one, other)| is_same(one, other)).count();
     let mut comparison = Comparison {
@@ -38,7 +33,7 @@ pub fn compare(
         fork: None,
         unproven: None,
     };
-    let Some((one, other)) = lines().nth(common) else { return Ok(comparison) };
+    let Some((one, other)) = lines().nth(common) else { return comparison };
     for (board, line) in [(first, one), (second, other)] {
         let sound = line.statement().election == parties.election()
             && line.n == common as u64
@@ -48,11 +43,11 @@ pub fn compare(
                 "line {common} of {} is not countersigned by the operator of this election",
                 board.path().display()
             ));
-            return Ok(comparison);
+            return comparison;
         }
     }
     comparison.fork = Some([one.clone(), other.clone()]);
-    Ok(comparison)
+    comparison
 }
 
 /// The same line, under whatever signatures: Ed25519 lets an author make several for one text.

@@ -187,11 +187,9 @@ impl Folder {
             .and_then(|()| order.check_seen(statement))
             .and_then(|()| order.check_order(statement))
             .and_then(|()| order.check_once(statement))
-            .and_then(|()| order.check_content(statement))
-            .and_then(|()| match self.lines.len() as u64 {
-                MAX_LINES => Err(Fault::TooMany(MAX_LINES)),
-                _ => Ok(()),
-            });
+            .and_then(|()| order.check_content(statement));
+        let full = self.lines.len() as u64 >= MAX_LINES;
+        let checked = if full { Err(Fault::TooMany(MAX_LINES)) } else { checked };
         checked.map_err(|fault| refused(statement, fault))
     }
 

@@ -21,7 +21,7 @@
 //! let body = board.add_body(Kind::Election, file.as_bytes())?;
 //! let first = Statement::new(&parties, Kind::Election, &operator, Some(body), None)?;
 //! board.append(&parties, first.sign(&operator), &operator)?;
-//! assert!(verify(&board, &parties)?.all_passed());
+//! assert!(verify(&board, &parties).all_passed());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -32,7 +32,7 @@ impl Party {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parties {
     election: Digest,
-    parties: BTreeMap<Name, Party>,
+    by_name: BTreeMap<Name, Party>,
     operator: Name,
 }
 
@@ -63,7 +63,7 @@ impl Parties {
         }
         let operator =
             operator.ok_or_else(|| BoardError::Parties("there is no operator".to_owned()))?;
-        Ok(Self { election, parties: by_name, operator })
+        Ok(Self { election, by_name, operator })
     }
 
     /// Says in which election they take part, once the digest of its file is known.
@@ -78,22 +78,22 @@ impl Parties {
 
     /// The party of that name.
     pub fn get(&self, name: &Name) -> Option<&Party> {
-        self.parties.get(name)
+        self.by_name.get(name)
     }
 
     /// The party that keeps the board.
     pub fn operator(&self) -> &Party {
-        &self.parties[&self.operator]
+        &self.by_name[&self.operator]
     }
 
     /// The party that an identity is, found by its keys.
     pub fn find(&self, identity: &Identity) -> Option<&Party> {
-        self.parties.values().find(|party| party.line.keys == *identity.public())
+        self.by_name.values().find(|party| party.line.keys == *identity.public())
     }
 
     /// All parties by name.
     pub fn iter(&self) -> impl Iterator<Item = &Party> {
-        self.parties.values()
+        self.by_name.values()
     }
 
     /// All parties in a role, by name.

@@ -1,7 +1,7 @@
 //! The checks that need nothing but a board and the public lines of its parties.
 
 use crate::checks::{Checks, Outcome};
-use crate::error::{BoardError, Fault};
+use crate::error::Fault;
 use crate::folder::Folder;
 use crate::line::{Line, START};
 use crate::order::Order;
@@ -22,14 +22,13 @@ pub const CHECKS: [(&str, &str); 10] = [
     ("bodies", "every body is there with its hash and length, and is nobody else's"),
 ];
 
-/// Checks a board against the parties of its election. `Err` means that the system would not read
-/// it; everything that is wrong with the board itself is a failed check.
-pub fn verify(board: &Folder, parties: &Parties) -> Result<Checks, BoardError> {
+/// Checks a board against the parties of its election.
+pub fn verify(board: &Folder, parties: &Parties) -> Checks {
     let mut checks = Checks::default();
-    for (check, outcome) in CHECKS.into_iter().zip(outcomes(board, parties)?) {
+    for (check, outcome) in CHECKS.into_iter().zip(outcomes(board, parties)) {
         checks.add(check, &outcome);
     }
-    Ok(checks)
+    checks
 }
 
 /// The checks of a board whose check number `place` (counted from 0) failed, so that those after it
@@ -48,7 +47,7 @@ pub fn stopped(place: usize, fault: &dyn std::fmt::Display) -> Checks {
 }
 
 /// The first fault of every check.
-fn outcomes(board: &Folder, parties: &Parties) -> Result<[Outcome; CHECKS.len()], BoardError> {
+fn outcomes(board: &Folder, parties: &Parties) -> [Outcome; CHECKS.len()] {
     let mut outcomes = [const { Outcome::Passed }; CHECKS.len()];
     if board.lines().is_empty() {
         outcomes[1] = Outcome::Failed("the board has no lines".to_owned());
@@ -78,7 +77,7 @@ fn outcomes(board: &Folder, parties: &Parties) -> Result<[Outcome; CHECKS.len()]
         order.record(line);
         last = Some(line.seen());
     }
-    Ok(outcomes)
+    outcomes
 }
 
 fn check_election(line: &Line, parties: &Parties) -> Result<(), Fault> {

@@ -4,6 +4,7 @@
 //! votes and the server's draws are all here, so nothing is hidden from whoever runs it; what is
 //! private are the labels.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use rand::rngs::{OsRng, StdRng};
@@ -31,7 +32,7 @@ pub enum BallotRandomness {
 /// Seconds that each role took, over all teachers and batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Seconds {
-    /// The student's keys.
+    /// The student's keys, or those of all trustees.
     pub keygen: f64,
     /// All teachers' ballots.
     pub encrypt: f64,
@@ -40,7 +41,7 @@ pub struct Seconds {
     /// The aggregation, which is what the paper reports, with the student's part in it where an
     /// engine has one.
     pub aggregate: f64,
-    /// The student's labels.
+    /// The student's labels, from openings of all trustees where they hold the key.
     pub decrypt: f64,
 }
 
@@ -96,10 +97,35 @@ pub fn side_by_side<T: Send, R: Send>(
     some.flatten()
 }
 
-/// Labels all votes with an engine, a few batches side by side.
-///
-/// The watch counts samples that have a label, batch by batch. If it stops the run, the labels that
-/// there are come back.
+/// Votes to label.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The votes of the election.
+    pub votes: &'a Votes,
+    /// What the server draws from.
+    pub seed: &'a Seed,
+    /// What the teachers draw from.
+    pub ballots: BallotRandomness,
+    /// Counts samples that have a label, batch by batch. If it stops the run, the labels that there
+    /// are come back.
+    pub watch: &'a Watch,
+}
+
+/// Public keys, with whoever reads releases made under them.
+#[derive(Debug)]
+pub struct Held<E: Engine, R> {
+    /// For the teachers.
+    pub public: E::PublicKey,
+    /// For the server.
+    pub evaluation: E::EvaluationKey,
+    /// The student's own key, where it has one: for engines whose batches it unlocks.
+    pub secret: Option<Arc<E::SecretKey>>,
+    /// Reads the release of a batch.
+    pub reveal: R,
+}
+
+/// Labels all votes with an engine and the student's own keys, a few batches side by side: see
+/// [`Run`].
 pub fn label<E: Engine>(
     engine: &E,
     votes: &Votes,
@@ -107,6 +133,28 @@ pub fn label<E: Engine>(
     randomness: BallotRandomness,
     watch: &Watch,
 ) -> Result<Labelled, LabellingError<E::Error>> {
+    let make = |rng: &mut StdRng| {
+        let keys = engine.generate_keys(rng)?;
+        let secret = Arc::new(keys.secret);
+        let own = Some(Arc::clone(&secret));
+        let reveal =
+            move |batch: usize, release: &E::Release| engine.decrypt(&secret, batch, release);
+        Ok(Held { public: keys.public, evaluation: keys.evaluation, secret: own, reveal })
+    };
+    let run = Run { votes, seed, ballots: randomness, watch };
+    label_with(engine, run, |error| error, make)
+}
+
+/// The same with keys that `make` makes. The engine's errors are wrapped in its kind.
+pub fn label_with<E: Engine, X: std::error::Error, R>(
+    engine: &E,
+    Run { votes, seed, ballots: randomness, watch }: Run<'_>,
+    wrap: impl Fn(E::Error) -> X + Copy,
+    make: impl FnOnce(&mut StdRng) -> Result<Held<E, R>, X>,
+) -> Result<Labelled, LabellingError<X>>
+where
+    R: Fn(usize, &E::Release) -> Result<Vec<Label>, X>,
+{
     let election = engine.election();
     let (samples, teachers) = (election.samples(), election.teachers() as usize);
     if (votes.samples(), votes.teachers()) != (samples, teachers) {
@@ -118,14 +166,15 @@ pub fn label<E: Engine>(
     watch.begin("labelling", samples as u64);
     let mut seconds = Seconds::default();
     let mut labels = Vec::with_capacity(votes.samples());
-    let keys = timed(&mut seconds.keygen, || engine.generate_keys(&mut system_rng()))?;
+    let keys = timed(&mut seconds.keygen, || make(&mut system_rng()))?;
     let all: Vec<usize> = (0..engine.batches()).collect();
     for batches in all.chunks(batches_at_once()) {
         let ballots = timed(&mut seconds.encrypt, || {
             let encrypt =
                 |&batch: &usize| encrypt_all(engine, &keys.public, votes, batch, seed, randomness);
             batches.par_iter().map(encrypt).collect::<Result<Vec<_>, _>>()
-        })?;
+        })
+        .map_err(wrap)?;
         let ballots: Vec<_> = timed(&mut seconds.receive, || {
             let key = &keys.evaluation;
             ballots.par_iter().flatten().flatten().for_each(|ballot| engine.receive(key, ballot));
@@ -134,14 +183,14 @@ pub fn label<E: Engine>(
         });
         let releases = timed(&mut seconds.aggregate, || {
             let aggregate = |(&batch, ballots): (&usize, &MemoryBallotBox<_>)| {
-                engine.aggregate_here(&keys, batch, ballots, seed, &mut system_rng())
+                let held = (keys.secret.as_deref(), &keys.evaluation);
+                engine.aggregate_here(held, batch, ballots, seed, &mut system_rng())
             };
             batches.par_iter().zip(&ballots).map(aggregate).collect::<Result<Vec<_>, _>>()
-        })?;
+        })
+        .map_err(wrap)?;
         for (&batch, release) in batches.iter().zip(&releases) {
-            labels.extend(timed(&mut seconds.decrypt, || {
-                engine.decrypt(&keys.secret, batch, release)
-            })?);
+            labels.extend(timed(&mut seconds.decrypt, || (keys.reveal)(batch, release))?);
             watch.add(engine.batch(batch).len() as u64);
             if watch.is_stopped() {
                 return Ok(Labelled { labels, seconds });

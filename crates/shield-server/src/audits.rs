@@ -323,7 +323,8 @@ async fn compute(
         }
         batches -= 1;
         let (shared, round) = (Arc::clone(&shared), round.round);
-        let begun = service.begin(job.file(), &format!("batch {batch} of audit {round}")).await?;
+        let what = format!("batch {batch} of audit {round}");
+        let begun = service.heavy.begin(&service.store, job.file(), &what).await?;
         let work = move || {
             let _begun = begun;
             let (releases, transcript, asked) = &*shared;

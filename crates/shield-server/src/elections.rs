@@ -52,6 +52,12 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<Created>), Problem> {
     see_through(async move {
         let file = read(new.file).await?;
+        if file.parties().is_some() {
+            return Err(Problem::unusable(
+                "this election is signed, and a server keeps no boards: hold it over folders \
+                 (shield board new), or write names without public keys into the file",
+            ));
+        }
         let name = file.name().clone();
         let mut tokens = vec![(new.student, Role::Student { election: name.clone() })];
         for (number, teacher) in (0..).zip(file.teachers()) {

@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::problem::Problem;
-use crate::service::Service;
+use crate::store::Store;
 
 /// What the server needs besides what it computes, in MiB.
 const OWN: u64 = 192;
@@ -36,8 +36,8 @@ pub(crate) enum TooHeavy {
     },
     /// The process has died of it before.
     #[error(
-        "the server has died {DEATHS} times while it computed {0}, perhaps for lack of memory; find \
-         out why, then ask for it again"
+        "the server has died {DEATHS} times while it computed {0}, perhaps for lack of memory; \
+         find out why, then ask for it again"
     )]
     Deadly(String),
     /// The mark that it was begun cannot be written.
@@ -62,7 +62,7 @@ pub(crate) struct Heavy {
 #[derive(Debug)]
 pub(crate) struct Begun {
     mark: PathBuf,
-    begun: Arc<Mutex<HashSet<PathBuf>>>,
+    all: Arc<Mutex<HashSet<PathBuf>>>,
     _room: OwnedSemaphorePermit,
 }
 
@@ -90,28 +90,19 @@ impl Heavy {
         self.needed(file).is_ok_and(|needed| needed <= self.there / 4)
     }
 
-    /// Takes the marks away: what is under way is broken off by whoever stops the server.
-    pub(crate) fn forgive(&self) {
-        for mark in self.begun.lock().unwrap_or_else(PoisonError::into_inner).drain() {
-            let _ = fs::remove_file(mark);
-        }
-    }
-}
-
-impl Service {
     /// Waits until there is room to compute something of an election, and marks in its folder that
     /// it was begun. A mark that is there already is from a process that died of it.
     pub(crate) async fn begin(
         &self,
+        store: &Store,
         file: &PlannedElection,
         what: &str,
     ) -> Result<Begun, TooHeavy> {
-        let needed = self.heavy.needed(file)?;
+        let needed = self.needed(file)?;
         // The semaphore is never closed.
-        let room = Arc::clone(&self.heavy.room).acquire_many_owned(needed).await;
-        let there = self.heavy.there;
-        let room = room.map_err(|_| TooHeavy::Memory { needed, there })?;
-        let mark = self.store.own_folder(file.name()).join("begun").join(what.replace(' ', "-"));
+        let room = Arc::clone(&self.room).acquire_many_owned(needed).await;
+        let room = room.map_err(|_| TooHeavy::Memory { needed, there: self.there })?;
+        let mark = store.own_folder(file.name()).join("begun").join(what.replace(' ', "-"));
         let deaths = fs::metadata(&mark).map_or(0, |mark| mark.len());
         if deaths >= DEATHS {
             // Whoever asks again has found out why.
@@ -123,15 +114,22 @@ impl Service {
             OpenOptions::new().append(true).create(true).open(&mark)?.write_all(b"+")
         };
         add().map_err(|source| TooHeavy::Mark { path: mark.clone(), source })?;
-        let begun = Arc::clone(&self.heavy.begun);
-        begun.lock().unwrap_or_else(PoisonError::into_inner).insert(mark.clone());
-        Ok(Begun { mark, begun, _room: room })
+        let all = Arc::clone(&self.begun);
+        all.lock().unwrap_or_else(PoisonError::into_inner).insert(mark.clone());
+        Ok(Begun { mark, all, _room: room })
+    }
+
+    /// Takes the marks away: what is under way is broken off by whoever stops the server.
+    pub(crate) fn forgive(&self) {
+        for mark in self.begun.lock().unwrap_or_else(PoisonError::into_inner).drain() {
+            let _ = fs::remove_file(mark);
+        }
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.mark);
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.mark);
         let _ = fs::remove_file(&self.mark);
     }
 }
@@ -148,58 +146,56 @@ impl From<TooHeavy> for Problem {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::tests::{settings, text};
     use shield_protocol::ElectionFile;
 
-    #[test]
-    fn what_the_process_died_of_twice_is_refused_once() {
+    use super::*;
+    use crate::tests::text;
+
+    /// What is tested: two batches of an election, with this much memory in MiB.
+    async fn with(memory: u64) -> (tempfile::TempDir, Store, PlannedElection, Heavy) {
         let folder = tempfile::tempdir().unwrap();
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let service = Service::open(&settings(&folder.path().join("data"))).await.unwrap();
-            let file = ElectionFile::parse(&text("ward", 3, 4, 2)).unwrap().plan();
-            let begin = || service.begin(&file, "batch 0");
-            // What ends, whatever came of it, may be begun again and again.
-            for _ in 0..4 {
-                drop(begin().await.unwrap());
-            }
-            for _ in 0..2 {
-                std::mem::forget(begin().await.unwrap());
-            }
-            drop(service.begin(&file, "batch 1").await.unwrap());
-            let refused = begin().await.unwrap_err().to_string();
-            assert!(refused.contains("died 2 times while it computed batch 0"), "{refused}");
-            // Somebody who stops the server has not made it die.
-            std::mem::forget(begin().await.unwrap());
-            service.stop();
-            std::mem::forget(begin().await.unwrap());
-            drop(begin().await.unwrap());
-        });
+        let store = Store::open(&folder.path().join("data"), None).await.unwrap();
+        let file = ElectionFile::parse(&text("ward", 3, 4, 2)).unwrap().plan();
+        (folder, store, file, Heavy::new(memory << 20))
     }
 
-    #[test]
-    fn what_does_not_fit_waits_and_what_never_will_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let file = ElectionFile::parse(&text("ward", 3, 4, 2)).unwrap().plan();
-        let mut settings = settings(&folder.path().join("data"));
-        let needed = Heavy::new(u64::MAX).needed(&file).unwrap();
-        settings.memory = (OWN + u64::from(needed)) << 20;
-        runtime.block_on(async {
-            let service = Service::open(&settings).await.unwrap();
-            let first = service.begin(&file, "batch 0").await.unwrap();
-            let mut second = Box::pin(service.begin(&file, "batch 1"));
-            let waiting = tokio::select! {
-                biased;
-                _ = &mut second => false,
-                () = tokio::task::yield_now() => true,
-            };
-            assert!(waiting, "both at once do not fit");
-            drop(first);
-            second.await.unwrap();
-        });
-        let less = Heavy::new(settings.memory - 1).needed(&file).unwrap_err();
-        assert!(less.to_string().contains("--memory"), "{less}");
+    #[tokio::test]
+    async fn what_the_process_died_of_twice_is_refused_once() {
+        let (_folder, store, file, heavy) = with(1 << 20).await;
+        let begin = || heavy.begin(&store, &file, "batch 0");
+        // What ends, whatever came of it, may be begun again and again.
+        for _ in 0..4 {
+            drop(begin().await.unwrap());
+        }
+        for _ in 0..2 {
+            std::mem::forget(begin().await.unwrap());
+        }
+        drop(heavy.begin(&store, &file, "batch 1").await.unwrap());
+        let refused = begin().await.unwrap_err().to_string();
+        assert!(refused.contains("died 2 times while it computed batch 0"), "{refused}");
+        // Somebody who stops the server has not made it die.
+        std::mem::forget(begin().await.unwrap());
+        heavy.forgive();
+        std::mem::forget(begin().await.unwrap());
+        drop(begin().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_waits_and_what_never_will_is_refused() {
+        let (_folder, store, file, ample) = with(1 << 20).await;
+        let needed = u64::from(ample.needed(&file).unwrap());
+        let heavy = Heavy::new((OWN + needed) << 20);
+        let first = heavy.begin(&store, &file, "batch 0").await.unwrap();
+        let mut second = Box::pin(heavy.begin(&store, &file, "batch 1"));
+        let waiting = tokio::select! {
+            biased;
+            _ = &mut second => false,
+            () = tokio::task::yield_now() => true,
+        };
+        assert!(waiting, "both at once do not fit");
+        drop(first);
+        second.await.unwrap();
+        let refused = Heavy::new((OWN + needed - 1) << 20).needed(&file).unwrap_err();
+        assert!(refused.to_string().contains("--memory"), "{refused}");
     }
 }

@@ -34,7 +34,7 @@ pub(crate) async fn confirm(
         })?;
         keys.push((object, key.hash));
     }
-    let begun = service.begin(&file, "the rehearsal").await?;
+    let begun = service.heavy.begin(&service.store, &file, "the rehearsal").await?;
     let (store, election) = (service.store.clone(), name.clone());
     let own = service
         .check(move || {

@@ -202,7 +202,8 @@ async fn step(
     let Some(&batch) = work.left.last() else { return Ok(Step::Done) };
     let start = Instant::now();
     let (job, releases) = (Arc::clone(&work.job), Arc::clone(&work.releases));
-    let begun = service.begin(job.file(), &format!("batch {batch}")).await?;
+    let what = format!("batch {batch}");
+    let begun = service.heavy.begin(&service.store, job.file(), &what).await?;
     let compute = move || {
         let _begun = begun;
         releases.release(job.transcript(), Place { round: 0, batch: batch as usize })

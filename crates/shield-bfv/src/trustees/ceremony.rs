@@ -1,12 +1,11 @@
 //! The making of one election's keys, as everyone follows it: messages in, keys out.
 
 use shield_core::engine::Key;
-use shield_core::framing::{KeyId, Kind, MadeFor};
+use shield_core::framing::{KeyId, Kind, MadeFor, framed_bytes};
 
 use super::derivation::{derive, session, uniform};
 use super::error::TrusteeError;
-use super::maker::{KeyMaker, Mine};
-use super::messages::{Format, Message, check_count};
+use super::messages::{Format, Message, check_count, opening_bytes};
 use super::parts::{self, Jointly, KeyParts, Shape};
 use crate::bytes;
 use crate::keys::PublicKey;
@@ -55,6 +54,23 @@ pub struct JointKeys<E: Jointly> {
     pub evaluation: E::EvaluationKey,
 }
 
+/// Bytes of what one trustee sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageBytes {
+    /// Its first share of a set of keys.
+    pub first: usize,
+    /// Its second share of a set of keys.
+    pub second: usize,
+    /// The public side of its deal; nothing where all trustees open.
+    pub deal: usize,
+    /// What it deals to each trustee; nothing where all open.
+    pub dealt: usize,
+    /// Its opening of a batch.
+    pub opening: usize,
+    /// Its checked opening of a batch; nothing where all open.
+    pub checked: usize,
+}
+
 /// What a trustee commits to before it shows its first share.
 pub fn commitment(first: &[u8]) -> [u8; 32] {
     derive(COMMITMENT, &[first])
@@ -85,6 +101,21 @@ impl<'a, E: Jointly> Ceremony<'a, E> {
         self.plan.trustees
     }
 
+    /// Bytes of every message.
+    pub fn bytes(&self) -> MessageBytes {
+        let of = |kind| self.with_format(kind, |format| framed_bytes(format.length()));
+        let shared = |bytes: usize| if self.plan.trustees.shares() { bytes } else { 0 };
+        let opening = |limbs| framed_bytes(opening_bytes(self.context(), self.plan, limbs));
+        MessageBytes {
+            first: of(Kind::KeyShare),
+            second: of(Kind::SecondKeyShare),
+            deal: shared(of(Kind::Deal)),
+            dealt: shared(of(Kind::DealtShare)),
+            opening: opening(1),
+            checked: shared(opening(self.plan.limbs)),
+        }
+    }
+
     pub(super) fn context(&self) -> &'a Context {
         parts::context(self.engine)
     }
@@ -104,15 +135,14 @@ impl<'a, E: Jointly> Ceremony<'a, E> {
 
     pub(super) fn with_format<T>(&self, kind: Kind, act: impl FnOnce(Format<'_>) -> T) -> T {
         let (relinearisation, count) = (self.shape.relinearisation, self.plan.trustees.count());
-        let (levels, extra) = match kind {
-            Kind::KeyShare => (self.first_levels(), 0),
-            Kind::SecondKeyShare => (vec![relinearisation; relinearisation], 0),
-            Kind::Deal => (vec![self.plan.limbs; 2 * count], 0),
-            // To whom.
-            _ => (vec![self.plan.limbs], 1),
+        let levels = match kind {
+            Kind::KeyShare => self.first_levels(),
+            Kind::SecondKeyShare => vec![relinearisation; relinearisation],
+            Kind::Deal => vec![self.plan.limbs; 2 * count],
+            _ => vec![self.plan.limbs],
         };
         let (binding, context) = (self.engine.binding(), self.context());
-        act(Format { kind, binding, context, extra, levels: &levels })
+        act(Format { kind, binding, context, extra: 0, levels: &levels })
     }
 
     pub(super) fn write(
@@ -222,39 +252,6 @@ impl<'a, E: Jointly> Ceremony<'a, E> {
         // A bias below 2^-60.
         let number = coin.iter().take(8).fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
         Ok((number % sets.max(1) as u64) as usize)
-    }
-
-    /// Checks every byte that a trustee sent for a set that was discarded against its opened seed.
-    pub fn check_discarded(
-        &self,
-        first: &FirstRound,
-        trustee: usize,
-        opened: &[u8; 32],
-        second: &[u8],
-    ) -> Result<(), TrusteeError> {
-        let count = self.plan.trustees.count();
-        let committed = first.commitments.get(trustee);
-        let committed = committed.ok_or(TrusteeError::Nobody { trustee, count })?;
-        let mine = Mine::of_set(self, trustee, first.set, opened);
-        let wrong = |what| TrusteeError::Seed { what, trustee, set: first.set };
-        if commitment(&mine.first()) != *committed {
-            return Err(wrong("key share"));
-        }
-        if mine.second(&first.sums, &first.digest) != second {
-            return Err(wrong("second key share"));
-        }
-        Ok(())
-    }
-
-    /// A trustee that draws everything from a seed.
-    pub fn maker(
-        &self,
-        trustee: usize,
-        seed: [u8; 32],
-    ) -> Result<KeyMaker<'_, 'a, E>, TrusteeError> {
-        let count = self.plan.trustees.count();
-        let maker = || KeyMaker::new(self, trustee, seed);
-        (trustee < count).then(maker).ok_or(TrusteeError::Nobody { trustee, count })
     }
 }
 

@@ -8,13 +8,13 @@
 //!
 //! **Claim.** If for every vector v of the dual code `v_0 D b_i + sum v_j B_j` and the same for a'
 //! are short, and every trustee's S_j makes `B_j + a S_j` and `B'_j + a' S_j` short, then the S_j
-//! are values of one polynomial of degree t - 1 with `P(0) = D s_i`. **Proof.** Let `x = v_0 D s_i +
-//! sum v_j S_j`: both `a x` and `a' x` are short, with coefficients of at most b, the sum of the
+//! are values of one polynomial of degree t - 1 with `P(0) = D s_i`. **Proof.** Let `x = v_0 D s_i
+//! + sum v_j S_j`: both `a x` and `a' x` are short, with coefficients of at most b, the sum of the
 //! bounds. For a fixed x other than 0 that holds with probability (2b + 1)^2N / Q^2N over uniform a
 //! and a', there are Q^N such x, and the plan takes care that `4 (2b + 1)^2 <= Q`: so with a chance
-//! of at least 1 - 4^-N, x = 0 for every v, and the dual vectors span everything that is
-//! orthogonal to the code modulo each prime. [] (One a would not do: whoever adds a^-1 times
-//! something short to a share passes.)
+//! of at least 1 - 4^-N, x = 0 for every v, and the dual vectors span everything that is orthogonal
+//! to the code modulo each prime. [] (One a would not do: whoever adds a^-1 times something short
+//! to a share passes.)
 
 use shield_core::framing::Kind;
 use zeroize::Zeroizing;
@@ -116,12 +116,12 @@ impl<E: Jointly> KeyMaker<'_, '_, E> {
         }
         let public = ceremony.write(Kind::Deal, first.set, self.trustee, &polys);
         let made_for = ceremony.made_for(first.set);
-        let dealt = |(to, share): (usize, &SecretValues)| {
+        let dealt = |share: &SecretValues| {
             Zeroizing::new(ceremony.with_format(Kind::DealtShare, |format| {
-                format.write(made_for, self.trustee, &[to as u8], [&share.0])
+                format.write(made_for, self.trustee, &[], [&share.0])
             }))
         };
-        Ok(Deal { public, shares: shares.iter().enumerate().map(dealt).collect() })
+        Ok(Deal { public, shares: shares.iter().map(dealt).collect() })
     }
 
     /// This trustee's key where fewer than all open, from everybody's public deals and from the
@@ -148,7 +148,7 @@ impl<E: Jointly> KeyMaker<'_, '_, E> {
                 context.add(&mut error, &zeros[check * count + self.trustee]);
                 is_short(context, &error, COINS.into())
             });
-            if !fits || message.extra != [self.trustee as u8] {
+            if !fits {
                 return Err(TrusteeError::DealtShare { dealer });
             }
             context.add(&mut sum.0, &share.0);

@@ -78,6 +78,43 @@ impl<'c, 'a, E: Jointly> KeyMaker<'c, 'a, E> {
     }
 }
 
+impl<'a, E: Jointly> Ceremony<'a, E> {
+    /// A trustee that draws everything from a seed.
+    pub fn maker(
+        &self,
+        trustee: usize,
+        seed: [u8; 32],
+    ) -> Result<KeyMaker<'_, 'a, E>, TrusteeError> {
+        self.check_number(trustee)?;
+        Ok(KeyMaker::new(self, trustee, seed))
+    }
+
+    /// Checks every byte that a trustee sent for a set that was discarded against its opened seed.
+    pub fn check_discarded(
+        &self,
+        first: &FirstRound,
+        trustee: usize,
+        opened: &[u8; 32],
+        second: &[u8],
+    ) -> Result<(), TrusteeError> {
+        self.check_number(trustee)?;
+        let mine = Mine::of_set(self, trustee, first.set, opened);
+        let wrong = |what| TrusteeError::Seed { what, trustee, set: first.set };
+        if !first.has(trustee, &mine.first()) {
+            return Err(wrong("key share"));
+        }
+        if mine.second(first.sums(), &first.digest) != second {
+            return Err(wrong("second key share"));
+        }
+        Ok(())
+    }
+
+    fn check_number(&self, trustee: usize) -> Result<(), TrusteeError> {
+        let count = self.plan.trustees.count();
+        if trustee < count { Ok(()) } else { Err(TrusteeError::Nobody { trustee, count }) }
+    }
+}
+
 /// What a trustee draws for one set of keys.
 pub(super) struct Mine<'c, 'a, E> {
     pub(super) ceremony: &'c Ceremony<'a, E>,

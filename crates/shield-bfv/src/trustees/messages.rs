@@ -4,6 +4,7 @@ use shield_core::framing::{DecodeError, Kind, MadeFor, Reader, check_place, open
 
 use super::error::TrusteeError;
 use crate::bytes::{poly_bytes, read_poly, write_poly};
+use crate::quorum::OpeningPlan;
 use crate::ring::{Context, Poly};
 
 /// What a message of one kind looks like.
@@ -26,7 +27,8 @@ pub(super) struct Message<R> {
 }
 
 impl Format<'_> {
-    fn length(self) -> usize {
+    /// Bytes without the frame.
+    pub(super) fn length(self) -> usize {
         let bytes = |&limbs: &usize| poly_bytes(self.context, limbs);
         1 + self.extra + self.levels.iter().map(bytes).sum::<usize>()
     }
@@ -80,6 +82,15 @@ impl Format<'_> {
             found => Err(TrusteeError::Number { trustee, found }),
         }
     }
+}
+
+/// Bytes between a trustee's number and the polynomials of an opening: its set, and the digest of
+/// the release.
+pub(super) const BOUND: usize = 2 + 32;
+
+/// Bytes of an opening without the frame.
+pub(super) fn opening_bytes(context: &Context, plan: OpeningPlan, limbs: usize) -> usize {
+    1 + BOUND + plan.ciphertexts * poly_bytes(context, limbs)
 }
 
 /// As many messages as there are trustees.

@@ -62,26 +62,28 @@
 //! 2022).
 //!
 //! **Theorem.** Let n trustees hold the key, t of whom open, and each of whom opens one release
-//! with at most 8 sets T; let the release have X ciphertexts with errors (re-randomisation
-//! included) of canonical norm at most B, and `W = 2^b >= 1.53 sqrt(8 n X) B 2^40`, where each
-//! coefficient of f_i is the sum of three uniform integers of b bits. Given the secrets of t - 1
-//! trustees, all public messages and the messages m of a release, all openings of that release are
-//! at a statistical distance of at most 2^-40 from what can be computed of these alone, besides the
-//! advantage against the pseudo-random functions that f and z are drawn from.
+//! with at most 8 sets T, so that at most `R = min(C(n, t), 8 n)` sets open it; let the release
+//! have X ciphertexts with errors (re-randomisation included) of canonical norm at most B, and `W =
+//! 2^b >= 1.53 sqrt(R X) B 2^40`, where each coefficient of f_i is the sum of three uniform
+//! integers of b bits. Given the secrets of t - 1 trustees, all public messages and the messages m
+//! of a release, all openings of that release are at a statistical distance of at most 2^-40 from
+//! what can be computed of these alone, besides the advantage against the pseudo-random functions
+//! that f and z are drawn from.
 //!
 //! **Proof.** *One set T.* Let H be its honest trustees: not empty, as T has t members. The parts z
 //! of H are uniform modulo Q but for their sum, which follows from what the adversary knows. So the
 //! terms `c1 s'_i + f_i + z_i` of H are uniform but for their sum, and rounding acts on each of
 //! them alone: everything that the openings of H show follows from the sum `c1 s_H + F`, s_H being
 //! the sum of their s' and F of their f. The adversary's own s' sum up to s - s_H, hence `c1 s_H =
-//! Delta m + e - c0 - c1 (s - s_H)` is known but for e. (With H a single trustee, its z is known and
-//! the same holds.) F is f_j for some j of H plus something independent.
+//! Delta m + e - c0 - c1 (s - s_H)` is known but for e. (With H a single trustee, its z
+//! is known, and the same holds.) F is f_j for some j of H plus something independent.
 //!
-//! *All sets.* Two openings with an honest trustee use different f (they are drawn from the set and
-//! the release), and at most 8 n openings have one, because each honest trustee gives 8. By the
-//! theorem of [`crate::flooding`], replacing e + f by f in all of them and in all X ciphertexts, a
-//! shift of Euclidean norm at most sqrt(8 n X) B, changes the law by at most 2^-40. What is left is
-//! computed from m, c0, c1 and the adversary's own secrets. []
+//! *All sets.* Every set has an honest trustee, so each honest trustee giving at most 8 openings,
+//! and one for each set, there are at most R; no two of them share an f (it is drawn from the set
+//! and the release; asked again, a trustee gives the same bytes). By the theorem of
+//! [`crate::flooding`], replacing e + f by f in all of them and in all X ciphertexts, a shift of
+//! Euclidean norm at most sqrt(R X) B, changes the law by at most 2^-40. What is left is computed
+//! from m, c0, c1 and the adversary's own secrets. []
 //!
 //! The ciphertexts themselves are those of [`crate::flooding`], under a public key whose secret has
 //! a summand that the adversary does not know. That flooding by the server is not needed: only who
@@ -92,25 +94,27 @@
 //! A wrong share turns every slot of the student's sum into junk, without a name. With t < n the
 //! trustees then open the release once more, each share by itself at the level of the release,
 //! without z and without Lagrange's factor: `d_i = c1 S_i + f_i` with the Shamir share S_i of `D s`
-//! ([`crate::quorum`] says why D). The true shares of any t trustees read the same message with
-//! little noise; [`combine_checked`] looks for the largest set of openings of which every t agree.
-//! With L liars, t + L + 1 openings show that somebody lies, and t + 2 L openings show who.
+//! ([`crate::quorum`] says why D). The true shares of any t trustees read the same message;
+//! [`combine_checked`] looks for the largest set of openings of which every t read the same. With L
+//! liars among at least t + 2 L openings, that set has t honest trustees or more, so what it reads
+//! is right, and whoever is not in it lied. With t + L + 1 openings it shows that somebody lies.
 //!
 //! **Theorem.** Let C be the largest norm of the multiples of e in the shares of honest trustees
-//! ([`Trustees::shift`](crate::quorum)) and `W >= 1.53 sqrt(X) C B 2^40`. Given the secrets of t - 1
-//! trustees and m, the openings of all others are at a distance of at most 2^-40 from what can be
+//! ([`Trustees::shift`](crate::quorum)) and `W >= 1.53 sqrt(X) C B 2^40`. Given the secrets of t -
+//! 1 trustees and m, the openings of all others are at a distance of at most 2^-40 from what can be
 //! computed of these. **Proof.** `c1 S_i = c_i c1 s` plus a combination of `c1 S_j` over the t - 1
 //! known shares, with an integer c_i, and `c1 s = Delta m + e - c0`: the vector of all c_i e over
-//! all ciphertexts has norm at most sqrt(X) C B, and the theorem of [`crate::flooding`] replaces it.
-//! A trustee gives one such opening of a release: its flooding is the same if it is asked again. []
+//! all ciphertexts has norm at most sqrt(X) C B, and the theorem of [`crate::flooding`] replaces
+//! it. A trustee gives one such opening of a release: its flooding is the same if it is asked
+//! again. []
 //!
 //! # What is left
 //!
-//! All t trustees together read every ballot. One who refuses stops n of n. Without a second, larger
-//! opening nobody can say whose share of an n of n was wrong. Seeds: the bound T sqrt(k) on the norm
-//! of the secret ([`crate::noise`], from five trustees on) and those on the errors hold for seeds
-//! drawn at random; trustees who search for seeds whose noise adds up at one root gain a few bits
-//! of the 40 that the flooding keeps, and none of the secrecy of a trustee who does not.
+//! All t trustees together read every ballot. One who refuses stops n of n. Without a second,
+//! larger opening nobody can say whose share of an n of n was wrong. Seeds: the bound T sqrt(k) on
+//! the norm of the secret ([`crate::noise`], from five trustees on) and those on the errors hold
+//! for seeds drawn at random; trustees who search for seeds whose noise adds up at one root gain a
+//! few bits of the 40 that the flooding keeps, and none of the secrecy of a trustee who does not.
 
 mod ceremony;
 mod checked;
@@ -126,7 +130,7 @@ mod parts;
 mod together;
 
 pub use crate::quorum::{HeldByTrustees, MOST_TRUSTEES, Trustees, TrusteesError};
-pub use ceremony::{Ceremony, FirstRound, JointKeys, commitment};
+pub use ceremony::{Ceremony, FirstRound, JointKeys, MessageBytes, commitment};
 pub use checked::{CheckedReading, combine_checked};
 pub use dealing::Deal;
 pub use error::TrusteeError;
@@ -135,7 +139,7 @@ pub use maker::KeyMaker;
 pub use opening::{PairSecret, combine};
 pub use openings::Openings;
 pub use parts::Jointly;
-pub use together::{KeyBytes, Together};
+pub use together::{Openers, Together};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::derivation::{derive, stream};
 use super::error::TrusteeError;
 use super::holder::TrusteeKey;
-use super::messages::{Format, check_count};
+use super::messages::{BOUND, Format, check_count};
 use super::openings::Openings;
 use super::parts::{self, Jointly};
 use crate::flooding;
@@ -72,7 +72,7 @@ impl<'a, E: Jointly> Opened<'a, E> {
     pub(super) fn with_format<T>(&self, limbs: usize, act: impl FnOnce(Format<'_>) -> T) -> T {
         let levels = vec![limbs; self.plan.ciphertexts];
         let (binding, context) = (self.engine.binding(), self.context());
-        act(Format { kind: Kind::Opening, binding, context, extra: 34, levels: &levels })
+        act(Format { kind: Kind::Opening, binding, context, extra: BOUND, levels: &levels })
     }
 
     pub(super) fn made_for(&self) -> MadeFor {

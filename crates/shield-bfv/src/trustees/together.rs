@@ -3,6 +3,7 @@
 
 use rand::{CryptoRng, RngCore};
 use shield_core::engine::{Encoding, Revealed};
+use shield_core::framing::KeyId;
 use zeroize::Zeroizing;
 
 use super::ceremony::{Ceremony, JointKeys};
@@ -17,24 +18,17 @@ use super::parts::{self, Jointly};
 pub struct Together<E: Jointly> {
     /// The keys for teachers and server.
     pub keys: JointKeys<E>,
-    /// Every trustee's key.
-    pub trustees: Vec<TrusteeKey>,
-    /// Bytes of what each of them sent.
-    pub bytes: KeyBytes,
-    pairs: Vec<Vec<PairSecret>>,
+    /// The trustees.
+    pub openers: Openers,
 }
 
-/// Bytes of what a trustee sends while keys are made, for one set of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KeyBytes {
-    /// Its first share.
-    pub first: usize,
-    /// Its second share.
-    pub second: usize,
-    /// The public side of its deal; nothing where all trustees open.
-    pub deal: usize,
-    /// What it deals to each trustee.
-    pub dealt: usize,
+/// All trustees of an election, to open its releases.
+#[derive(Debug)]
+pub struct Openers {
+    id: KeyId,
+    /// Every trustee's key.
+    pub keys: Vec<TrusteeKey>,
+    pairs: Vec<Vec<PairSecret>>,
 }
 
 fn secret<R: RngCore + CryptoRng>(rng: &mut R) -> [u8; 32] {
@@ -61,14 +55,10 @@ impl<E: Jointly> Together<E> {
         let first = ceremony.first_round(0, &commitments, &firsts)?;
         let second = |maker: &KeyMaker<'_, '_, E>| maker.second(&first);
         let seconds = makers.iter().map(second).collect::<Result<Vec<_>, _>>()?;
-        let mut bytes =
-            KeyBytes { first: firsts[0].len(), second: seconds[0].len(), deal: 0, dealt: 0 };
         let id = ceremony.id(&first);
         let keys = if trustees.shares() {
             let deal = |maker: &KeyMaker<'_, '_, E>| maker.deal(&first);
             let deals = makers.iter().map(deal).collect::<Result<Vec<_>, _>>()?;
-            bytes.deal = deals[0].public.len();
-            bytes.dealt = deals[0].shares[0].len();
             let public: Vec<&[u8]> = deals.iter().map(|deal| &*deal.public).collect();
             let receive = |(j, maker): (usize, &KeyMaker<'_, '_, E>)| {
                 let dealt: Vec<&[u8]> = deals.iter().map(|deal| &**deal.shares[j]).collect();
@@ -86,16 +76,19 @@ impl<E: Jointly> Together<E> {
                 pairs[j].push(PairSecret { with: i, secret });
             }
         }
-        Ok(Self { keys: ceremony.keys(first, &seconds)?, trustees: keys, bytes, pairs })
+        let openers = Openers { id, keys, pairs };
+        Ok(Self { keys: ceremony.keys(first, &seconds)?, openers })
     }
+}
 
+impl Openers {
     /// The secrets that a trustee shares with the others.
     pub fn pairs(&self, trustee: usize) -> &[PairSecret] {
         &self.pairs[trustee]
     }
 
     /// The openings of a release by a set of trustees.
-    pub fn open(
+    pub fn open<E: Jointly>(
         &self,
         engine: &E,
         batch: usize,
@@ -103,14 +96,14 @@ impl<E: Jointly> Together<E> {
         set: &[usize],
     ) -> Result<Vec<Vec<u8>>, TrusteeError> {
         let open = |&trustee: &usize| {
-            let (key, pairs) = (&self.trustees[trustee], &self.pairs[trustee]);
+            let (key, pairs) = (&self.keys[trustee], &self.pairs[trustee]);
             key.open(engine, batch, release, set, pairs, &mut Openings::default())
         };
         set.iter().map(open).collect()
     }
 
     /// What a release shows, opened by the first trustees.
-    pub fn reveal(
+    pub fn reveal<E: Jointly>(
         &self,
         engine: &E,
         batch: usize,
@@ -120,6 +113,18 @@ impl<E: Jointly> Together<E> {
         let set: Vec<usize> = (0..plan.trustees.threshold()).collect();
         let release = engine.encode_release(release);
         let openings = self.open(engine, batch, &release, &set)?;
-        combine(engine, self.keys.id(), batch, &release, &set, &openings)
+        self.combine(engine, batch, &release, &set, &openings)
+    }
+
+    /// What a release shows, from the openings of a set of trustees.
+    pub fn combine<E: Jointly>(
+        &self,
+        engine: &E,
+        batch: usize,
+        release: &[u8],
+        set: &[usize],
+        openings: &[Vec<u8>],
+    ) -> Result<Revealed, TrusteeError> {
+        combine(engine, self.id, batch, release, set, openings)
     }
 }

@@ -247,12 +247,12 @@ fn a_fork_is_proven() {
     let copy = |ward: &Ward| Folder::open(&ward.path()).unwrap();
     let mut boards = [one.keys(b"an election file"), other.keys(b"an election file")];
     vote_in(&one, &mut boards[0], &one.teachers[0], b"ballot");
-    let longer = compare(&copy(&one), &copy(&other), &one.parties).unwrap();
+    let longer = compare(&copy(&one), &copy(&other), &one.parties);
     assert!(longer.fork.is_none() && longer.unproven.is_none());
     assert_eq!((longer.common, longer.first, longer.second), (4, 5, 4));
     // Amber's ballot is line 4 of one board, and birch's of the other.
     vote_in(&other, &mut boards[1], &other.teachers[1], b"ballot");
-    let forked = compare(&copy(&one), &copy(&other), &one.parties).unwrap();
+    let forked = compare(&copy(&one), &copy(&other), &one.parties);
     let [here, there] = forked.fork.unwrap();
     assert_eq!((here.n, there.n), (4, 4));
     for line in [&here, &there] {
@@ -266,7 +266,7 @@ fn a_fork_is_proven() {
     assert!(error.to_string().contains("saw another line 4"), "{error}");
     // A line that the operator never signed accuses nobody.
     one.failing(|lines| lines[4].head = lines[3].head);
-    let framed = compare(&copy(&one), &copy(&other), &one.parties).unwrap();
+    let framed = compare(&copy(&one), &copy(&other), &one.parties);
     assert!(framed.fork.is_none() && framed.unproven.unwrap().contains("not countersigned"));
 }
 

@@ -1,5 +1,5 @@
-//! A board that earlier versions wrote, byte by byte. A failure says that boards of earlier versions
-//! can no longer be read; if that is meant, change the contexts that name the version.
+//! A board that earlier versions wrote, byte by byte. A failure says that boards of earlier
+//! versions can no longer be read; if that is meant, change the contexts that name the version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use crate::folder::LINES;
 use crate::sealed::open;
 use crate::{Folder, Kind, Line, verify};
 
-const FILE: &[u8] = include_bytes!("../../tests/vectors/election.toml");
+pub(super) const FILE: &[u8] = include_bytes!("../../tests/vectors/election.toml");
 
 fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
 }
 
 /// The board of fixed seeds and bodies.
-fn board(ward: &Ward) -> Folder {
+pub(super) fn board(ward: &Ward) -> Folder {
     let mut board = ward.keys(FILE);
     for teacher in &ward.teachers {
         let ballot = [teacher.name().as_str().as_bytes(), &[9; 1500]].concat();
@@ -50,7 +50,7 @@ fn frozen_lines_and_keys_are_what_they_were() {
     let sealed = fs::read(vectors().join("sealed")).unwrap();
     assert_eq!(open(&ward.vera, b"a purpose", &sealed).unwrap().as_slice(), b"a secret");
     let frozen = Folder::open(&vectors().join("board")).unwrap();
-    assert!(verify(&frozen, &ward.parties).unwrap().all_passed());
+    assert!(verify(&frozen, &ward.parties).all_passed());
 }
 
 #[test]

@@ -105,13 +105,11 @@ fn add(args: &AddArgs, output: Output) -> Result<(), Failure> {
         added.push(line);
     }
     let told: Vec<_> = added.iter().map(told).collect();
-    let text: String = added
-        .iter()
-        .map(|line| {
-            let (kind, by) = (line.statement().kind, &line.statement().by);
-            format!("line {}: {kind} by {by}, {}\n", line.n, line.hash())
-        })
-        .collect();
+    let lines = added.iter().map(|line| {
+        let (kind, by) = (line.statement().kind, &line.statement().by);
+        format!("line {}: {kind} by {by}, {}", line.n, line.hash())
+    });
+    let text = lines.collect::<Vec<_>>().join("\n") + "\n";
     console::show(output, &json!({ "added": told }), &text)
 }
 
@@ -177,7 +175,7 @@ fn compare_boards(args: &CompareArgs, output: Output) -> Result<(), Failure> {
     let open = |path: &Path| Folder::open(path).map_err(ProtocolError::from);
     let parties = signed::parties(&args.first)?;
     let (first, second) = (open(&args.first)?, open(&args.second)?);
-    let found = compare(&first, &second, &parties).map_err(ProtocolError::from)?;
+    let found = compare(&first, &second, &parties);
     let both = [found.first, found.second].map(|lines| lines.to_string()).join(" and ");
     let report = Report::default()
         .keys(&found)

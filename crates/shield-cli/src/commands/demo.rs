@@ -5,13 +5,14 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::Serialize;
 use serde_json::json;
+use shield_bfv::trustees::Trustees;
 use shield_core::labelling::BallotRandomness;
 use shield_core::{
     Accuracy, Election, Histogram, Labels, Offset, Queries, Seed, Setting, Voters, Votes,
 };
 use shield_privacy::data_independent::DataIndependent;
 use shield_privacy::{Proven, Usage};
-use shield_protocol::engine::{EngineSpec, Labelling};
+use shield_protocol::engine::{EngineName, EngineSpec, Labelling};
 
 use super::Output;
 use super::roles::{self, Outcome};
@@ -35,6 +36,9 @@ const QUERIES: usize = 100;
 /// epsilon.
 const OFFSET: u32 = 5;
 
+/// Who hold the key in the second run.
+const TRUSTEES: u32 = 3;
+
 pub(super) fn run(_: &DemoArgs, output: Output) -> Result<(), Failure> {
     let votes = shield_data::votes_from_packed_npy(VOTES, None).map_err(Failure::failed)?;
     let digits = shield_data::labels_from_packed_npy(DIGITS).map_err(Failure::failed)?;
@@ -52,26 +56,55 @@ pub(super) fn run(_: &DemoArgs, output: Output) -> Result<(), Failure> {
             mechanism.offset,
         ))?;
     }
-    let outcome = label_some(&votes, &digits, &mechanism)?;
+    let seed = Seed::random(&mut OsRng.unwrap_err());
+    let single = EngineSpec::default();
+    let trustees = Trustees::default_of(TRUSTEES).map_err(Failure::failed)?;
+    let jointly = EngineSpec::new(EngineName::Bfv, None)?.held_by(Some(trustees))?;
+    let outcome = label_some(&votes, &digits, &mechanism, single, &seed)?;
+    let joint = label_some(&votes, &digits, &mechanism, jointly, &seed)?;
     let bought = Bought::new(&votes, &digits, &mechanism)?;
     if output == Output::Json {
-        return console::print_json(&json!({ "label": outcome, "bought": bought }));
+        let document = json!({ "label": outcome, "trustees": joint, "bought": bought });
+        return console::print_json(&document);
     }
     console::print(&roles::describe(&outcome))?;
+    console::print(&beside(&outcome, &joint))?;
     console::print(&bought.describe())
 }
 
 /// Every role of SPEED, on the first images.
-fn label_some(votes: &Votes, digits: &Labels, mechanism: &Setting) -> Result<Outcome, Failure> {
+fn label_some(
+    votes: &Votes,
+    digits: &Labels,
+    mechanism: &Setting,
+    spec: EngineSpec,
+    seed: &Seed,
+) -> Result<Outcome, Failure> {
     let (votes, truth) = (votes.clone().first(QUERIES), digits.clone().first(QUERIES));
     let (teachers, classes, samples) = (votes.teachers(), votes.classes(), votes.samples());
     let election = Election::new(teachers, classes, samples, mechanism.clone())?;
-    let seed = Seed::random(&mut OsRng.unwrap_err());
     console::watched("labelling", |watch| {
         let ballots = BallotRandomness::Fresh;
-        let votes = Labelling { votes: &votes, seed: &seed, ballots, watch };
-        roles::label(EngineSpec::default(), &election, votes, Some(&truth))
+        let votes = Labelling { votes: &votes, seed, ballots, watch };
+        roles::label(spec, &election, votes, Some(&truth))
     })
+}
+
+/// The same samples with a key that trustees hold, beside the student's own.
+fn beside(single: &Outcome, joint: &Outcome) -> String {
+    let row = |who: &str, outcome: &Outcome| {
+        let seconds = outcome.seconds;
+        let cells = [seconds.keygen, seconds.encrypt, seconds.aggregate, seconds.decrypt];
+        let cells = cells.map(console::duration);
+        std::iter::once(who.to_owned()).chain(cells).collect::<Vec<_>>()
+    };
+    let header = ["who can read a vote", "keys", "encryption", "aggregation", "decryption"];
+    let rows = [
+        row("student and server together", single),
+        row(&format!("only all {TRUSTEES} trustees together"), joint),
+    ];
+    let same = if single.labels == joint.labels { "same labels" } else { "OTHER LABELS" };
+    format!("\n{}\nThe same votes and draws, and the {same}.\n", console::table(&header, rows))
 }
 
 /// What the mechanism gives and costs, over all the shipped votes.

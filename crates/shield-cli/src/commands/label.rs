@@ -7,9 +7,9 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::Serialize;
 use shield_core::labelling::BallotRandomness;
-use shield_core::{ClassNames, Election, Epsilon, Histogram, Labels, Seed};
+use shield_core::{ClassNames, Classes, Election, Epsilon, Histogram, Labels, Seed};
 use shield_privacy::{Mechanism, Proven, Usage};
-use shield_protocol::engine::{EngineName, Labelling};
+use shield_protocol::engine::{EngineName, EngineSpec, Labelling};
 
 use super::Output;
 use super::roles::{self, Outcome};
@@ -82,13 +82,27 @@ struct Price {
 const LARGE: f64 = 10.0;
 
 impl Price {
-    fn new(mechanism: &Mechanism, histograms: &[Histogram], usage: Usage) -> Self {
+    fn new(
+        spec: EngineSpec,
+        mechanism: &Mechanism,
+        histograms: &[Histogram],
+        usage: Usage,
+    ) -> Self {
+        let of_labels = || mechanism.proven_for(histograms, usage);
+        // Trustees recompute releases, so they and the student know the masks of the reveal.
+        let epsilon = match (spec.trustees(), spec.argmax(), histograms.first()) {
+            (Some(_), Some(argmax), Some(first)) => {
+                let classes = Classes::new(first.classes());
+                classes.map_or_else(|_| of_labels(), |k| argmax.accounting(k).of_counts(usage))
+            }
+            _ => of_labels(),
+        };
         Self {
             mechanism: mechanism.name(),
             noise: mechanism.description().noise,
             queries: usage.queries.count(),
             delta: usage.delta.get(),
-            epsilon: mechanism.proven_for(histograms, usage),
+            epsilon,
             holds_against_server: mechanism.against_server().holds(),
             holds_against: mechanism.holds_against(),
         }
@@ -155,8 +169,9 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
             .map_err(Failure::failed)?;
     }
     let histograms: Vec<Histogram> = votes.histograms().collect();
-    let price =
-        console::watched("proving the privacy", |_| Price::new(&mechanism, &histograms, usage));
+    let price = console::watched("proving the privacy", |_| {
+        Price::new(spec, &mechanism, &histograms, usage)
+    });
     price.warn(&mechanism);
     let description = roles::describe(&outcome) + &price.describe();
     let class_names = votes.class_names();

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use clap::Args;
+use shield_bfv::trustees::Trustees;
 use shield_core::parameters::Noise;
 use shield_core::shared_noise::bits::WeightedBits;
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
@@ -34,6 +35,25 @@ pub(crate) struct SpecArgs {
     /// or tiny (about 22 bytes per vote, hidden by its own share of the noise)
     #[arg(long, value_name = "KIND", default_value = "checked")]
     ballots: BallotKind,
+
+    /// Trustees who hold the key together, with --backend bfv: how many, or how many of them open,
+    /// such as 3/5 [default: the student holds it; of up to three trustees all open, of more of
+    /// them more than half]
+    #[arg(long, value_name = "[T/]K", value_parser = trustees)]
+    trustees: Option<Trustees>,
+}
+
+/// Trustees as `3`, or `3/5` for three of five.
+fn trustees(text: &str) -> Result<Trustees, String> {
+    let number = |text: &str| {
+        let known = text.parse::<u32>();
+        known.map_err(|_| format!("`{text}` is no number of trustees; write 3, or 3/5 for 3 of 5"))
+    };
+    let found = match text.split_once('/') {
+        None => Trustees::default_of(number(text)?),
+        Some((needed, count)) => Trustees::new(number(count)?, number(needed)?),
+    };
+    found.map_err(|error| error.to_string())
 }
 
 impl SpecArgs {
@@ -59,7 +79,8 @@ impl SpecArgs {
                 Some(NoisyArgmax { noise, counts: None, threshold })
             }
         };
-        Ok(EngineSpec::new(engine, argmax)?.with_ballots(self.ballots)?)
+        let spec = EngineSpec::new(engine, argmax)?.held_by(self.trustees)?;
+        Ok(spec.with_ballots(self.ballots)?)
     }
 
     /// The noisy argmax on an engine with the least noise whose labels cost at most a budget, of
@@ -71,6 +92,12 @@ impl SpecArgs {
         budget: Epsilon,
         usage: Usage,
     ) -> Result<EngineSpec, Failure> {
+        if self.trustees.is_some() {
+            return Err(Failure::bad_input(
+                "--epsilon finds the noise that a label costs, and with --trustees the noisy \
+                 counts are paid for; give --noise",
+            ));
+        }
         let argmax = self.spec(engine, votes.teachers())?.argmax().ok_or_else(|| {
             Failure::bad_input(
                 "--epsilon is for --mechanism noisy-argmax; `tune` and `recommend` find a setting \

@@ -44,6 +44,7 @@ fn demo_runs_without_any_file() {
     assert!(stdout(&output).contains("real votes"));
     let found = json(&["demo", "--json"]);
     assert!(found["label"]["correct"].as_u64().unwrap() > 70, "{}", found["label"]["correct"]);
+    assert_eq!(found["label"]["labels"], found["trustees"]["labels"]);
     assert!(found["bought"]["epsilon"].as_f64().unwrap() < 1.6);
 }
 

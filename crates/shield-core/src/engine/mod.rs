@@ -189,18 +189,18 @@ pub trait Engine: Send + Sync + Sized + 'static {
     /// student's part first, for an engine that has one.
     fn aggregate_here(
         &self,
-        keys: &KeysOf<Self>,
+        (secret, evaluation): (Option<&Self::SecretKey>, &Self::EvaluationKey),
         batch: usize,
         ballots: &dyn BallotBox<Self::Ballot>,
         seed: &Seed,
         rng: &mut dyn CryptoRng,
     ) -> Result<Self::Release, Self::Error> {
-        let Some(unlocks) = self.unlocks() else {
-            return self.aggregate(&keys.evaluation, batch, ballots, seed);
+        let (Some(unlocks), Some(secret)) = (self.unlocks(), secret) else {
+            return self.aggregate(evaluation, batch, ballots, seed);
         };
-        let request = unlocks.request(&keys.evaluation, batch, ballots)?;
-        let unlocking = unlocks.unlock(&keys.secret, batch, &request, rng)?;
-        unlocks.aggregate_unlocked(&keys.evaluation, batch, ballots, seed, &unlocking)
+        let request = unlocks.request(evaluation, batch, ballots)?;
+        let unlocking = unlocks.unlock(secret, batch, &request, rng)?;
+        unlocks.aggregate_unlocked(evaluation, batch, ballots, seed, &unlocking)
     }
 
     /// Bytes of a key, of a ballot's votes (its presence left out), or of a release, for a batch of

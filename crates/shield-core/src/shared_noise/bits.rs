@@ -125,12 +125,12 @@ mod tests {
         for shares in [4, 5] {
             let (law, masses) = (bits.law(shares), bits.masses(shares));
             let whole = i64::from((3 * shares).div_ceil(2));
-            for (sum, p) in (0..).zip(&masses) {
+            for (place, (sum, p)) in (0..).zip(&masses).enumerate() {
                 assert!((law.probability(sum - whole) - p).abs() < 1e-15, "{shares} {sum}");
-                let above: f64 = masses[sum as usize..].iter().sum();
+                let above: f64 = masses[place..].iter().sum();
                 assert!((law.at_least(sum - whole) - above).abs() < 1e-15, "{shares} {sum}");
             }
-            assert_eq!(law.probability(-whole - 1) + law.probability(law.reach() + 1), 0.0);
+            assert!(law.probability(-whole - 1).max(law.probability(law.reach() + 1)) <= 0.0);
             assert!(law.probability(-law.reach()) > 0.0);
         }
         assert!(WeightedBits::new(&[]).is_err() && WeightedBits::new(&[1, 0]).is_err());

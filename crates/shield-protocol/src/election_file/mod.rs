@@ -21,8 +21,8 @@
 //! ```
 //!
 //! An election is *signed* if its file has everybody's public line, as `shield identity new` prints
-//! it, in place of names; then every step is a line of its [board](shield_board). An unsigned one is
-//! for experiments, and for those who trust whoever runs the server with the names.
+//! it, in place of names; then every step is a line of its [board](shield_board). An unsigned one
+//! is for experiments, and for those who trust whoever runs the server with the names.
 //!
 //! ```toml
 //! operator = "office shield1..."       # keeps the board and aggregates

@@ -21,6 +21,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use shield_bfv::argmax::tiny::TinyEngine;
 use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan, BallotKind};
+use shield_bfv::trustees::{Jointly, Trustees};
 use shield_bfv::{BfvEngine, Plan};
 use shield_core::engine::{self, BATCH_DISTANCE, ClearEngine};
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
@@ -176,12 +177,13 @@ impl NoisyArgmax {
     }
 }
 
-/// An engine and the mechanism that it computes.
+/// An engine, the mechanism that it computes, and who holds the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EngineSpec {
     engine: EngineName,
     argmax: Option<NoisyArgmax>,
     ballots: BallotKind,
+    trustees: Option<Trustees>,
 }
 
 /// An engine that there is not, or that cannot do an election.
@@ -209,7 +211,10 @@ pub enum SpecError {
         engine: EngineName,
     },
     /// Tiny ballots of another engine or mechanism.
-    #[error("tiny ballots are for --mechanism noisy-argmax with --backend bfv")]
+    #[error(
+        "tiny ballots are for --mechanism noisy-argmax with --backend bfv, and for a key that the \
+         student holds"
+    )]
     Ballots,
     /// Tiny ballots of an election whose roles are in different places.
     #[error(
@@ -217,6 +222,15 @@ pub enum SpecError {
          would have to unlock every batch; take checked ballots"
     )]
     Unlocking,
+    /// The engine has no keys that several parties make.
+    #[error(
+        "the engine `{engine}` has no key that trustees hold together: `tfhe` has no room for the \
+         noise of several, and `clear` has no keys; take `engine = \"bfv\"` (--backend bfv)"
+    )]
+    Trustees {
+        /// The engine.
+        engine: EngineName,
+    },
     /// A number of voters that is none.
     #[error("`voters_per_teacher` is {0}; it must be from 1 to {MAX}", MAX = Counts::MAX_VOTERS)]
     Voters(u64),
@@ -241,12 +255,17 @@ impl SpecError {
 }
 
 /// Something to do with any engine: see [`EngineSpec::with`].
-pub trait UseEngine {
+pub trait UseEngine: Sized {
     /// What comes of it.
     type Output;
 
     /// Does it.
     fn run<E: engine::Engine>(self, engine: E) -> Self::Output;
+
+    /// Does it with an engine whose key trustees hold.
+    fn run_jointly<E: Jointly>(self, engine: E) -> Self::Output {
+        self.run(engine)
+    }
 }
 
 /// An engine's view of an election, as far as it is known without keys.
@@ -263,18 +282,32 @@ pub struct Outline {
 impl EngineSpec {
     /// An engine for SHIELD, or for a noisy argmax.
     pub fn new(engine: EngineName, argmax: Option<NoisyArgmax>) -> Result<Self, SpecError> {
-        if engine == EngineName::Tfhe && argmax.is_some() {
-            return Err(SpecError::Mechanism { engine });
-        }
         if argmax.is_some_and(|argmax| matches!(argmax.noise.family(), NoiseFamily::Bits(_))) {
             return Err(SpecError::Bits);
         }
-        Ok(Self { engine, argmax, ballots: BallotKind::Checked })
+        if engine == EngineName::Tfhe && argmax.is_some() {
+            return Err(SpecError::Mechanism { engine });
+        }
+        Ok(Self { engine, argmax, trustees: None, ballots: BallotKind::Checked })
+    }
+
+    /// The same with a key that trustees hold, if there are any.
+    pub fn held_by(self, trustees: Option<Trustees>) -> Result<Self, SpecError> {
+        if trustees.is_some() && self.engine != EngineName::Bfv {
+            return Err(SpecError::Trustees { engine: self.engine });
+        }
+        Ok(Self { trustees, ..self })
+    }
+
+    /// The trustees who hold the key; `None` where the student does.
+    pub fn trustees(&self) -> Option<Trustees> {
+        self.trustees
     }
 
     /// The same with ballots of some kind, which the BFV engine's noisy argmax has.
     pub fn with_ballots(self, ballots: BallotKind) -> Result<Self, SpecError> {
-        let able = self.engine == EngineName::Bfv && self.argmax.is_some();
+        let bfv = self.engine == EngineName::Bfv && self.argmax.is_some();
+        let able = bfv && self.trustees.is_none();
         if ballots == BallotKind::Checked || able {
             Ok(Self { ballots, ..self })
         } else {
@@ -321,17 +354,27 @@ impl EngineSpec {
     pub fn with<U: UseEngine>(&self, election: &Election, then: U) -> Result<U::Output, SpecError> {
         let election = election.clone();
         Ok(match (self.engine, self.argmax) {
-            (EngineName::Bfv, None) => then.run(BfvEngine::new(election).map_err(SpecError::plan)?),
+            (EngineName::Bfv, None) => {
+                let Some(trustees) = self.trustees else {
+                    return Ok(then.run(BfvEngine::new(election).map_err(SpecError::plan)?));
+                };
+                let engine = BfvEngine::with_trustees(election, trustees);
+                then.run_jointly(engine.map_err(SpecError::plan)?)
+            }
             (EngineName::Bfv, Some(argmax)) => {
                 let NoisyArgmax { noise, threshold, .. } = argmax;
                 let ballot = argmax.ballot();
                 if self.ballots == BallotKind::Tiny {
                     let engine = TinyEngine::with_counts(election, noise, ballot, threshold);
-                    then.run(engine.map_err(SpecError::plan)?)
-                } else {
-                    let engine = ArgmaxEngine::with_counts(election, noise, ballot, threshold);
-                    then.run(engine.map_err(SpecError::plan)?)
+                    return Ok(then.run(engine.map_err(SpecError::plan)?));
                 }
+                let Some(trustees) = self.trustees else {
+                    let engine = ArgmaxEngine::with_counts(election, noise, ballot, threshold);
+                    return Ok(then.run(engine.map_err(SpecError::plan)?));
+                };
+                let engine =
+                    ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees);
+                then.run_jointly(engine.map_err(SpecError::plan)?)
             }
             #[cfg(feature = "tfhe")]
             (EngineName::Tfhe, None) => {
@@ -354,6 +397,7 @@ impl EngineSpec {
             Ok(Outline { batches, distance: batches as f64 * BATCH_DISTANCE, audited })
         };
         match (self.engine, self.argmax) {
+            _ if self.trustees.is_some() => self.with(election, Outlining),
             (EngineName::Bfv, None) => {
                 let plan = Plan::new(election).map_err(SpecError::plan)?;
                 planned(plan.batches(), true)
@@ -412,7 +456,8 @@ impl UseEngine for Adapting {
 
 impl fmt::Display for EngineSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {}", self.mechanism_name(), self.engine)
+        write!(f, "{} on {}", self.mechanism_name(), self.engine)?;
+        self.trustees.map_or(Ok(()), |trustees| write!(f, ", opened by {trustees} trustees"))
     }
 }
 
@@ -436,6 +481,10 @@ impl Serialize for EngineSpec {
                 map.serialize_entry("ballots", self.ballots.name())?;
             }
             map.serialize_entry("protects", &argmax.protects().to_string())?;
+        }
+        if let Some(trustees) = self.trustees {
+            map.serialize_entry("trustees", &trustees.count())?;
+            map.serialize_entry("trustees_needed", &trustees.threshold())?;
         }
         map.end()
     }

@@ -222,6 +222,28 @@ impl BallotFolder {
         }
     }
 
+    /// Checks one more ballot and adds it; gives the teacher's number.
+    pub(super) fn take_in(&mut self, key: KeyId, path: &Path) -> Result<u32, Refused> {
+        let refuse = |problem| Refused::new(path, problem);
+        let (teacher, parts, attendance) =
+            check(&self.file, key, &*self.storage, path).map_err(refuse)?;
+        let ballot = BallotFile { path: path.to_owned(), is_split: false, parts, attendance };
+        let mut owners = Owners::default();
+        for (&of, known) in &*self.ballots {
+            owners.add(of, known);
+        }
+        let name = |teacher: u32| self.file.teachers()[teacher as usize].clone();
+        if let Some(of) = owners.copied_from(teacher, &ballot) {
+            let other = self.path(of).unwrap_or(path).to_owned();
+            return Err(refuse(Problem::Copied { teacher: name(teacher), of: name(of), other }));
+        }
+        if let Some(other) = self.path(teacher).map(Path::to_owned) {
+            return Err(refuse(Problem::SecondBallot { teacher: name(teacher), other }));
+        }
+        Arc::make_mut(&mut self.ballots).insert(teacher, ballot);
+        Ok(teacher)
+    }
+
     /// No ballots yet, for a server that adds what it has checked and kept on this machine.
     pub fn empty(file: &PlannedElection) -> Self {
         Self { file: file.clone(), storage: Arc::new(LocalFiles), ballots: Arc::default() }

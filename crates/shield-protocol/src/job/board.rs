@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use shield_board::{Folder, Kind as Says};
 use shield_core::Watch;
-use shield_core::framing::Kind;
+use shield_core::framing::{KeyId, Kind};
 
+use super::ballot_folder::BallotFolder;
 use super::inputs::{Checked, Inputs, read_key};
 use super::verify::{Released, same_bytes};
 use crate::election_file::PlannedElection;
@@ -90,14 +91,10 @@ impl<'a> OnBoard<'a> {
         Ok(Tally { file: self.file, checked })
     }
 
-    /// Reads every ballot, one of which is no line of the board yet: it must be its author's.
-    pub(crate) fn check_new_ballot(
-        &self,
-        author: &str,
-        path: &Path,
-        watch: &Watch,
-    ) -> Result<(), ProtocolError> {
-        self.check_author(&self.inputs().open(watch)?, author, path)
+    /// Reads every ballot, for an operator who takes in more of them.
+    pub(crate) fn known(&self, watch: &Watch) -> Result<KnownBallots, ProtocolError> {
+        let Tally { checked, .. } = self.ballots(watch)?;
+        Ok(KnownBallots { key: checked.aggregating.key(), ballots: checked.ballots })
     }
 
     fn check_author(
@@ -166,6 +163,25 @@ impl Tally<'_> {
     }
 }
 
+/// The ballots of a board, to which more are added.
+pub(crate) struct KnownBallots {
+    key: KeyId,
+    ballots: BallotFolder,
+}
+
+impl KnownBallots {
+    /// Checks one more ballot: it must be its author's, and no copy of another's.
+    pub(crate) fn take_in(&mut self, author: &str, path: &Path) -> Result<(), ProtocolError> {
+        let file = self.ballots.file.clone();
+        let number = self.ballots.take_in(self.key, path)?;
+        if file.teacher(author) == Some(number) {
+            return Ok(());
+        }
+        let problem = Problem::NotTheAuthors { author: author.to_owned() };
+        Err(Refused::new(path, problem).into())
+    }
+}
+
 /// Results that name what is on their board.
 pub(crate) struct Published {
     released: Released,
@@ -190,7 +206,7 @@ impl Published {
             return Err(released.disagrees("the seed on the board is not the one committed to"));
         }
         let releases = checked.with(part);
-        same_bytes(&released, releases, reader, &transcript, file.batches(), watch)?;
+        same_bytes(&released, &releases, reader, &transcript, file.batches(), watch)?;
         Ok(())
     }
 }

@@ -82,14 +82,14 @@ pub fn verify(
     let part = opened(&released.seed, &checked.frozen, &transcript, commitment);
     let releases = checked.with(part.map_err(|reason| released.disagrees(reason))?);
     let batches = inputs.file.batches();
-    let releases = same_bytes(released, releases, reader, &transcript, batches, watch)?;
-    Ok(Verified { releases, transcript })
+    let releases = same_bytes(released, &releases, reader, &transcript, batches, watch)?;
+    Ok(Verified { transcript, releases })
 }
 
 /// Computes every release again, and refuses what differs. Gives how many there are.
 pub(super) fn same_bytes(
     released: &Released,
-    releases: Releases,
+    releases: &Releases,
     mut reader: ResultsReader<BufReader<File>>,
     transcript: &Transcript,
     batches: usize,

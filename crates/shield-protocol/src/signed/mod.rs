@@ -25,13 +25,15 @@ pub use steps::{Tallied, found, open_as_student, open_results, state, statement_
 use crate::election_file::{self, ElectionFile, PlannedElection};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::read_bounded;
+use crate::job::board::KnownBallots;
 
 /// An election with its board, of which every check that needs no ballot holds.
-#[derive(Debug)]
 pub struct SignedElection {
     file: PlannedElection,
     parties: Parties,
     board: Folder,
+    /// Ballots that were read, where the operator takes in more of them.
+    known: Option<KnownBallots>,
 }
 
 impl SignedElection {
@@ -47,7 +49,7 @@ impl SignedElection {
 
     fn checked(board: Folder) -> Result<Self, ProtocolError> {
         let election = Self::read(board)?;
-        verify(&election.board, &election.parties)?.demand(election.board.path())?;
+        verify(&election.board, &election.parties).demand(election.board.path())?;
         Ok(election)
     }
 
@@ -64,7 +66,7 @@ impl SignedElection {
         if file.canonical() != text {
             return Err(refuse(Problem::Damaged).into());
         }
-        Ok(Self { file: file.plan(), parties, board })
+        Ok(Self { file: file.plan(), parties, board, known: None })
     }
 
     /// The election that its board has.

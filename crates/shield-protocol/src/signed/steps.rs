@@ -150,14 +150,18 @@ impl SignedElection {
         self.must_be(operator, Role::Operator)?;
         let signed = Signed::read(statement)?;
         self.board.check_next(&self.parties, &signed)?;
+        if signed.statement.kind == Kind::Ballot && self.known.is_none() {
+            self.known = Some(self.keys()?.known(watch)?);
+        }
         let stored = self.store(&signed, statement)?;
         let sound = match &stored {
-            Some(path) => self.check_stored(&signed, path, watch),
+            Some(path) => self.check_stored(&signed, path),
             None => Ok(()),
         };
         if let Err(error) = sound {
             // No line names it: `check_next` refuses a body that another line has.
             let _ = stored.map(fs::remove_file);
+            self.known = None;
             return Err(error);
         }
         Ok(self.board.append(&self.parties, signed, operator)?.clone())
@@ -188,12 +192,7 @@ impl SignedElection {
     }
 
     /// Checks a body that no line names yet.
-    fn check_stored(
-        &self,
-        signed: &Signed,
-        path: &Path,
-        watch: &Watch,
-    ) -> Result<(), ProtocolError> {
+    fn check_stored(&mut self, signed: &Signed, path: &Path) -> Result<(), ProtocolError> {
         match signed.statement.kind {
             Kind::PublicKey => {
                 let other = self.board.body_of(Kind::EvaluationKey).map(|(_, path)| path);
@@ -203,9 +202,10 @@ impl SignedElection {
                 let other = self.board.body_of(Kind::PublicKey).map(|(_, path)| path);
                 check_keys(&self.file, other.as_deref(), Some(path))
             }
-            Kind::Ballot => {
-                self.keys()?.check_new_ballot(signed.statement.by.as_str(), path, watch)
-            }
+            Kind::Ballot => match &mut self.known {
+                Some(known) => known.take_in(signed.statement.by.as_str(), path),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }

@@ -80,6 +80,22 @@ fn refusals_are_problems_with_an_id() {
     }
 }
 
+/// A server that took one would let parties believe that somebody checks their signatures.
+#[test]
+fn a_signed_election_is_refused() {
+    let server = Running::start();
+    let file = include_str!("../../../shield-board/tests/vectors/election.toml");
+    let hash = token(10).hash();
+    let new = serde_json::json!({
+        "file": file, "student": hash, "teachers": {"amber": hash, "birch": hash, "cedar": hash},
+    });
+    let bearer = bearer(&server.operator);
+    let headers = [("authorization", &*bearer), ("content-type", "application/json")];
+    let answer = server.send("POST", "/v1/elections", &headers, &new.to_string());
+    assert_eq!(answer.status(), 422, "{answer:?}");
+    assert!(answer.body().contains("this election is signed"), "{answer:?}");
+}
+
 /// The seeds are in the database, and SQLite's file is as open as the umask leaves it.
 #[cfg(unix)]
 #[test]

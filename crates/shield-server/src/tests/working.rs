@@ -120,7 +120,8 @@ fn a_batch_that_the_server_died_of_twice_fails_and_can_be_asked_for_again() {
         let file = service.planned(&name).await.unwrap();
         let mut jobs = HashMap::new();
         for _ in 0..2 {
-            std::mem::forget(service.begin(&file, "batch 0").await.unwrap());
+            let begun = service.heavy.begin(&service.store, &file, "batch 0").await;
+            std::mem::forget(begun.unwrap());
         }
         while worker::take_turns(&service, &mut jobs).await.unwrap() {}
         let failed = service.store.election(&name).await.unwrap();

@@ -1,8 +1,7 @@
 //! Deals: what is no sharing of the dealer's secret is refused by everybody, and what a trustee
 //! got that is not of the deal, by that trustee.
 
-use shield_core::engine::suite::resealed;
-use shield_core::framing::{HEADER, Kind};
+use shield_core::framing::Kind;
 
 use super::*;
 use crate::ring::{Poly, Values};
@@ -92,9 +91,6 @@ fn a_share_that_is_not_of_the_deal_is_named() {
     };
     // Somebody else's.
     attempt(honest.shares[2].to_vec());
-    let mut relabelled = honest.shares[2].to_vec();
-    relabelled[HEADER + 1] = 1;
-    attempt(resealed(relabelled));
     let all = dealt(&engine);
     let one = |polys: &mut [Poly<Values>]| context.add_constant(&mut polys[0], 1);
     let mut again = dealt(&engine);

@@ -115,6 +115,8 @@ fn every_set_of_keys_and_every_ceremony_is_its_own() {
     let body = |bytes: Vec<u8>| bytes[HEADER..].to_vec();
     assert_ne!(body(first(&one, 0)), body(first(&one, 1)));
     assert_ne!(body(first(&one, 0)), body(first(&other, 0)));
+    let uniform = |set, number| derivation::uniform(one.session, set, number);
+    assert!(uniform(0, 1) != uniform(1, 1) && uniform(0, 1) != uniform(0, 2));
     // The coin is everybody's.
     let coins = [[1; 32], [2; 32], [3; 32]];
     let kept = |coins: &[[u8; 32]]| one.kept(1 << 30, coins).expect("a set");
@@ -175,7 +177,7 @@ fn a_trustees_key_survives_bytes_and_does_not_show() {
     for (t, n) in [(3, 3), (2, 3)] {
         let engine = argmax(&case, trustees(t, n), 256);
         let together = Together::new(&engine, &mut rng(4)).expect("keys");
-        let (key, id) = (&together.trustees[1], together.keys.id());
+        let (key, id) = (&together.openers.keys[1], together.keys.id());
         let bytes = key.encode(&engine).expect("bytes");
         let read = TrusteeKey::decode(&engine, id, &bytes).expect("a key");
         assert_eq!(read.encode(&engine).expect("bytes"), bytes);
@@ -187,7 +189,7 @@ fn a_trustees_key_survives_bytes_and_does_not_show() {
         assert!(TrusteeKey::decode(&engine, id, &resealed(nobody)).is_err());
         assert!(TrusteeKey::decode(&engine, id, &changed(&bytes)).is_ok());
         assert!(TrusteeKey::decode(&engine, id, &bytes[..bytes.len() - 1]).is_err());
-        let shown = format!("{key:?} {:?}", together.pairs(1));
+        let shown = format!("{key:?} {:?}", together.openers.pairs(1));
         assert!(
             shown.starts_with("TrusteeKey { trustee: 1, id: KeyId(") && !shown.contains("secret:")
         );

@@ -22,7 +22,8 @@ fn most_votes(case: &Case) -> Vec<Label> {
 
 /// The last openers' shares, one of which nobody has: it is filled in with nothing.
 fn one_less<E: Jointly<Ballot = BfvBallot>>(run: &Run<E>, set: &[usize]) -> Revealed {
-    let mut openings = run.together.open(&run.engine, 0, &run.release, set).expect("openings");
+    let mut openings =
+        run.together.openers.open(&run.engine, 0, &run.release, set).expect("openings");
     let opened =
         opening::Opened::new(&run.engine, run.together.keys.id(), 0, &run.release).expect("one");
     let bits = set.iter().fold(0, |bits, trustee| bits | 1 << trustee);

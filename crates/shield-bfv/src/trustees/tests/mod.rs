@@ -75,7 +75,8 @@ impl<E: Jointly<Ballot = BfvBallot>> Run<E> {
 
     /// What some trustees read.
     pub(super) fn read(&self, set: &[usize]) -> shield_core::engine::Revealed {
-        let openings = self.together.open(&self.engine, 0, &self.release, set).expect("openings");
+        let openings =
+            self.together.openers.open(&self.engine, 0, &self.release, set).expect("openings");
         self.combine(set, &openings).expect("a reading")
     }
 

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use shield_core::engine::{BallotBox, BallotBoxError, Encoding, Engine, Key, Presence};
 use shield_core::framing::KeyId;
+use shield_core::labelling::Held;
 use shield_core::{Label, Seed, Votes};
 
 use crate::failure::Failure;
@@ -87,8 +89,27 @@ pub(super) fn measure<E: Engine, Teachers: IntoIterator<Item = u32>>(
     case: &Case,
     teachers: impl Fn(usize) -> Teachers,
 ) -> Result<Measured, Failure> {
-    let &Case { votes, seed, runs, ballots: kept } = case;
     let keys = engine.generate_keys(&mut StdRng::from_os_rng()).map_err(Failure::failed)?;
+    let secret = Arc::new(keys.secret);
+    let reveal = |batch: usize, release: &E::Release| {
+        engine.decrypt(&secret, batch, release).map_err(Failure::failed)
+    };
+    let own = Some(Arc::clone(&secret));
+    let held = Held { public: keys.public, evaluation: keys.evaluation, secret: own, reveal };
+    measure_with(engine, case, teachers, &held)
+}
+
+/// The same with keys that were made.
+pub(super) fn measure_with<E: Engine, Teachers: IntoIterator<Item = u32>, R>(
+    engine: &E,
+    case: &Case,
+    teachers: impl Fn(usize) -> Teachers,
+    keys: &Held<E, R>,
+) -> Result<Measured, Failure>
+where
+    R: Fn(usize, &E::Release) -> Result<Vec<Label>, Failure>,
+{
+    let &Case { votes, seed, runs, ballots: kept } = case;
     let mut found = Measured {
         labels: Vec::new(),
         ballots: 0,
@@ -119,12 +140,17 @@ pub(super) fn measure<E: Engine, Teachers: IntoIterator<Item = u32>>(
         for (run, seconds) in found.aggregate.iter_mut().enumerate() {
             let start = Instant::now();
             let mut rng = StdRng::from_os_rng();
-            let release = engine.aggregate_here(&keys, batch, &ballots, seed, &mut rng);
+            let release = engine.aggregate_here(
+                (keys.secret.as_deref(), &keys.evaluation),
+                batch,
+                &ballots,
+                seed,
+                &mut rng,
+            );
             *seconds += start.elapsed().as_secs_f64();
             let release = release.map_err(Failure::failed)?;
             if run == 0 {
-                let labels = engine.decrypt(&keys.secret, batch, &release);
-                found.labels.extend(labels.map_err(Failure::failed)?);
+                found.labels.extend((keys.reveal)(batch, &release)?);
             }
         }
     }

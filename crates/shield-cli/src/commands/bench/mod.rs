@@ -5,6 +5,7 @@ mod measuring;
 mod paper;
 #[cfg(feature = "tfhe")]
 mod tfhe;
+mod trustees;
 
 use clap::Args;
 use shield_core::{Classes, Election, Votes, synthetic};
@@ -26,6 +27,8 @@ use crate::inputs::SpecArgs;
     With --mechanism noisy-argmax: SPEED's argmax on TFHE, on two samples, and the batched one of \
     BFV, from stored ballots to the release; with --ballots tiny the batched one with both kinds of \
     ballots.\n\n\
+    With --trustees 3: aggregation under a key that three trustees hold beside that under the \
+    student's own, and what the trustees do and send.\n\n\
     Without --threads, all of it runs on one thread."
 )]
 pub(super) struct BenchArgs {
@@ -34,7 +37,7 @@ pub(super) struct BenchArgs {
     teachers: usize,
 
     /// Number of samples [default: 100; with --backend tfhe 20 for each polynomial; with
-    /// --mechanism noisy-argmax 2048]
+    /// --mechanism noisy-argmax 2048; with --trustees 512]
     #[arg(long, value_name = "S")]
     samples: Option<usize>,
 
@@ -66,6 +69,12 @@ impl BenchArgs {
 pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
     // The noisy argmax is timed on both engines, and is the one of BFV that takes its setting.
     let spec = args.spec.spec(EngineName::Bfv, args.teachers)?;
+    if let Some(trustees) = spec.trustees() {
+        if args.backend != EngineName::Bfv {
+            return Err(SpecError::Trustees { engine: args.backend }.into());
+        }
+        return trustees::run(args, spec, trustees, output);
+    }
     let argmax = spec.argmax();
     match (args.backend, argmax) {
         (_, Some(argmax)) => argmax::run(args, argmax.noise, spec.ballots(), output),

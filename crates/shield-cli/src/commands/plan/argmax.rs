@@ -2,14 +2,15 @@
 //! something. Products and rotations count one batch.
 
 use serde_json::{Value, json};
-use shield_bfv::argmax::{ArgmaxPlan, BallotKind};
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan, BallotKind};
 use shield_bfv::flooding::STATISTICAL_BITS;
+use shield_bfv::trustees::Trustees;
 use shield_core::shared_noise::NoiseFamily;
 use shield_core::{Delta, Election, Queries};
 use shield_privacy::Usage;
 use shield_protocol::engine::{Counts, NoisyArgmax};
 
-use super::megabytes;
+use super::{megabytes, of_trustees};
 use crate::console::{Report, duration};
 use crate::failure::Failure;
 
@@ -17,16 +18,22 @@ pub(super) fn plan(
     report: Report,
     election: &Election,
     argmax: NoisyArgmax,
-    kind: BallotKind,
+    (kind, trustees): (BallotKind, Option<Trustees>),
 ) -> Result<Report, Failure> {
     let NoisyArgmax { noise, threshold, .. } = argmax;
-    let plan = ArgmaxPlan::of_kind(kind, election, &noise, argmax.ballot(), threshold);
+    let ballot = argmax.ballot();
+    let plan = match trustees {
+        None => ArgmaxPlan::of_kind(kind, election, &noise, ballot, threshold),
+        Some(trustees) => ArgmaxPlan::with_trustees(election, &noise, ballot, threshold, trustees),
+    };
     let plan = plan.map_err(Failure::bad_input)?;
     let queries = Queries::new(election.samples() as u64)?;
     let usage = Usage { queries, delta: Delta::default() };
     // Of all samples together, for all votes.
     let accounting = argmax.accounting(election.classes());
-    let (epsilon, of_counts) = (accounting.tight(usage), accounting.of_counts(usage));
+    let of_counts = accounting.of_counts(usage);
+    // Trustees recompute releases, so they and the student know the masks of the reveal.
+    let epsilon = if trustees.is_some() { of_counts } else { accounting.tight(usage) };
     let moduli = plan.moduli_bits();
     let stages = plan.noise_bits();
     let memory = plan.memory_bytes(rayon::current_num_threads());
@@ -43,12 +50,12 @@ pub(super) fn plan(
         NoiseFamily::Skellam => ("Skellam", "deviation"),
         NoiseFamily::Bits(_) => ("weighted bits", "deviation"),
     };
-    let noise = format!(
+    let noise_words = format!(
         "{law} of {amount} {}, in shares; up to {} teachers may be missing",
         argmax.noise.scale().get(),
         argmax.noise.dropouts()
     );
-    let ballot = argmax.counts.map(Counts::voters).map_or_else(
+    let ballot_words = argmax.counts.map(Counts::voters).map_or_else(
         || "one vote per sample".to_owned(),
         |voters| format!("counts per class, of up to {voters} voters per sample"),
     );
@@ -78,10 +85,10 @@ pub(super) fn plan(
         plan.flooding_bits()
     );
     let sent = sent(&plan);
-    Ok(report
+    let report = report
         .rows([
-            ("noise", noise),
-            ("a ballot", ballot),
+            ("noise", noise_words),
+            ("a ballot", ballot_words),
             ("cost", cost),
             ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
             ("ring", ring),
@@ -109,7 +116,14 @@ pub(super) fn plan(
                 format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch())),
             ),
         ])
-        .rows(unlocking(&plan)))
+        .rows(unlocking(&plan));
+    let made = trustees.map(|trustees| {
+        ArgmaxEngine::with_trustees(election.clone(), noise, ballot, threshold, trustees)
+    });
+    match made.transpose().map_err(Failure::bad_input)? {
+        None => Ok(report),
+        Some(engine) => of_trustees(report, &engine),
+    }
 }
 
 /// The circuit, for machines.

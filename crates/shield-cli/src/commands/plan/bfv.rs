@@ -2,15 +2,22 @@
 
 use serde_json::json;
 use shield_bfv::flooding::STATISTICAL_BITS;
-use shield_bfv::{Calibration, Plan};
+use shield_bfv::trustees::Trustees;
+use shield_bfv::{BfvEngine, Calibration, Plan};
 use shield_core::Election;
 
-use super::{megabytes, stages};
+use super::{megabytes, of_trustees, stages};
 use crate::console::{Report, duration};
 use crate::failure::Failure;
 
-pub(super) fn plan(report: Report, election: &Election) -> Result<Report, Failure> {
-    let plan = Plan::new(election).map_err(Failure::bad_input)?;
+pub(super) fn plan(
+    report: Report,
+    election: &Election,
+    trustees: Option<Trustees>,
+) -> Result<Report, Failure> {
+    let made = trustees
+        .map_or_else(|| Plan::new(election), |trustees| Plan::with_trustees(election, trustees));
+    let plan = made.map_err(Failure::bad_input)?;
     let (layout, moduli, batches) = (plan.layout(), plan.moduli_bits(), plan.batches());
     // Expected of one thread of this machine.
     let seconds_per_batch = plan.seconds_per_batch(&Calibration::measure());
@@ -84,7 +91,7 @@ pub(super) fn plan(report: Report, election: &Election) -> Result<Report, Failur
         megabytes(plan.server_bytes()),
         megabytes(plan.student_bytes())
     );
-    Ok(report.keys(&document).rows([
+    let rows = [
         ("ring", ring),
         ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
         ("layout", layout),
@@ -101,5 +108,11 @@ pub(super) fn plan(report: Report, election: &Election) -> Result<Report, Failur
         ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
         ("expected time", time),
         ("whole election", whole),
-    ]))
+    ];
+    let engine = trustees.map(|trustees| BfvEngine::with_trustees(election.clone(), trustees));
+    let report = report.keys(&document).rows(rows);
+    match engine.transpose().map_err(Failure::bad_input)? {
+        None => Ok(report),
+        Some(engine) => of_trustees(report, &engine),
+    }
 }

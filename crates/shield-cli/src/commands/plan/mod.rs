@@ -7,6 +7,7 @@ mod tfhe;
 
 use clap::Args;
 use serde_json::{Value, json};
+use shield_bfv::trustees::{Ceremony, Jointly};
 use shield_core::{Classes, Election};
 use shield_protocol::engine::{Counts, EngineName, EngineSpec, NoisyArgmax, Protects, SpecError};
 
@@ -59,8 +60,8 @@ impl PlanArgs {
             ));
         };
         let counts = Some(Counts::new(voters, self.protects, argmax.noise.family())?);
-        let counted = EngineSpec::new(self.backend, Some(NoisyArgmax { counts, ..argmax }))?;
-        Ok(counted.with_ballots(spec.ballots())?)
+        let held = EngineSpec::new(self.backend, Some(NoisyArgmax { counts, ..argmax }))?;
+        Ok(held.held_by(spec.trustees())?.with_ballots(spec.ballots())?)
     }
 }
 
@@ -70,8 +71,10 @@ pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
     let spec = args.spec()?;
     let report = Report::default().keys(&spec);
     let report = match (args.backend, spec.argmax()) {
-        (EngineName::Bfv, None) => bfv::plan(report, &election)?,
-        (EngineName::Bfv, Some(argmax)) => argmax::plan(report, &election, argmax, spec.ballots())?,
+        (EngineName::Bfv, None) => bfv::plan(report, &election, spec.trustees())?,
+        (EngineName::Bfv, Some(argmax)) => {
+            argmax::plan(report, &election, argmax, (spec.ballots(), spec.trustees()))?
+        }
         #[cfg(feature = "tfhe")]
         (EngineName::Tfhe, _) => tfhe::plan(report, &election)?,
         #[cfg(not(feature = "tfhe"))]
@@ -79,6 +82,32 @@ pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
         (EngineName::Clear, _) => return Err(SpecError::Clear.into()),
     };
     report.print(output)
+}
+
+/// What trustees send where they hold the key.
+fn of_trustees<E: Jointly>(report: Report, engine: &E) -> Result<Report, Failure> {
+    let ceremony = Ceremony::new(engine, &[0; 32]).map_err(Failure::failed)?;
+    let (trustees, bytes) = (ceremony.trustees(), ceremony.bytes());
+    let document = json!({
+        "key_share_bytes": bytes.first,
+        "second_key_share_bytes": bytes.second,
+        "deal_bytes": bytes.deal,
+        "dealt_share_bytes": bytes.dealt,
+        "opening_bytes": bytes.opening,
+        "checked_opening_bytes": bytes.checked,
+    });
+    let keys = format!(
+        "{} and {} a trustee and set of keys",
+        megabytes(bytes.first),
+        megabytes(bytes.second)
+    );
+    let mut rows = vec![("trustees", format!("{trustees} open")), ("key shares", keys)];
+    if trustees.shares() {
+        let to_each = megabytes(bytes.dealt);
+        rows.push(("deal", format!("{}, and {to_each} to each trustee", megabytes(bytes.deal))));
+    }
+    rows.push(("opening", format!("{} a trustee and batch", megabytes(bytes.opening))));
+    Ok(report.keys(&document).rows(rows))
 }
 
 /// The noise after each stage, in bits: for machines, and for people.

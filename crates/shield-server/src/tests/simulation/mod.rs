@@ -1,16 +1,16 @@
 //! A simulation of everything that happens to a server in a year, in some milliseconds.
 //!
 //! A *history* is a list of steps that a seed chooses: an operator who creates, closes and calls
-//! off elections, a student and teachers, whose requests and answers get lost, a disk that is full,
-//! a clock that jumps, a disk that loses files, a process that dies between a file and its row, restarts, and a database
-//! that is brought back alone, older than its folder. Every request goes through the real routes,
-//! every row and file through the real store, every release through the real worker; only the
-//! engine is the one without encryption.
+//! off elections, a student and teachers, whose requests and answers get lost, a disk that is full
+//! or loses files, a clock that jumps, a process that dies between a file and its row, restarts,
+//! and a database that is brought back alone, older than its folder. Every request goes through the
+//! real routes, every row and file through the real store, every release through the real worker;
+//! only the engine is the one without encryption.
 //!
 //! # Invariants
 //!
-//! 1. **Nothing acknowledged is lost** but by the disk. A ballot that was answered with 200 or 201 is
-//!    in the folder from then on, in its place or, after an older database, among what was put
+//! 1. **Nothing acknowledged is lost** but by the disk. A ballot that was answered with 200 or 201
+//!    is in the folder from then on, in its place or, after an older database, among what was put
 //!    aside.
 //! 2. **Nothing is answered from two draws.** Whatever the student fetches for a batch, it is the
 //!    same bytes every time, whichever database was brought back in between.

@@ -48,7 +48,9 @@ fn labels(
 ) -> Vec<Label> {
     let ballots = MemoryBallotBox::new(engine.batch(0).len(), ballots);
     let seed = Seed::from_number(1);
-    let release = engine.aggregate_here(keys, 0, &ballots, &seed, rng).expect("a release");
+    let release = engine
+        .aggregate_here((Some(&keys.secret), &keys.evaluation), 0, &ballots, &seed, rng)
+        .expect("a release");
     engine.decrypt(&keys.secret, 0, &release).expect("labels")
 }
 
@@ -171,7 +173,9 @@ fn a_release_shows_one_zero_a_sample_and_nothing_beside_its_samples() {
         let both = [&counts, &zeros].map(|own| Some(ballot(&engine, &keys, own, &mut rng)));
         let ballots = MemoryBallotBox::new(samples, both.into());
         let seed = Seed::from_number(5);
-        let release = engine.aggregate_here(&keys, 0, &ballots, &seed, &mut rng).unwrap();
+        let release = engine
+            .aggregate_here((Some(&keys.secret), &keys.evaluation), 0, &ballots, &seed, &mut rng)
+            .unwrap();
         let secret = &keys.secret.secret.secret;
         let slots = crate::release::slots(&engine.argmax.context, secret, &release).concat();
         let filled = slots.iter().filter(|slot| **slot != 0).count();
