@@ -31,6 +31,10 @@ pub(crate) struct SpecArgs {
     #[command(flatten)]
     noise: NoiseArgs,
 
+    /// Ballots prove that they are well formed and that their makers know them; for votes on bfv
+    #[arg(long)]
+    proofs: bool,
+
     /// Trustees who hold the key together, with --backend bfv: how many, or how many of them open,
     /// such as 3/5 [default: the student holds it; of up to three trustees all open, of more of
     /// them more than half]
@@ -74,7 +78,7 @@ impl SpecArgs {
                 Some(NoisyArgmax { noise, counts: None, threshold })
             }
         };
-        Ok(EngineSpec::new(engine, argmax)?.held_by(self.trustees)?)
+        Ok(EngineSpec::new(engine, argmax)?.held_by(self.trustees)?.with_proofs(self.proofs)?)
     }
 
     /// The noisy argmax on an engine with the least noise whose labels cost at most a budget, of
@@ -112,7 +116,8 @@ impl SpecArgs {
                 usage.queries
             ))
         })?;
-        Ok(EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?)
+        let spec = EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?;
+        Ok(spec.with_proofs(self.proofs)?)
     }
 }
 
