@@ -80,6 +80,15 @@ impl SpecArgs {
                 Some(NoisyArgmax { noise, counts: None, threshold })
             }
         };
+        self.named(engine, argmax)
+    }
+
+    /// A mechanism on an engine, with the trustees and the proofs that were asked for.
+    fn named(
+        &self,
+        engine: EngineName,
+        argmax: Option<NoisyArgmax>,
+    ) -> Result<EngineSpec, Failure> {
         Ok(EngineSpec::new(engine, argmax)?.held_by(self.trustees)?.with_proofs(self.proofs)?)
     }
 
@@ -121,13 +130,10 @@ impl SpecArgs {
         let decision = decision.map_err(Failure::bad_input)?;
         let said = format!("{} with {}: {}", decision.name, decision.setting, decision.why);
         match decision.mechanism {
-            Mechanism::Shield(setting) => {
-                let spec = EngineSpec::new(engine, None)?.held_by(self.trustees)?;
-                Ok((spec, setting, said))
-            }
+            Mechanism::Shield(setting) => Ok((self.named(engine, None)?, setting, said)),
             Mechanism::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {
                 let argmax = NoisyArgmax { noise, counts: None, threshold };
-                Ok((EngineSpec::new(engine, Some(argmax))?, self.setting(), said))
+                Ok((self.named(engine, Some(argmax))?, self.setting(), said))
             }
             other => Err(Failure::failed(format!("no engine computes {}", other.name()))),
         }
@@ -158,8 +164,7 @@ impl SpecArgs {
                 usage.queries
             ))
         })?;
-        let spec = EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?;
-        Ok(spec.with_proofs(self.proofs)?)
+        self.named(engine, Some(NoisyArgmax { noise, ..argmax }))
     }
 }
 
