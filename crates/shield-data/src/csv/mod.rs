@@ -198,8 +198,8 @@ fn small(cell: &str) -> Option<i128> {
     Some(digits.iter().fold(0, |number, digit| 10 * number + i128::from(digit - b'0')))
 }
 
-/// Goes through the cells of a line; quotes around a cell are taken off, and so is the apostrophe in
-/// front of what would be a formula.
+/// Goes through the cells of a line; quotes around a cell are taken off, and so is the apostrophe
+/// in front of what would be a formula.
 fn cells(
     line: &str,
     separator: Separator,
