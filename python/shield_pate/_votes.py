@@ -136,9 +136,9 @@ def _categories(votes: Any) -> tuple[Any, ...] | None:
     if not hasattr(votes, "dtypes") or not hasattr(votes, "columns"):
         return None
     each = [getattr(dtype, "categories", None) for dtype in votes.dtypes]
-    if not each or any(categories is None for categories in each):
+    lists = [list(categories) for categories in each if categories is not None]
+    if not lists or len(lists) < len(each):
         return None
-    lists = [list(categories) for categories in each]
     return tuple(dict.fromkeys(name for names in lists for name in names))
 
 
