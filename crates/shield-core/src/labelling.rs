@@ -214,7 +214,7 @@ fn encrypt_all<E: Engine>(
             }
         };
         let own = votes.teacher(teacher, samples.clone());
-        engine.encrypt(key, batch, &own, &mut rng).map(Some)
+        engine.encrypt_as(key, batch, teacher as u32, &own, &mut rng).map(Some)
     });
     ballots.collect()
 }

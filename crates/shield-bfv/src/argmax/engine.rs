@@ -5,7 +5,8 @@ use std::fmt;
 use rand::{CryptoRng, RngCore};
 use shield_core::engine::noisy_argmax::noisy_one_hot;
 use shield_core::engine::{
-    BallotBox, Counts, Engine, Envelope, Keys, KeysOf, Presence, Setup, check_key_fits,
+    BallotBox, BallotError, Counts, Engine, Envelope, Holder, Keys, KeysOf, Presence, Setup,
+    check_key_fits,
 };
 use shield_core::framing::{Kind, MadeFor, Reader};
 use shield_core::shared_noise::SharedNoise;
@@ -20,10 +21,12 @@ use super::error::ArgmaxError;
 use super::keys::{self, ArgmaxEvaluationKey};
 use super::plan::{ArgmaxPlan, Rings};
 use super::sign;
-use crate::ballot::BfvBallot;
+use crate::ballot::{self, BfvBallot, HALF, Maker};
 use crate::bytes;
 use crate::keys::{KeyId, PublicKey, SecretKey};
 use crate::layout::Places;
+use crate::noise::Lengths;
+use crate::proof::{Opening, Proof};
 use crate::quorum::{self, Trustees, check_single_key};
 use crate::release::{self, Release};
 use crate::ring::{Context, PLAINTEXT};
@@ -81,7 +84,19 @@ impl ArgmaxEngine {
         trustees: Trustees,
     ) -> Result<Self, ArgmaxError> {
         let of = (sensitivity, threshold);
-        Self::held_by(election, noise, of, Rings::Secure, Some(trustees))
+        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), Lengths::Assumed)
+    }
+
+    /// For ballots of votes that carry a proof that they are short and that their makers know them:
+    /// see `proof`. The student holds the key, or trustees do.
+    pub fn with_proofs(
+        election: Election,
+        noise: SharedNoise,
+        threshold: Option<u32>,
+        trustees: Option<Trustees>,
+    ) -> Result<Self, ArgmaxError> {
+        let of = (Sensitivity::Vote, threshold);
+        Self::held_by(election, noise, of, Rings::Secure, trustees, Lengths::Proven)
     }
 
     pub(crate) fn in_rings(
@@ -91,7 +106,8 @@ impl ArgmaxEngine {
         threshold: Option<u32>,
         rings: Rings,
     ) -> Result<Self, ArgmaxError> {
-        Self::held_by(election, noise, (sensitivity, threshold), rings, None)
+        let of = (sensitivity, threshold);
+        Self::held_by(election, noise, of, rings, None, Lengths::Assumed)
     }
 
     pub(crate) fn held_by(
@@ -100,13 +116,14 @@ impl ArgmaxEngine {
         (sensitivity, threshold): (Sensitivity, Option<u32>),
         rings: Rings,
         trustees: Option<Trustees>,
+        lengths: Lengths,
     ) -> Result<Self, ArgmaxError> {
         if election.teachers() != noise.teachers() {
             let (noise, election) = (noise.teachers(), election.teachers());
             return Err(ArgmaxError::Teachers { noise, election });
         }
-        let plan =
-            ArgmaxPlan::in_rings(&election, &noise, sensitivity, threshold, rings, trustees)?;
+        let of = (sensitivity, threshold);
+        let plan = ArgmaxPlan::held_by(&election, &noise, of, rings, trustees, lengths)?;
         let ring = plan.ring();
         let context = Context::new(ring.degree, ring.prime_bits, ring.limbs);
         let binding = binding(&election, &noise, sensitivity, threshold, &plan);
@@ -129,7 +146,31 @@ impl ArgmaxEngine {
         &self.plan
     }
 
-    /// A ballot of numbers, one for each sample and class, that hold their noise already.
+    /// The slots of a ballot of numbers, one for each sample and class, that hold their noise
+    /// already; times a factor.
+    fn slots(&self, numbers: &[i64], factor: u64) -> Vec<u64> {
+        let (classes, pairing) = (self.election().classes().count(), self.plan.pairing());
+        let mut slots = vec![0; self.context.degree()];
+        for (sample, numbers) in numbers.chunks_exact(classes).enumerate() {
+            for (slot, &place) in self.places.slots(0, sample).iter().enumerate() {
+                // Nobody votes for a threshold.
+                let number = numbers.get(pairing.class(slot)).copied().unwrap_or(0);
+                let residue = number.rem_euclid(PLAINTEXT.cast_signed()).cast_unsigned();
+                slots[place as usize] = residue * factor % PLAINTEXT;
+            }
+        }
+        slots
+    }
+
+    /// A ballot without a proof. Who abstains adds its share all the same, so everybody is present
+    /// on every sample.
+    fn unproven(&self, ciphertext: Ciphertext, key: KeyId, batch: usize) -> BfvBallot {
+        let presence = Presence::new((0..self.batch(batch).len()).map(|_| true));
+        let (ciphertexts, digest) = (vec![ciphertext], [0; 32]);
+        BfvBallot { ciphertexts, presence, batch, key, digest, proof: None }
+    }
+
+    /// A ballot of numbers, without a proof.
     pub(crate) fn encrypt_numbers<R: RngCore + CryptoRng>(
         &self,
         key: &PublicKey,
@@ -137,21 +178,39 @@ impl ArgmaxEngine {
         numbers: &[i64],
         rng: &mut R,
     ) -> BfvBallot {
-        let (classes, pairing) = (self.election().classes().count(), self.plan.pairing());
-        let mut slots = Zeroizing::new(vec![0; self.context.degree()]);
-        for (sample, numbers) in numbers.chunks_exact(classes).enumerate() {
-            for (slot, &place) in self.places.slots(0, sample).iter().enumerate() {
-                // Nobody votes for a threshold.
-                let number = numbers.get(pairing.class(slot)).copied().unwrap_or(0);
-                slots[place as usize] = number.rem_euclid(PLAINTEXT.cast_signed()).cast_unsigned();
-            }
-        }
         let mut ciphertext = key.key.zero(&self.context, self.context.limbs(), rng);
-        ciphertext.add_slots(&self.context, std::mem::take(&mut *slots));
-        // Who abstains adds its share all the same, so everybody is present on every sample.
-        let presence = Presence::new((0..self.batch(batch).len()).map(|_| true));
-        let ciphertexts = vec![ciphertext];
-        BfvBallot { ciphertexts, presence, batch, key: key.id, digest: [0; 32] }
+        ciphertext.add_slots(&self.context, self.slots(numbers, 1));
+        self.unproven(ciphertext, key.id, batch)
+    }
+
+    /// A ballot of numbers with the proof of a teacher.
+    pub(crate) fn prove_numbers<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        batch: usize,
+        teacher: u32,
+        numbers: &[i64],
+        rng: &mut R,
+    ) -> BfvBallot {
+        let (context, slots) = (&self.context, self.slots(numbers, HALF));
+        let (ciphertext, opening) = Opening::encrypt(context, &key.key, slots, rng);
+        let ballot = self.unproven(ciphertext, key.id, batch);
+        let maker = Maker { binding: self.binding(), teacher };
+        ballot::prove(context, &key.key, maker, ballot, &[opening], rng)
+    }
+
+    /// Votes, one-hot, each number with its share of the noise.
+    fn noisy<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        batch: usize,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<Zeroizing<Vec<i64>>, ArgmaxError> {
+        self.setup.check_votes(batch, votes)?;
+        check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
+        let classes = self.election().classes();
+        Ok(Zeroizing::new(noisy_one_hot(classes, votes, &self.shares, rng)))
     }
 
     pub(crate) fn aggregation<'a>(
@@ -166,6 +225,7 @@ impl ArgmaxEngine {
             places: &self.places,
             coefficients: &self.coefficients,
             noise: &self.noise,
+            binding: &self.setup.binding,
             threshold: self.threshold,
             key,
             seed,
@@ -220,6 +280,9 @@ fn binding(
     if let Some(threshold) = threshold {
         hasher.update(b"threshold").update(&threshold.to_le_bytes());
     }
+    if plan.proofs() {
+        hasher.update(b"proofs");
+    }
     let numbers = [
         plan.ring_degree(),
         plan.moduli_bits().len(),
@@ -268,11 +331,43 @@ impl Engine for ArgmaxEngine {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<BfvBallot, ArgmaxError> {
-        self.setup.check_votes(batch, votes)?;
-        check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
-        let classes = self.election().classes();
-        let numbers = Zeroizing::new(noisy_one_hot(classes, votes, &self.shares, rng));
+        if self.plan.proofs() {
+            return Err(BallotError::Unnamed.into());
+        }
+        let numbers = self.noisy(key, batch, votes, rng)?;
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
+    }
+
+    fn encrypt_as<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        batch: usize,
+        teacher: u32,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<BfvBallot, ArgmaxError> {
+        if !self.plan.proofs() {
+            return self.encrypt(key, batch, votes, rng);
+        }
+        let numbers = self.noisy(key, batch, votes, rng)?;
+        Ok(self.prove_numbers(key, batch, teacher, &numbers, rng))
+    }
+
+    fn check_proof(
+        &self,
+        key: Holder<'_, Self>,
+        teacher: u32,
+        ballot: &BfvBallot,
+    ) -> Result<(), ArgmaxError> {
+        let key = match key {
+            Holder::Public(key) => &key.key,
+            Holder::Evaluation(key) => &key.public,
+        };
+        if self.plan.proofs() {
+            let maker = Maker { binding: self.binding(), teacher };
+            ballot::check(&self.context, key, maker, ballot)?;
+        }
+        Ok(())
     }
 
     fn aggregate(
@@ -307,7 +402,7 @@ impl Engine for ArgmaxEngine {
     }
 
     fn counts(&self) -> Option<&dyn Counts<Self>> {
-        Some(self)
+        (!self.plan.proofs()).then_some(self)
     }
 
     fn payload_bytes(&self, kind: Kind, _samples: usize) -> usize {
@@ -344,6 +439,9 @@ impl Engine for ArgmaxEngine {
 
     fn write_votes(&self, out: &mut Vec<u8>, ballot: &BfvBallot) {
         bytes::write_ciphertexts(out, &self.context, &ballot.ciphertexts);
+        if let Some(proof) = &ballot.proof {
+            proof.write(out);
+        }
     }
 
     fn write_release(&self, out: &mut Vec<u8>, release: &Release) {
@@ -374,7 +472,11 @@ impl Engine for ArgmaxEngine {
     fn read_votes(&self, payload: &mut Reader, envelope: Envelope) -> Option<BfvBallot> {
         let limbs = self.context.limbs();
         let ciphertexts = bytes::read_ciphertexts(payload, &self.context, 1, limbs)?;
-        Some(BfvBallot::new(ciphertexts, envelope))
+        let mut proof = None;
+        if self.plan.proofs() {
+            proof = Some(Proof::read(payload, self.context.degree(), 1)?);
+        }
+        Some(BfvBallot::new(ciphertexts, envelope, proof))
     }
 
     fn read_release(

@@ -25,7 +25,8 @@ use super::pairing::Pairing;
 use super::sign::MAX_RANGE;
 use super::wins::Steps;
 use crate::flooding;
-use crate::noise::{Noise, Ring};
+use crate::noise::{Lengths, Noise, Ring};
+use crate::proof::REPETITIONS;
 use crate::quorum::{OpeningPlan, Trustees};
 use crate::security::security_bits;
 
@@ -176,6 +177,7 @@ struct Demand {
     samples: usize,
     range: usize,
     trustees: Option<Trustees>,
+    lengths: Lengths,
 }
 
 impl ArgmaxPlan {
@@ -186,7 +188,8 @@ impl ArgmaxPlan {
         sensitivity: Sensitivity,
         threshold: Option<u32>,
     ) -> Result<Self, ArgmaxPlanError> {
-        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure, None)
+        let of = (sensitivity, threshold);
+        Self::held_by(election, noise, of, Rings::Secure, None, Lengths::Assumed)
     }
 
     /// The same for an election whose key trustees hold.
@@ -197,16 +200,28 @@ impl ArgmaxPlan {
         threshold: Option<u32>,
         trustees: Trustees,
     ) -> Result<Self, ArgmaxPlanError> {
-        Self::in_rings(election, noise, sensitivity, threshold, Rings::Secure, Some(trustees))
+        let of = (sensitivity, threshold);
+        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), Lengths::Assumed)
     }
 
-    pub(crate) fn in_rings(
+    /// The same for ballots of votes with a proof, for whatever such ballots hold: see `proof`.
+    pub fn with_proofs(
         election: &Election,
         noise: &SharedNoise,
-        sensitivity: Sensitivity,
         threshold: Option<u32>,
+        trustees: Option<Trustees>,
+    ) -> Result<Self, ArgmaxPlanError> {
+        let of = (Sensitivity::Vote, threshold);
+        Self::held_by(election, noise, of, Rings::Secure, trustees, Lengths::Proven)
+    }
+
+    pub(crate) fn held_by(
+        election: &Election,
+        noise: &SharedNoise,
+        (sensitivity, threshold): (Sensitivity, Option<u32>),
         rings: Rings,
         trustees: Option<Trustees>,
+        lengths: Lengths,
     ) -> Result<Self, ArgmaxPlanError> {
         // A threshold is the count of a class more.
         let classes = election.classes().count() + usize::from(threshold.is_some());
@@ -232,7 +247,7 @@ impl ArgmaxPlan {
             .find(|&range| range as u64 >= votes && failure(range) <= SHOWN)
             .ok_or(ArgmaxPlanError::Range { votes, noise: noise.scale().get() })?;
         let (teachers, samples) = (teachers as usize, election.samples());
-        let demand = Demand { teachers, classes, samples, range, trustees };
+        let demand = Demand { teachers, classes, samples, range, trustees, lengths };
         let mut best: Option<Self> = None;
         let candidates = rings.candidates();
         let mut run = classes.next_power_of_two();
@@ -280,13 +295,18 @@ impl ArgmaxPlan {
         let operations = evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64;
         let events = ((8 * operations + 4 * demand.teachers) as f64).log2().max(12.0);
         let trustees = demand.trustees.map_or(0, |trustees| trustees.count() as u32);
-        let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events, trustees };
+        let lengths = demand.lengths;
+        let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events, trustees, lengths };
         let estimate = Estimate::default();
         let circuit = Circuit { ring, arithmetic: &estimate };
 
-        let fresh = ring.fresh();
-        let tally = Noise::new(demand.teachers as f64 * (fresh.bound() + ring.wrap()), limbs);
-        estimate.spend(demand.teachers as f64 * 1.6 * limbs as f64);
+        let (fresh, teachers) = (ring.fresh(), demand.teachers as f64);
+        let tally = Noise::new(teachers * (ring.ballot().bound() + ring.wrap()), limbs);
+        estimate.spend(teachers * 1.6 * limbs as f64);
+        if lengths == Lengths::Proven {
+            // Three transforms an answer, and about as much again to turn, round and hash.
+            estimate.spend(teachers * 6.0 * REPETITIONS as f64 * limbs as f64);
+        }
         let furthest = (0..pairing.furthest()).fold(tally, |e, _| ring.rotation(e));
         (0..pairing.furthest()).for_each(|_| estimate.rotation(limbs));
         let distances = |i| pairing.distances(i).len();
@@ -453,6 +473,11 @@ impl ArgmaxPlan {
     /// The trustees who hold the key, if the student does not.
     pub fn trustees(&self) -> Option<Trustees> {
         self.opening.map(|opening| opening.trustees)
+    }
+
+    /// Whether ballots carry a proof that they are short and that their makers know them.
+    pub fn proofs(&self) -> bool {
+        self.ring.lengths == Lengths::Proven
     }
 
     /// Classes, a threshold's included.

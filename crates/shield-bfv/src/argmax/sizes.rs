@@ -4,6 +4,7 @@ use shield_core::framing::{Kind, framed_bytes, presence_bytes};
 
 use super::plan::ArgmaxPlan;
 use crate::plan::memory::{PROGRAM, ciphertext, key_memory};
+use crate::proof::Proof;
 
 impl ArgmaxPlan {
     /// Bytes of a kind without its frame, and of a ballot without its presence.
@@ -18,7 +19,10 @@ impl ArgmaxPlan {
                     + ring.relinearisation_bytes(self.start())
                     + levels.map(|limbs| ring.switch_bytes(limbs)).iter().sum::<usize>()
             }
-            Kind::Ballot => 2 * ring.poly_bytes(limbs),
+            Kind::Ballot => {
+                let proof = if self.proofs() { Proof::bytes(ring.degree, 1) } else { 0 };
+                2 * ring.poly_bytes(limbs) + proof
+            }
             Kind::Release => 2 * ring.poly_bytes(self.released_limbs()),
             _ => 0,
         }

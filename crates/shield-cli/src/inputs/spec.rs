@@ -33,6 +33,10 @@ pub(crate) struct SpecArgs {
     #[command(flatten)]
     noise: NoiseArgs,
 
+    /// Ballots prove that they are well formed and that their makers know them; for votes on bfv
+    #[arg(long)]
+    proofs: bool,
+
     /// Trustees who hold the key together, with --backend bfv: how many, or how many of them open,
     /// such as 3/5 [default: the student holds it; of up to three trustees all open, of more of
     /// them more than half]
@@ -76,7 +80,7 @@ impl SpecArgs {
                 Some(NoisyArgmax { noise, counts: None, threshold })
             }
         };
-        Ok(EngineSpec::new(engine, argmax)?.held_by(self.trustees)?)
+        Ok(EngineSpec::new(engine, argmax)?.held_by(self.trustees)?.with_proofs(self.proofs)?)
     }
 
     /// Whether the mechanism is left to choose.
@@ -154,7 +158,8 @@ impl SpecArgs {
                 usage.queries
             ))
         })?;
-        Ok(EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?)
+        let spec = EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?;
+        Ok(spec.with_proofs(self.proofs)?)
     }
 }
 

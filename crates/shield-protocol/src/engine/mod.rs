@@ -120,13 +120,18 @@ pub trait Voting: Send + Sync {
     /// The name of its key.
     fn key(&self) -> KeyId;
 
-    /// One teacher's ballot for a batch.
+    /// The ballot for a batch of the teacher with this number, counted from 0.
     fn encrypt(
         &self,
         batch: usize,
+        teacher: u32,
         votes: &[Vote],
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, EngineError>;
+
+    /// Refuses a ballot of a teacher without a valid proof, where ballots carry proofs: after
+    /// [`Engine::check_ballot`].
+    fn check_proof(&self, batch: usize, teacher: u32, ballot: &[u8]) -> Result<(), EngineError>;
 
     /// One teacher's ballot of counts per class for a batch, sample by sample.
     fn encrypt_counts(
@@ -141,6 +146,10 @@ pub trait Voting: Send + Sync {
 pub trait Aggregating: Send + Sync {
     /// The name of its key.
     fn key(&self) -> KeyId;
+
+    /// Refuses a ballot of a teacher without a valid proof, where ballots carry proofs: after
+    /// [`Engine::check_ballot`].
+    fn check_proof(&self, batch: usize, teacher: u32, ballot: &[u8]) -> Result<(), EngineError>;
 
     /// What the student gets for one batch: the same bytes for the same arguments.
     fn aggregate(

@@ -182,6 +182,7 @@ pub struct EngineSpec {
     engine: EngineName,
     argmax: Option<NoisyArgmax>,
     trustees: Option<Trustees>,
+    proofs: bool,
 }
 
 /// An engine that there is not, or that cannot do an election.
@@ -217,6 +218,12 @@ pub enum SpecError {
         /// The engine.
         engine: EngineName,
     },
+    /// Proofs that the engine does not make.
+    #[error(
+        "`proofs` are for ballots of votes on `engine = \"bfv\"` (--backend bfv); leave `proofs` \
+         (--proofs) out"
+    )]
+    Proofs,
     /// A number of voters that is none.
     #[error("`voters_per_teacher` is {0}; it must be from 1 to {MAX}", MAX = Counts::MAX_VOTERS)]
     Voters(u64),
@@ -274,7 +281,7 @@ impl EngineSpec {
         if engine == EngineName::Tfhe && argmax.is_some() {
             return Err(SpecError::Mechanism { engine });
         }
-        Ok(Self { engine, argmax, trustees: None })
+        Ok(Self { engine, argmax, trustees: None, proofs: false })
     }
 
     /// The same with a key that trustees hold, if there are any.
@@ -288,6 +295,20 @@ impl EngineSpec {
     /// The trustees who hold the key; `None` where the student does.
     pub fn trustees(&self) -> Option<Trustees> {
         self.trustees
+    }
+
+    /// The same whose ballots carry a proof that they are well formed and that their makers know
+    /// them, or carry none.
+    pub fn with_proofs(self, proofs: bool) -> Result<Self, SpecError> {
+        if proofs && (self.engine != EngineName::Bfv || self.counts().is_some()) {
+            return Err(SpecError::Proofs);
+        }
+        Ok(Self { proofs, ..self })
+    }
+
+    /// Whether ballots carry a proof.
+    pub fn proofs(&self) -> bool {
+        self.proofs
     }
 
     /// The engine's name.
@@ -325,22 +346,26 @@ impl EngineSpec {
         let election = election.clone();
         Ok(match (self.engine, self.argmax) {
             (EngineName::Bfv, None) => {
-                let Some(trustees) = self.trustees else {
-                    return Ok(then.run(BfvEngine::new(election).map_err(SpecError::plan)?));
+                let engine = match (self.trustees, self.proofs) {
+                    (trustees, true) => BfvEngine::with_proofs(election, trustees),
+                    (Some(trustees), false) => BfvEngine::with_trustees(election, trustees),
+                    (None, false) => BfvEngine::new(election),
                 };
-                let engine = BfvEngine::with_trustees(election, trustees);
-                then.run_jointly(engine.map_err(SpecError::plan)?)
+                let engine = engine.map_err(SpecError::plan)?;
+                if self.trustees.is_some() { then.run_jointly(engine) } else { then.run(engine) }
             }
             (EngineName::Bfv, Some(argmax)) => {
                 let NoisyArgmax { noise, threshold, .. } = argmax;
                 let ballot = argmax.ballot();
-                let Some(trustees) = self.trustees else {
-                    let engine = ArgmaxEngine::with_counts(election, noise, ballot, threshold);
-                    return Ok(then.run(engine.map_err(SpecError::plan)?));
+                let engine = match (self.trustees, self.proofs) {
+                    (held, true) => ArgmaxEngine::with_proofs(election, noise, threshold, held),
+                    (Some(trustees), false) => {
+                        ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees)
+                    }
+                    (None, false) => ArgmaxEngine::with_counts(election, noise, ballot, threshold),
                 };
-                let engine =
-                    ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees);
-                then.run_jointly(engine.map_err(SpecError::plan)?)
+                let engine = engine.map_err(SpecError::plan)?;
+                if self.trustees.is_some() { then.run_jointly(engine) } else { then.run(engine) }
             }
             #[cfg(feature = "tfhe")]
             (EngineName::Tfhe, None) => {
@@ -357,6 +382,34 @@ impl EngineSpec {
         })
     }
 
+    /// The plan of a noisy argmax on BFV.
+    pub fn argmax_plan(
+        &self,
+        election: &Election,
+        argmax: &NoisyArgmax,
+    ) -> Result<ArgmaxPlan, SpecError> {
+        let NoisyArgmax { noise, threshold, .. } = argmax;
+        let ballot = argmax.ballot();
+        let plan = match (self.trustees, self.proofs) {
+            (held, true) => ArgmaxPlan::with_proofs(election, noise, *threshold, held),
+            (Some(trustees), false) => {
+                ArgmaxPlan::with_trustees(election, noise, ballot, *threshold, trustees)
+            }
+            (None, false) => ArgmaxPlan::new(election, noise, ballot, *threshold),
+        };
+        plan.map_err(SpecError::plan)
+    }
+
+    /// The plan of SHIELD on BFV.
+    pub fn shield_plan(&self, election: &Election) -> Result<Plan, SpecError> {
+        let plan = match (self.trustees, self.proofs) {
+            (trustees, true) => Plan::with_proofs(election, trustees),
+            (Some(trustees), false) => Plan::with_trustees(election, trustees),
+            (None, false) => Plan::new(election),
+        };
+        plan.map_err(SpecError::plan)
+    }
+
     /// The outline of an election. Plans only, where that is cheaper than [`Self::engine`].
     pub fn outline(&self, election: &Election) -> Result<Outline, SpecError> {
         let planned = |batches: usize, audited| {
@@ -364,14 +417,9 @@ impl EngineSpec {
         };
         match (self.engine, self.argmax) {
             _ if self.trustees.is_some() => self.with(election, Outlining),
-            (EngineName::Bfv, None) => {
-                let plan = Plan::new(election).map_err(SpecError::plan)?;
-                planned(plan.batches(), true)
-            }
+            (EngineName::Bfv, None) => planned(self.shield_plan(election)?.batches(), true),
             (EngineName::Bfv, Some(argmax)) => {
-                let NoisyArgmax { noise, threshold, .. } = argmax;
-                let plan = ArgmaxPlan::new(election, &noise, argmax.ballot(), threshold);
-                planned(plan.map_err(SpecError::plan)?.batches(), false)
+                planned(self.argmax_plan(election, &argmax)?.batches(), false)
             }
             (EngineName::Clear, _) => planned(self.engine(election)?.batches(), false),
             (EngineName::Tfhe, _) => self.with(election, Outlining),
@@ -429,6 +477,9 @@ impl Serialize for EngineSpec {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("mechanism", &self.mechanism_name().to_string())?;
         map.serialize_entry("backend", &self.engine.to_string())?;
+        if self.proofs {
+            map.serialize_entry("proofs", &true)?;
+        }
         if let Some(argmax) = &self.argmax {
             map.serialize_entry("noise", &argmax.noise.scale().get())?;
             map.serialize_entry("noise_law", &argmax.noise.family())?;

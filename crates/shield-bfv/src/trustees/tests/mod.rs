@@ -19,6 +19,7 @@ use super::*;
 use crate::argmax::{ArgmaxEngine, Rings};
 use crate::ballot::BfvBallot;
 use crate::engine::BfvEngine;
+use crate::noise::Lengths;
 
 pub(super) fn trustees(threshold: u32, count: u32) -> Trustees {
     Trustees::new(count, threshold).expect("trustees")
@@ -47,7 +48,9 @@ pub(super) fn argmax(case: &Case, trustees: Trustees, degree: usize) -> ArgmaxEn
     let amount = Noise::new(0.01).expect("noise");
     let noise = SharedNoise::of(NoiseFamily::Skellam, amount, teachers, 0).expect("noise");
     let (of, rings) = ((Sensitivity::Vote, None), Rings::Tiny(degree));
-    ArgmaxEngine::held_by(case.election.clone(), noise, of, rings, Some(trustees)).expect("a plan")
+    let assumed = Lengths::Assumed;
+    ArgmaxEngine::held_by(case.election.clone(), noise, of, rings, Some(trustees), assumed)
+        .expect("a plan")
 }
 
 /// An election whose trustees have made keys, with a release of its first batch.

@@ -27,10 +27,20 @@ struct Row {
 }
 
 /// Runs both engines, or BFV alone in a program without TFHE.
-pub(super) fn run(args: &BenchArgs, noise: SharedNoise, output: Output) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &BenchArgs,
+    noise: SharedNoise,
+    proofs: bool,
+    output: Output,
+) -> Result<(), Failure> {
     let samples = args.samples.unwrap_or(2048);
     let (election, votes) = args.election(samples)?;
-    let engine = ArgmaxEngine::new(election, noise).map_err(Failure::bad_input)?;
+    let engine = if proofs {
+        ArgmaxEngine::with_proofs(election, noise, None, None)
+    } else {
+        ArgmaxEngine::new(election, noise)
+    };
+    let engine = engine.map_err(Failure::bad_input)?;
     let (bfv, tfhe) = (bfv(&engine, noise, &votes)?, tfhe(noise, &votes)?);
     let threads = rayon::current_num_threads();
     let ratio = tfhe.as_ref().map(|tfhe| tfhe.seconds_per_sample / bfv.seconds_per_sample);
