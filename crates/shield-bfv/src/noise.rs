@@ -410,8 +410,14 @@ mod tests {
 
     #[test]
     fn keys_of_several_trustees_are_as_long_as_the_proof_says() {
-        let of =
-            |trustees| Ring { degree: 8_192, prime_bits: 51, limbs: 4, events: 12.0, trustees };
+        let of = |trustees| Ring {
+            degree: 8_192,
+            prime_bits: 51,
+            limbs: 4,
+            events: 12.0,
+            trustees,
+            lengths: Lengths::Assumed,
+        };
         let (alone, deviation) = (of(0), (2.0 * 8_192.0 / 3.0_f64).sqrt());
         assert_eq!((of(1).s(), of(1).switch(4)), (alone.s(), alone.switch(4)));
         for k in 1..=10 {

@@ -245,9 +245,9 @@ fn low(residue: u64) -> i64 {
 
 /// Whether a coefficient with this residue modulo the first prime keeps its high part when it
 /// changes by at most [`SLACK`].
+#[expect(clippy::needless_bitwise_bool, reason = "the work is the same whatever the residue is")]
 fn settled(first: Modulus, residue: u64) -> bool {
     let slack = SLACK.cast_unsigned();
-    // All three, so that the work is the same.
     (low(residue).abs() <= LARGEST_LOW) & (residue >= slack) & (residue < first.value() - slack)
 }
 

@@ -61,9 +61,13 @@ impl Masks {
         plaintext_slots(&mut m, &mut rng);
         let mut parts = statement.image(&u, &m);
         let first = parts.each_ref().map(|part| Zeroizing::new(part.limb(0).to_vec()));
-        parts.iter_mut().for_each(|part| round(ring, part));
+        for part in &mut parts {
+            round(ring, part);
+        }
         let commitment = digest(&parts);
-        parts.iter_mut().for_each(|part| part.data_mut().zeroize());
+        for part in &mut parts {
+            part.data_mut().zeroize();
+        }
         Self { u, m, first, commitment }
     }
 
@@ -122,7 +126,9 @@ impl Statement<'_> {
     ) -> (Proof, bool) {
         let count = openings.len() * REPETITIONS;
         let mut seeds = Zeroizing::new(vec![[0; 32]; count]);
-        seeds.iter_mut().for_each(|seed| rng.fill_bytes(seed));
+        for seed in seeds.iter_mut() {
+            rng.fill_bytes(seed);
+        }
         let masks: Vec<Masks> = seeds.par_iter().map(|seed| Masks::draw(self, seed)).collect();
         let commitments: Vec<[u8; 32]> = masks.iter().map(|masks| masks.commitment).collect();
         let challenge = self.challenge(&commitments);

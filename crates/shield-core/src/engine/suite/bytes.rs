@@ -85,7 +85,8 @@ impl Files {
         let samples = engine.batch(0);
         let mut ballot = |teacher: usize| {
             let votes = votes.teacher(teacher, samples.clone());
-            let ballot = engine.encrypt_as(&keys.public, 0, teacher as u32, &votes, rng);
+            let number = u32::try_from(teacher).expect("32 bits");
+            let ballot = engine.encrypt_as(&keys.public, 0, number, &votes, rng);
             ballot.expect("a ballot")
         };
         let ballots: Vec<_> = (0..votes.teachers()).map(&mut ballot).collect();

@@ -183,7 +183,8 @@ fn ballots<E: Engine>(
     let samples = engine.batch(batch);
     let ballot = |teacher| {
         let votes = votes.teacher(teacher, samples.clone());
-        let ballot = engine.encrypt_as(&keys.public, batch, teacher as u32, &votes, rng);
+        let number = u32::try_from(teacher).expect("32 bits");
+        let ballot = engine.encrypt_as(&keys.public, batch, number, &votes, rng);
         let ballot = ballot.expect("a ballot");
         Some(sent_ballot(engine, &ballot, batch))
     };
@@ -221,7 +222,8 @@ fn a_teacher_may_be_missing<E: Engine>(
     let mut ballots: Vec<Option<E::Ballot>> = (0..last)
         .map(|teacher| {
             let votes = case.votes.teacher(teacher, samples.clone());
-            let ballot = engine.encrypt_as(&keys.public, 0, teacher as u32, &votes, rng);
+            let number = u32::try_from(teacher).expect("32 bits");
+            let ballot = engine.encrypt_as(&keys.public, 0, number, &votes, rng);
             Some(ballot.expect("a ballot"))
         })
         .collect();
