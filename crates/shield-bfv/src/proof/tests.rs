@@ -134,7 +134,9 @@ fn what_is_not_short_has_no_proof() {
     let idempotent = f.changed(|c| {
         let mut c0 = Poly::zero(N, 4);
         f.ring.add_constant(&mut c0, 1);
-        c0.iter_mut().flatten().for_each(|x| *x *= u64::from(rng.random::<bool>()));
+        for x in c0.iter_mut().flatten() {
+            *x *= u64::from(rng.random::<bool>());
+        }
         *c = Ciphertext { parts: [c0, Poly::zero(N, 4)] };
     });
     assert!(!f.accepts(&idempotent) && !f.best_effort(&idempotent));
@@ -219,7 +221,9 @@ fn two_answers_open_twice_the_ciphertext() {
     }
     // And what is opened is the vote.
     let mut half = message;
-    half.iter_mut().for_each(|x| *x = *x * crate::ballot::HALF % 65_537);
+    for x in &mut half {
+        *x = *x * crate::ballot::HALF % 65_537;
+    }
     f.ring.t().forward(&mut half);
     assert_eq!(half, slots(N));
 }
