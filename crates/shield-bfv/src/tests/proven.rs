@@ -155,7 +155,7 @@ fn a_proven_ballot_that_is_no_vote_is_found_by_the_check() {
     let f = fixture();
     let (context, key) = (f.engine.context(), &f.keys.public.key);
     let mut rng = ChaCha20Rng::seed_from_u64(6);
-    // Two votes on sample 2, minus one on sample 9; half of them, as in every ballot here.
+    // Two votes on samples 2 and 9; half of them, as in every ballot here.
     let cheat = |at: Slot<'_>| u64::from(at.number < 2);
     let slots = forged_slots(&f.engine, cheat, &[2, 9]);
     let halves = slots.into_iter().map(|x| x * HALF % crate::ring::PLAINTEXT).collect();
