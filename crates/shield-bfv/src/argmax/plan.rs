@@ -13,11 +13,13 @@
 //! by running the circuit on bounds alone (`circuit::Estimate`). Of all that leave room
 //! for noise and flooding at 128 bits of security, the fastest is taken.
 
+mod refusal;
+
+pub use refusal::ArgmaxPlanError;
 use shield_core::Election;
 use shield_core::shared_noise::SharedNoise;
 use shield_privacy::shared_argmax::SHOWN;
 use shield_privacy::skellam::Sensitivity;
-use thiserror::Error;
 
 use super::circuit::{Bounded, Circuit, Estimate};
 use super::comparison::Blocks;
@@ -39,49 +41,6 @@ const PRIME_BITS: u32 = 51;
 /// Seconds of one core for one transform, divided by N log2 N, with AVX-512 IFMA. Without it,
 /// everything takes about eight times as long; what is chosen is the same.
 const TRANSFORM: f64 = 2.4e-10;
-
-/// Why an election cannot be planned, and what to take instead.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum ArgmaxPlanError {
-    /// Too many classes.
-    #[error(
-        "{classes} classes are beyond the batched argmax, which compares up to {MAX_CLASSES}; \
-         take --mechanism shield"
-    )]
-    Classes {
-        /// How many were asked for.
-        classes: usize,
-    },
-    /// Nobody could ever win.
-    #[error("a threshold of {threshold} is above the {votes} votes that there are; take less")]
-    Threshold {
-        /// The threshold.
-        threshold: u32,
-        /// The votes.
-        votes: u64,
-    },
-    /// Counts and noise are too wide to compare.
-    #[error(
-        "differences of up to {votes} votes with noise of {noise} are beyond the range of \
-         {MAX_RANGE}; take less noise, fewer dropouts or smaller counts"
-    )]
-    Range {
-        /// The largest difference without noise.
-        votes: u64,
-        /// The noise.
-        noise: f64,
-    },
-    /// No ring has room for the circuit.
-    #[error(
-        "a comparison of differences up to {range} needs more noise budget than any ring of at \
-         most 32,768 coefficients has at 128 bits of security; take less noise or fewer ballots"
-    )]
-    Noise {
-        /// The range that is needed.
-        range: usize,
-    },
-}
 
 /// The most votes that a class can have.
 fn votes_of(teachers: u32, sensitivity: Sensitivity) -> u64 {

@@ -388,8 +388,7 @@ impl EngineSpec {
         election: &Election,
         argmax: &NoisyArgmax,
     ) -> Result<ArgmaxPlan, SpecError> {
-        let NoisyArgmax { noise, threshold, .. } = argmax;
-        let ballot = argmax.ballot();
+        let (NoisyArgmax { noise, threshold, .. }, ballot) = (argmax, argmax.ballot());
         let plan = match (self.trustees, self.proofs) {
             (held, true) => ArgmaxPlan::with_proofs(election, noise, *threshold, held),
             (Some(trustees), false) => {
