@@ -178,7 +178,9 @@ impl Search {
         };
         let points: Vec<Point> = outcome.front.points().par_iter().map(priced).collect();
         outcome.front = Front::default();
-        points.into_iter().for_each(|point| outcome.front.add(point));
+        for point in points {
+            outcome.front.add(point);
+        }
     }
 
     fn search(
