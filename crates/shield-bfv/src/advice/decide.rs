@@ -131,17 +131,14 @@ impl Candidate {
 
     fn decided(self, why: String) -> Decision {
         let description = self.mechanism.description();
-        let options = match &self.mechanism {
-            Mechanism::Shield(setting) => {
-                format!("--polynomial {} --offset {}", setting.polynomial, setting.offset)
-            }
-            _ => {
-                let threshold = description
-                    .threshold
-                    .map_or_else(String::new, |votes| format!(" --threshold {votes}"));
-                let noise = description.noise.unwrap_or(0.0);
-                format!("--mechanism noisy-argmax --noise-law skellam --noise {noise}{threshold}")
-            }
+        let options = if let Mechanism::Shield(setting) = &self.mechanism {
+            format!("--polynomial {} --offset {}", setting.polynomial, setting.offset)
+        } else {
+            let threshold = description
+                .threshold
+                .map_or_else(String::new, |votes| format!(" --threshold {votes}"));
+            let noise = description.noise.unwrap_or(0.0);
+            format!("--mechanism noisy-argmax --noise-law skellam --noise {noise}{threshold}")
         };
         Decision {
             name: self.mechanism.name(),

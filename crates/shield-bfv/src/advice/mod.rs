@@ -174,7 +174,9 @@ impl Comparison {
         budgets.dedup();
         let verdict = |budget: f64| {
             let those = || {
-                let rows = self.rows.iter().filter(move |row| row.budget == budget);
+                // The same number, not a close one.
+                let rows =
+                    self.rows.iter().filter(move |row| row.budget.total_cmp(&budget).is_eq());
                 rows.filter(|row| row.answers == Answers::All && row.seconds_per_sample.is_some())
             };
             let most = |a: &&Row, b: &&Row| a.right.total_cmp(&b.right);
