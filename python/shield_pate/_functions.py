@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, Union, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +21,7 @@ from ._results import (
     Bound,
     Comparison,
     ComparisonRow,
+    Decision,
     Front,
     LabelBound,
     Labelling,
@@ -29,6 +33,7 @@ from ._votes import Votes, as_labels, as_votes
 
 __all__ = [
     "InsecureSeedWarning",
+    "ThinRowsWarning",
     "analyze",
     "bound",
     "compare",
@@ -45,25 +50,62 @@ MechanismName = Literal[
 ]
 
 
+class ThinRowsWarning(UserWarning):
+    """Samples with so few voters that they make the labels of all cost much more."""
+
+
 class InsecureSeedWarning(UserWarning):
     """Labels whose draws anybody can repeat have no privacy."""
 
 
-def _classes(classes: int | None, names: tuple[Any, ...] | None) -> int | None:
-    return classes if classes is not None or names is None else len(names)
+Classes = Union[int, Sequence[Any], None]
+"""How many classes there are, or their names in order."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_MEANT = {"eps": "epsilon", "budget": "epsilon", "labels": "truth", "y": "truth", "seed": "number"}
 
 
-def _setting(setting: Setting | None) -> tuple[str, int, str]:
-    return (setting or Setting())._native
+def _suggesting(function: _Function) -> _Function:
+    """A call with an argument that there is not says which one is meant."""
+    known = [name for name in inspect.signature(function).parameters]
+
+    @functools.wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in known:
+                near = [_MEANT.get(name), *difflib.get_close_matches(name, known, 1)]
+                meant = next((other for other in near if other in known), None)
+                hint = "" if meant is None else f"; did you mean `{meant}`?"
+                raise TypeError(f"{function.__name__}() has no argument `{name}`{hint}")
+        return function(*args, **options)
+
+    return cast(_Function, checked)
+
+
+def _classes(classes: Classes, names: tuple[Any, ...] | None) -> int | None:
+    if isinstance(classes, int) or (classes is not None and not isinstance(classes, Sequence)):
+        check_counts(classes=classes)
+        return classes
+    return None if names is None else len(names)
+
+
+def _chosen(setting: Setting | str | None) -> Setting:
+    return Setting.parse(setting) if isinstance(setting, str) else setting or Setting()
+
+
+def _setting(setting: Setting | str | None) -> tuple[str, int, str]:
+    return _chosen(setting)._native
 
 
 @overload
 def bound(
-    setting: Setting | None = None,
+    setting: Setting | str | None = None,
     *,
     teachers: int,
     classes: int,
     mechanism: Literal["shield"] = "shield",
+    voters: int | str | None = None,
     queries: int = 100,
     delta: float = 1e-5,
     threads: int | None = None,
@@ -87,12 +129,14 @@ def bound(
 ) -> LabelBound: ...
 
 
+@_suggesting
 def bound(
-    setting: Setting | None = None,
+    setting: Setting | str | None = None,
     *,
     teachers: int,
     classes: int,
     mechanism: Literal["shield", "noisy-argmax", "lnmax", "gnmax"] = "shield",
+    voters: int | str | None = None,
     noise: float = 40.0,
     noise_law: Literal["laplace", "skellam", "bits"] = "skellam",
     weights: Sequence[int] | None = None,
@@ -103,7 +147,8 @@ def bound(
 ) -> Bound | LabelBound:
     """Proves what labels cost, for all votes there could be: needs none.
 
-    With `mechanism="noisy-argmax"`, "lnmax" or "gnmax" what the labels of an argmax of noisy counts
+    `voters` is for teachers who abstain: the fewest that vote on a sample, or samples x voters as
+    in "391x30,8x29,1x4". With `mechanism="noisy-argmax"`, "lnmax" or "gnmax" what the labels of an argmax of noisy counts
     cost. Its `noise_law="bits"` takes the `weights` of the fair bits in a teacher's share.
     """
     check_counts(teachers=teachers, classes=classes, queries=queries, threads=threads)
@@ -131,25 +176,29 @@ def bound(
             mechanism=mechanism,
             noise=float(proven["mechanism"]["noise"]),
         )
-    chosen = setting or Setting()
-    found = _native.bound(chosen._native, teachers, classes, queries, delta, threads)
+    chosen = _chosen(setting)
+    turnout = None if voters is None else str(voters)
+    found = _native.bound(chosen._native, teachers, classes, turnout, queries, delta, threads)
+    worst = found["exact"].get("worst_found")
     by_moments, exact = float(found["epsilon"]), float(found["exact"]["epsilon"])
     return Bound(
         epsilon=min(by_moments, exact),
         by_moments=by_moments,
         exact=exact,
-        worst_found=float(found["exact"]["worst_found"]),
+        worst_found=None if worst is None else float(worst),
         delta=delta,
-        queries=queries,
+        queries=found["queries"],
         teachers=teachers,
         classes=classes,
         setting=chosen,
+        holds_for=found.get("holds_for", f"all votes of {teachers} teachers on every sample"),
     )
 
 
+@_suggesting
 def queries_within(
     epsilon: float,
-    setting: Setting | None = None,
+    setting: Setting | str | None = None,
     *,
     teachers: int,
     classes: int,
@@ -160,11 +209,12 @@ def queries_within(
     return _native.queries_within(_setting(setting), epsilon, teachers, classes, delta)
 
 
+@_suggesting
 def analyze(
     votes: Any,
-    setting: Setting | None = None,
+    setting: Setting | str | None = None,
     *,
-    classes: int | None = None,
+    classes: Classes = None,
     truth: Any = None,
     mechanism: MechanismName = "shield",
     noise: float = 40.0,
@@ -188,8 +238,8 @@ def analyze(
     that question. Costs are stated for as many queries as there are samples, unless `queries` says
     otherwise.
     """
-    check_counts(classes=classes, queries=queries, threads=threads, dropouts=dropouts)
-    array, names = as_votes(votes)
+    check_counts(queries=queries, threads=threads, dropouts=dropouts)
+    array, names = as_votes(votes, classes, truth)
     true = as_labels(truth, names)
     found = _native.analyze(
         array, true, _classes(classes, names), mechanism, _setting(setting),
@@ -205,6 +255,7 @@ def analyze(
     if "teacher_wise" in exact:
         private["teacher_wise_exact"] = float(exact["teacher_wise"])
     right = accuracy.get("correct_labels")
+    _tell_thin(found["thin"])
     return Analysis(
         mechanism=found["mechanism"]["name"],
         ground_truth_accuracy=accuracy["ground_truth"],
@@ -216,18 +267,23 @@ def analyze(
         delta=found["delta"],
         holds_against_server=found["holds_against_server"],
         private=MappingProxyType(private),
+        holds_for=found["price"]["holds_for"],
+        turnout=found["price"]["turnout"],
     )
 
 
+@_suggesting
 def tune(
     votes: Any,
     *,
-    classes: int | None = None,
+    classes: Classes = None,
     truth: Any = None,
     max_degree: int = 4,
     max_terms: int = 20,
-    offsets: Iterable[int] = (2, 5, 10),
+    offsets: Iterable[int] | None = None,
     sampling: str = "with-replacement",
+    target_epsilon: float | None = None,
+    time_limit: float | None = 20.0,
     queries: int | None = None,
     delta: float = 1e-5,
     threads: int | None = None,
@@ -235,19 +291,23 @@ def tune(
 ) -> Front:
     """The Pareto front of privacy and accuracy over polynomials and offsets.
 
+    Without `offsets` those that fit the votes and the target. With `target_epsilon` and too many
+    polynomials to look at all, a climb to the most accurate one that costs at most that. The search
+    ends after `time_limit` seconds, with what was found by then.
+
     The choice depends on the votes: take votes whose privacy does not matter, or `recommend`.
     """
-    offsets = list(offsets)
-    counts = {"classes": classes, "queries": queries, "threads": threads}
+    offsets = list(offsets or ())
+    counts = {"queries": queries, "threads": threads}
     check_counts(max_degree=max_degree, max_terms=max_terms, **counts)
     for offset in offsets:
         check_counts(offset=offset)
-    array, names = as_votes(votes)
+    array, names = as_votes(votes, classes, truth)
     true = as_labels(truth, names)
     with reporting(progress, "tune", " settings") as tell:
         found = _native.tune(
             array, true, _classes(classes, names), max_degree, max_terms, offsets, sampling,
-            queries, delta, threads, tell,
+            (target_epsilon, time_limit), queries, delta, threads, tell,
         )
     points = tuple(
         Point(
@@ -261,65 +321,97 @@ def tune(
     return Front(points, found["queries"], found["delta"], found["exhaustive"], measure)
 
 
+@_suggesting
 def compare(
     votes: Any,
     *,
-    classes: int | None = None,
+    classes: Classes = None,
     truth: Any = None,
-    epsilons: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+    epsilons: float | Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     queries: int | None = None,
     delta: float = 1e-5,
     threads: int | None = None,
     progress: Progress = False,
 ) -> Comparison:
     """Every mechanism at its best setting for each epsilon, on given votes."""
-    check_counts(classes=classes, queries=queries, threads=threads)
-    array, names = as_votes(votes)
+    check_counts(queries=queries, threads=threads)
+    array, names = as_votes(votes, classes, truth)
+    budgets = [epsilons] if isinstance(epsilons, (int, float)) else epsilons
     true = as_labels(truth, names)
     with reporting(progress, "compare", " steps") as tell:
         found = _native.compare(
-            array, true, _classes(classes, names), [float(e) for e in epsilons], queries, delta,
+            array, true, _classes(classes, names), [float(e) for e in budgets], queries, delta,
             threads, tell,
         )
     rows = tuple(
         ComparisonRow(**{**row, "epsilon": float(row["epsilon"])}) for row in found["rows"]
     )
-    return Comparison(rows, found["queries"], found["delta"])
+    return Comparison(rows, found["queries"], found["delta"], tuple(found["verdicts"]))
 
 
+@_suggesting
 def recommend(
     *,
     teachers: int,
     classes: int,
     queries: int,
     epsilon: float,
+    against: Literal["readers", "server"] = "readers",
+    answered: float | None = None,
     delta: float = 1e-5,
     threads: int | None = None,
 ) -> Recommendation:
-    """The best setting known for a planned election. It depends on no votes."""
+    """What to take for a planned election, and why. It depends on no votes.
+
+    `against="server"` asks for an epsilon that holds against the server, too; `answered` for labels
+    of that share of the samples alone, those with the clearest votes.
+    """
     check_counts(teachers=teachers, classes=classes, queries=queries, threads=threads)
-    found = _native.recommend(teachers, classes, queries, epsilon, delta, threads)
+    wishes = (_server(against), answered)
+    found = _native.recommend(teachers, classes, queries, epsilon, wishes, delta, threads)
+    taken = found["decision"]
+    fits = "polynomial" in found
     return Recommendation(
-        setting=Setting(found["polynomial"], found["offset"]),
-        epsilon=float(found["epsilon"]),
-        expected_right=found["expected_right"],
-        profile=found["profile"],
-        ballot_bytes=found["ballot_bytes"],
-        seconds=found["seconds"],
+        decision=Decision(**{**taken, "epsilon": float(taken["epsilon"])}),
+        setting=Setting(found["polynomial"], found["offset"]) if fits else None,
+        epsilon=float(found["epsilon"]) if fits else None,
+        expected_right=found.get("expected_right"),
+        profile=found.get("profile"),
+        ballot_bytes=found.get("ballot_bytes"),
+        seconds=found.get("seconds"),
     )
 
 
+def _server(against: str) -> bool:
+    if against not in ("readers", "server"):
+        raise _native.ShieldError(f"against is {against!r}; it must be 'readers' or 'server'")
+    return against == "server"
+
+
+def _tell_thin(sentence: str | None) -> None:
+    """Warns of samples with few voters."""
+    if sentence:
+        warnings.warn(sentence, ThinRowsWarning, stacklevel=4)
+
+
+@_suggesting
 def label(
     votes: Any,
-    setting: Setting | None = None,
+    setting: Setting | str | None = None,
     *,
     epsilon: float | None = None,
-    classes: int | None = None,
+    classes: Classes = None,
     engine: Literal["clear", "bfv"] = "clear",
-    mechanism: Literal["shield", "noisy-argmax"] = "shield",
+    mechanism: MechanismName | None = None,
     noise: float = 40.0,
     noise_law: Literal["skellam", "laplace"] | None = None,
     dropouts: int = 0,
+    rate: float = 0.05,
+    schedule: str = "16x0.05,16x0.03,32x0.02",
+    threshold: float | None = None,
+    check_noise: float | None = None,
+    against: Literal["readers", "server"] = "readers",
+    answered: float | None = None,
     insecure_seed: int | None = None,
     queries: int | None = None,
     delta: float = 1e-5,
@@ -328,32 +420,27 @@ def label(
 ) -> Labelling:
     """Labels samples from votes: teachers, server and student in one process.
 
-    With `epsilon` the setting is the one that `recommend` gives for the shape of the votes, so
-    that the choice gives nothing away. Whoever runs this sees the votes, and private are the
-    labels; the engine "bfv" does the same work encrypted and gives the same labels, more slowly.
+    With `epsilon` the mechanism and its setting are those that `recommend` gives for the shape of
+    the votes, so that the choice gives nothing away; with `mechanism` that one at its best.
+    `against="server"` takes one whose epsilon holds against the server, too, and `answered` labels
+    that share of the samples, those with the clearest votes.
 
-    The mechanism "noisy-argmax" is SPEED's: the class with the most votes after the teachers have
-    added `noise` in shares, of the law "skellam" (the default of "bfv") or "laplace" (of "clear");
-    `dropouts` teachers may be missing. Its epsilon holds against the server, too.
+    Without it, mechanisms have options as in `analyze`; SHIELD is taken if none is named. The
+    mechanism "noisy-argmax" is SPEED's: the class with the most votes after the teachers have added
+    `noise` in shares, of the law "skellam" (the default of "bfv") or "laplace" (of "clear").
+    Whoever runs this sees the votes, and private are the labels; the engine "bfv" does the same
+    work encrypted and gives the same labels, more slowly, for SHIELD and the noisy argmax.
 
     `insecure_seed` makes a run repeatable, for tests: whoever knows it knows every draw.
     """
-    check_counts(
-        classes=classes, queries=queries, threads=threads, dropouts=dropouts,
-        insecure_seed=insecure_seed,
-    )
-    array, names = as_votes(votes)
+    check_counts(queries=queries, threads=threads, dropouts=dropouts, insecure_seed=insecure_seed)
+    array, names = as_votes(votes, classes)
     count = _classes(classes, names)
-    if mechanism == "noisy-argmax":
-        if setting is not None or epsilon is not None:
-            raise _native.ShieldError(
-                "a setting and an epsilon choose SHIELD's rounds; give `noise` for a noisy argmax"
-            )
-    elif mechanism != "shield":
+    if mechanism not in (None, "shield", "exponential-operator") and setting is not None:
         raise _native.ShieldError(
-            f"`{mechanism}` labels nothing here; take shield or noisy-argmax, and `analyze` for"
-            " others"
+            "a setting is SHIELD's rounds; give `noise` or another option for this mechanism"
         )
+    budget = None
     if epsilon is not None:
         if setting is not None:
             raise _native.ShieldError("give a setting or an epsilon, not both")
@@ -362,44 +449,47 @@ def label(
                 "give `classes` with `epsilon`: a number that is read off the votes says something"
                 " about them"
             )
-        if array.ndim != 2:
-            raise _native.ShieldError("votes are a table, samples x teachers")
-        samples, teachers = array.shape
-        setting = recommend(
-            teachers=teachers,
-            classes=count,
-            queries=samples if queries is None else queries,
-            epsilon=epsilon,
-            delta=delta,
-            threads=threads,
-        ).setting
-    chosen = setting or Setting()
-    added = (float(noise), noise_law, dropouts) if mechanism == "noisy-argmax" else None
+        budget = (float(epsilon), _server(against), answered)
+    elif answered is not None or _server(against):
+        raise _native.ShieldError("`answered` and `against` choose with an `epsilon`; give one")
     if insecure_seed is not None:
         warnings.warn(
             "insecure_seed makes every draw predictable, so the labels have no privacy; use it for"
             " tests only",
             InsecureSeedWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
+    options = (
+        float(noise), noise_law, dropouts, rate, schedule,
+        None if threshold is None else float(threshold), check_noise,
+    )
     with reporting(progress, "label", " samples") as tell:
         labels, found = _native.label(
-            array, count, chosen._native, added, engine, insecure_seed, queries, delta, threads,
-            tell,
+            array, count, mechanism, _setting(setting), options, budget, engine, insecure_seed,
+            queries, delta, threads, tell,
         )
+    _tell_thin(found["thin"])
+    taken = found["description"]
+    is_shield = taken["name"] == "shield"
     return Labelling(
         labels=labels,
         epsilon=float(found["epsilon"]),
         delta=found["delta"],
         queries=found["queries"],
-        setting=chosen if added is None else None,
+        setting=Setting(taken["polynomial"], taken["offset"], taken["sampling"])
+        if is_shield
+        else None,
         seconds=found["seconds"],
         classes=names,
         mechanism=found["mechanism"],
         holds_against_server=found["holds_against_server"],
+        brief=found["brief"],
+        why=found["why"],
+        holds_for=found["holds_for"],
     )
 
 
+@_suggesting
 def synthesize(
     *, teachers: int, classes: int, samples: int, seed: int = 1
 ) -> tuple[Votes, NDArray[np.int32]]:

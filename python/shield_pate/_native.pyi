@@ -167,7 +167,8 @@ class Client:
 def nothing() -> None: ...
 def setting(setting: _Setting) -> tuple[str, int, int]: ...
 def bound(
-    setting: _Setting, teachers: int, classes: int, queries: int, delta: float, threads: int | None
+    setting: _Setting, teachers: int, classes: int, voters: str | None, queries: int, delta: float,
+    threads: int | None,
 ) -> dict[str, Any]: ...
 def label_bound(
     name: str, noise: tuple[float, str | None, int], weights: list[int] | None, teachers: int,
@@ -184,19 +185,21 @@ def analyze(
 ) -> dict[str, Any]: ...
 def tune(
     votes: NDArray[Any], truth: NDArray[Any] | None, classes: int | None, max_degree: int,
-    max_terms: int, offsets: list[int], sampling: str, queries: int | None, delta: float,
-    threads: int | None, progress: _Progress,
+    max_terms: int, offsets: list[int], sampling: str, aim: tuple[float | None, float | None],
+    queries: int | None, delta: float, threads: int | None, progress: _Progress,
 ) -> dict[str, Any]: ...
 def compare(
     votes: NDArray[Any], truth: NDArray[Any] | None, classes: int | None, epsilons: list[float],
     queries: int | None, delta: float, threads: int | None, progress: _Progress,
 ) -> dict[str, Any]: ...
 def recommend(
-    teachers: int, classes: int, queries: int, epsilon: float, delta: float, threads: int | None
+    teachers: int, classes: int, queries: int, epsilon: float, wishes: tuple[bool, float | None],
+    delta: float, threads: int | None,
 ) -> dict[str, Any]: ...
 def label(
-    votes: NDArray[Any], classes: int | None, setting: _Setting,
-    noise: tuple[float, str | None, int] | None, engine: str, insecure_seed: int | None,
+    votes: NDArray[Any], classes: int | None, name: str | None, setting: _Setting,
+    options: tuple[float, str | None, int, float, str, float | None, float | None],
+    budget: tuple[float, bool, float | None] | None, engine: str, insecure_seed: int | None,
     queries: int | None, delta: float, threads: int | None, progress: _Progress,
 ) -> tuple[_Labels, dict[str, Any]]: ...
 def synthesize(

@@ -19,6 +19,7 @@ __all__ = [
     "Bound",
     "Comparison",
     "ComparisonRow",
+    "Decision",
     "Front",
     "LabelBound",
     "Labelling",
@@ -35,6 +36,17 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
     import pandas
 
     return pandas.DataFrame(list(rows))
+
+
+class _Rounded:
+    """Shows numbers with the digits that matter."""
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in vars(self).items()
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True)
@@ -60,13 +72,30 @@ class Setting:
         """How many votes the largest round draws."""
         return _native.setting(self._native)[2]
 
+    @classmethod
+    def parse(cls, text: str) -> Setting:
+        """From text such as "8X^4+X", "8X^4+X, offset 3" or "8X^4+X, offset 3, with-replacement"."""
+        polynomial, *rest = (part.strip() for part in text.split(","))
+        options: dict[str, Any] = {}
+        for part in rest:
+            if part.startswith("offset ") and part[7:].strip().isdigit():
+                options["offset"] = int(part[7:])
+            elif part in (WITH_REPLACEMENT, "without-replacement"):
+                options["sampling"] = part
+            else:
+                raise _native.ShieldError(
+                    f"`{part}` says nothing of a setting; write it as"
+                    f" '{DEFAULT_POLYNOMIAL}, offset 5'"
+                )
+        return cls(polynomial, **options)
+
     @property
     def _native(self) -> tuple[str, int, str]:
         return (self.polynomial, self.offset, self.sampling)
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(_Rounded):
     """What labels cost for all votes there could be. May be published."""
 
     epsilon: float
@@ -74,20 +103,24 @@ class Bound:
     by_moments: float
     exact: float
     """By tight composition."""
-    worst_found: float
-    """What the worst pair of votes that a search found costs: the true cost is no less."""
+    worst_found: float | None
+    """What the worst pair of votes that a search found costs: the true cost is no less. None where
+    `voters` were given."""
     delta: float
     queries: int
     teachers: int
     classes: int
     setting: Setting
+    holds_for: str = "all votes there could be"
+    """What the epsilon is proven for."""
 
     def _rows(self) -> list[tuple[str, str]]:
+        found = [] if self.worst_found is None else [("worst found", f"{self.worst_found:.4f}")]
         return [
-            ("epsilon", f"{self.epsilon:.4f}, proven for all votes there could be"),
+            ("epsilon", f"{self.epsilon:.4f}, proven for {self.holds_for}"),
             ("by moments", f"{self.by_moments:.4f}"),
             ("by tight composition", f"{self.exact:.4f}"),
-            ("worst found", f"{self.worst_found:.4f}"),
+            *found,
             ("for", f"{self.queries} labels at delta {self.delta:g}"),
             ("election", f"{self.teachers} teachers, {self.classes} classes"),
             ("setting", f"{self.setting.polynomial}, offset {self.setting.offset}"),
@@ -97,8 +130,8 @@ class Bound:
         return html_table(("", ""), self._rows(), "What the labels cost")
 
 
-@dataclass(frozen=True)
-class LabelBound:
+@dataclass(frozen=True, repr=False)
+class LabelBound(_Rounded):
     """What the labels of a noisy argmax cost for all votes there could be. May be published."""
 
     epsilon: float
@@ -151,6 +184,10 @@ class Analysis:
     holds_against_server: bool
     private: Mapping[str, float] = field(hash=False)
     """Costs that are computed from the votes and so say something about them: never publish."""
+    holds_for: str = "all votes there could be"
+    """What the epsilon is proven for."""
+    turnout: str = ""
+    """Samples x voters, as `bound(voters=...)` takes it."""
 
     def to_frame(self) -> Any:
         """One row per cost, as a pandas frame; `may_be_published` tells them apart."""
@@ -170,6 +207,7 @@ class Analysis:
             ("ground-truth accuracy", percent(self.ground_truth_accuracy)),
             ("no label", percent(self.failure)),
             ("epsilon", f"{self.epsilon:.4f} for {self.queries} labels at delta {self.delta:g}"),
+            ("proven for", self.holds_for),
             ("holds against the server", "yes" if self.holds_against_server else "no"),
         ]
         rows += [
@@ -186,8 +224,8 @@ class Analysis:
         return html_table(("", ""), self._rows(), "Accuracy and cost", note)
 
 
-@dataclass(frozen=True)
-class Point:
+@dataclass(frozen=True, repr=False)
+class Point(_Rounded):
     """A setting, what it costs and how accurate it is."""
 
     setting: Setting
@@ -271,8 +309,8 @@ class Front(Sequence[Point]):
         return html_table(*self._table(), "Pareto front", note)
 
 
-@dataclass(frozen=True)
-class ComparisonRow:
+@dataclass(frozen=True, repr=False)
+class ComparisonRow(_Rounded):
     """One mechanism at its best setting for a budget."""
 
     mechanism: str
@@ -287,6 +325,10 @@ class ComparisonRow:
     precision: float
     holds_against_server: bool
     seconds_per_sample: float | None
+    #: The setting in a few words.
+    brief: str = ""
+    #: Whether it is the best of its kind at its budget.
+    best: bool = False
 
     @property
     def name(self) -> str:
@@ -303,6 +345,8 @@ class Comparison(Sequence[ComparisonRow]):
     rows: tuple[ComparisonRow, ...]
     queries: int
     delta: float
+    verdicts: tuple[str, ...] = ()
+    """What to take at each budget, in a sentence."""
 
     @overload
     def __getitem__(self, index: int) -> ComparisonRow: ...
@@ -337,17 +381,18 @@ class Comparison(Sequence[ComparisonRow]):
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         header = (
-            "mechanism", "setting", "epsilon", "right", "answered", "right of answered",
-            "against the server?", "per sample",
+            "mechanism", "setting", "epsilon", "right", "answered", "of those", "server",
+            "a sample",
         )
         rows: list[tuple[str, ...]] = [
             (
-                row.name,
-                row.setting,
-                f"{row.epsilon:.3f}",
-                percent(row.right),
-                percent(row.answered),
-                percent(row.precision),
+                f"{'* ' if row.best else '  '}{row.mechanism}"
+                f"{'' if row.answers == 'all' else ' if sure'}",
+                row.brief,
+                f"{row.epsilon:.2f}",
+                f"{100 * row.right:.1f}%",
+                f"{100 * row.answered:.1f}%",
+                f"{100 * row.precision:.1f}%",
                 "yes" if row.holds_against_server else "no",
                 duration(row.seconds_per_sample),
             )
@@ -356,38 +401,75 @@ class Comparison(Sequence[ComparisonRow]):
         return header, rows
 
     def __repr__(self) -> str:
-        return f"Comparison\n{text_table(*self._table())}"
+        return "\n".join([f"Comparison\n{text_table(*self._table())}", *self.verdicts])
 
     def _repr_html_(self) -> str:
         note = f"Costs of {self.queries} labels at delta {self.delta:g}, proven for all votes."
+        note = " ".join([note, *self.verdicts])
         return html_table(*self._table(), "Mechanisms", note)
 
 
-@dataclass(frozen=True)
-class Recommendation:
-    """A setting for a planned election, found without any votes."""
+@dataclass(frozen=True, repr=False)
+class Decision(_Rounded):
+    """The mechanism to take, and why."""
 
-    setting: Setting
+    mechanism: str
+    setting: str
+    """In a few words."""
     epsilon: float
-    expected_right: float
+    right: float
+    """The share of right labels among all made-up samples."""
+    answered: float
+    """The share of them that get a label."""
+    precision: float
+    """The share of right labels among those."""
+    holds_against_server: bool
+    why: str
+    options: str
+    """The options that say so to the program."""
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation(_Rounded):
+    """What to take for a planned election, found without any votes; the other figures are those of
+    SHIELD's best setting, if it has one."""
+
+    decision: Decision
+    setting: Setting | None
+    epsilon: float | None
+    expected_right: float | None
     """The share of right labels on made-up votes."""
-    profile: str
-    ballot_bytes: int
+    profile: str | None
+    ballot_bytes: int | None
     """Of one teacher, per batch."""
-    seconds: float
+    seconds: float | None
     """Of one core, for the aggregation of all samples, estimated."""
 
     def _repr_html_(self) -> str:
+        taken = self.decision
+        server = "the server included" if taken.holds_against_server else "but not the server"
         rows = [
-            ("polynomial", self.setting.polynomial),
-            ("offset", str(self.setting.offset)),
-            ("epsilon", f"{self.epsilon:.3f}, proven for all votes there could be"),
-            ("right labels", f"{percent(self.expected_right)}, on made-up votes"),
-            ("engine", self.profile),
-            ("ballot", f"{self.ballot_bytes:,} bytes per teacher and batch"),
-            ("aggregation", f"about {duration(self.seconds)} of one core"),
+            ("take", f"{taken.mechanism}, {taken.setting}"),
+            ("because", taken.why),
+            ("right labels", f"{percent(taken.right)}, on made-up votes"),
+            ("epsilon", f"{taken.epsilon:.3f}, against all who see the labels, {server}"),
         ]
-        return html_table(("", ""), rows, "Recommended setting")
+        if self.setting is not None:
+            rows += self._shield()
+        return html_table(("", ""), rows, "Recommendation")
+
+    def _shield(self) -> list[tuple[str, str]]:
+        if self.setting is None:
+            return []
+        return [
+            ("SHIELD's polynomial", self.setting.polynomial),
+            ("its offset", str(self.setting.offset)),
+            ("its epsilon", f"{self.epsilon:.3f}, proven for all votes there could be"),
+            ("its right labels", f"{percent(self.expected_right)}, on made-up votes"),
+            ("its engine", self.profile or ""),
+            ("its ballot", f"{self.ballot_bytes:,} bytes per teacher and batch"),
+            ("its aggregation", f"about {duration(self.seconds)} of one core"),
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -409,6 +491,12 @@ class Labelling:
     mechanism: str = "shield"
     holds_against_server: bool = False
     """Whether the epsilon holds against a server that sees the labels, too."""
+    brief: str = ""
+    """The mechanism's setting, in a few words."""
+    why: str = ""
+    """Why it was chosen, where an epsilon chose it."""
+    holds_for: str = "all votes there could be"
+    """What the epsilon is proven for."""
 
     def __post_init__(self) -> None:
         self.labels.setflags(write=False)
@@ -427,6 +515,9 @@ class Labelling:
                 self.classes,
                 self.mechanism,
                 self.holds_against_server,
+                self.brief,
+                self.why,
+                self.holds_for,
             ),
         )
 
@@ -453,6 +544,25 @@ class Labelling:
         dtype = "Int32" if self.classes is None else None
         return pandas.DataFrame({"label": pandas.array(names, dtype=dtype)})
 
+    def _counts(self) -> list[tuple[str, int]]:
+        """How many samples have each label."""
+        names: Sequence[Any] = self.classes or range(int(self.labels.max(initial=-1)) + 1)
+        counts = np.bincount(self.labels[self.labelled], minlength=len(names)).tolist()
+        return [(str(name), count) for name, count in zip(names, counts)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws how many samples have each label with matplotlib; gives the axes."""
+        if ax is None:
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots()
+        counts = [*self._counts(), ("no label", int((~self.labelled).sum()))]
+        ax.barh([name for name, _ in counts], [count for _, count in counts])
+        ax.invert_yaxis()
+        ax.set_xlabel("samples")
+        ax.set_title(f"{len(self)} labels for epsilon {self.epsilon:.3g} at delta {self.delta:g}")
+        return ax
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.labels, dtype=dtype) if copy else np.asarray(self.labels, dtype=dtype)
 
@@ -473,13 +583,9 @@ class Labelling:
         )
 
     def _repr_html_(self) -> str:
-        counts = np.bincount(self.labels[self.labelled]) if len(self) else np.array([], int)
-        names = self.classes or tuple(range(len(counts)))
-        rows = [(str(names[k]), str(n)) for k, n in enumerate(counts.tolist())]
+        rows = [(name, str(count)) for name, count in self._counts()]
         rows.append(("no label", str(int((~self.labelled).sum()))))
         caption = f"{len(self)} labels for epsilon {self.epsilon:.3f} at delta {self.delta:g}"
-        by = self.mechanism
-        if self.setting is not None:
-            by = f"{self.setting.polynomial}, offset {self.setting.offset}"
-        note = f"{by}; proven for all votes."
+        why = f" Chosen because {self.why}." if self.why else ""
+        note = f"{self.mechanism}, {self.brief}; proven for {self.holds_for}.{why}"
         return html_table(("class", "samples"), rows, caption, note)

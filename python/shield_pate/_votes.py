@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._native import ShieldError
 
-__all__ = ["Votes", "collect"]
+__all__ = ["ShapeWarning", "Votes", "collect"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,17 +93,95 @@ def collect(
     return Votes(table, tuple(names))
 
 
-def as_votes(votes: Any) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
+class ShapeWarning(UserWarning):
+    """Votes that look as if rows and columns were exchanged."""
+
+
+def as_votes(
+    votes: Any, classes: int | Sequence[Any] | None = None, truth: Any = None
+) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
     """An array of integers, and the names of the classes where they are known.
 
     Takes arrays of any integer type and strides, lists, frames of pandas and polars, tables of
-    Arrow; missing values (NaN, None, null) abstain.
+    Arrow; missing values (NaN, None, null) abstain. Cells may be names of classes, as text or as
+    categories: all `classes`, or those in the votes and the truth by the alphabet.
     """
+    named = classes if isinstance(classes, Sequence) else None
     if isinstance(votes, Votes):
         return votes.array, votes.classes
+    categories = _categories(votes)
     if hasattr(votes, "column_names") and hasattr(votes, "columns"):
         votes = np.column_stack([np.asarray(column.to_numpy()) for column in votes.columns])
-    return _integers(_array(votes, "votes"), "votes"), None
+    cells = _array(votes, "votes")
+    _check_shape(cells, truth)
+    if not _is_text(cells) and categories is None:
+        return _integers(cells, "votes"), None if named is None else tuple(named)
+    if cells.ndim != 2:
+        raise ShieldError(
+            f"votes are a table, samples x teachers; this array has {cells.ndim} dimensions"
+        )
+    flat = cells.ravel().tolist()
+    known: Iterable[Any] = named or categories or _names(flat, truth)
+    names = tuple(known)
+    numbers = {name: number for number, name in enumerate(names)}
+    found = [-1 if _is_empty(cell) else numbers.get(cell) for cell in flat]
+    if None in found:
+        unknown = flat[found.index(None)]
+        raise ShieldError(f"vote {unknown!r} is none of the classes {list(names)}; give all of them")
+    return np.array(found, dtype=np.int32).reshape(cells.shape), names
+
+
+def _categories(votes: Any) -> tuple[Any, ...] | None:
+    """The categories of a frame whose columns are all categorical, in their order."""
+    if not hasattr(votes, "dtypes") or not hasattr(votes, "columns"):
+        return None
+    each = [getattr(dtype, "categories", None) for dtype in votes.dtypes]
+    lists = [list(categories) for categories in each if categories is not None]
+    if not lists or len(lists) < len(each):
+        return None
+    return tuple(dict.fromkeys(name for names in lists for name in names))
+
+
+def _is_text(cells: NDArray[Any]) -> bool:
+    if cells.dtype.kind in "UT":
+        return True
+    return cells.dtype.kind == "O" and any(isinstance(cell, str) for cell in cells.ravel().tolist())
+
+
+def _is_empty(cell: Any) -> bool:
+    return is_missing(cell) or cell == ""
+
+
+def _names(cells: Sequence[Any], truth: Any) -> list[Any]:
+    """The names in some votes and the true labels, by the alphabet."""
+    true = [] if truth is None else _array(truth, "labels").ravel().tolist()
+    names = {cell for cell in (*cells, *true) if not _is_empty(cell)}
+    strays = [name for name in names if not isinstance(name, str)]
+    if strays:
+        raise ShieldError(
+            f"votes mix names of classes with {strays[0]!r}; use the same in all cells"
+        )
+    return sorted(names)
+
+
+def _check_shape(cells: NDArray[Any], truth: Any) -> None:
+    """Says it where samples and teachers seem to be exchanged: a search would take very long."""
+    if cells.ndim != 2:
+        return
+    samples, teachers = cells.shape
+    true = None if truth is None else _array(truth, "labels").size
+    if true is not None and true != samples and true == teachers:
+        raise ShieldError(
+            f"votes are {samples} x {teachers} and there are {true} true labels: rows are samples"
+            " and columns teachers, so give votes.T"
+        )
+    if samples < teachers / 8 and true is None:
+        warnings.warn(
+            f"votes are {samples} samples x {teachers} teachers; if it is the other way round, give"
+            " votes.T",
+            ShapeWarning,
+            stacklevel=4,
+        )
 
 
 def _array(cells: Any, what: str) -> NDArray[Any]:
@@ -134,12 +213,12 @@ def as_labels(labels: Any, classes: tuple[Any, ...] | None) -> NDArray[Any] | No
     array = array.ravel()
     if classes is not None and tuple(range(len(classes))) != classes:
         numbers = {name: number for number, name in enumerate(classes)}
-        found = [-1 if is_missing(name) else numbers.get(name) for name in array.tolist()]
+        found = [-1 if _is_empty(name) else numbers.get(name) for name in array.tolist()]
         if None in found:
             unknown = array.tolist()[found.index(None)]
             raise ShieldError(
-                f"label {unknown!r} is none of the classes {list(classes)}; give all of them to"
-                " `collect`"
+                f"label {unknown!r} is none of the classes {list(classes)}; give all of them as"
+                " `classes`"
             )
         return np.array(found, dtype=np.int32)
     return _integers(array, "labels")

@@ -1,22 +1,26 @@
 //! What labels cost and how good they are, as the documents that the program prints.
 
+use std::ops::ControlFlow;
+use std::time::Instant;
+
 use pyo3::prelude::*;
 use serde_json::json;
-use shield_bfv::advice::{self, ANSWERED, Aims, Comparison, Planned};
+use shield_bfv::advice::{self, ANSWERED, Against, Aims, Comparison, Planned, Wishes};
 use shield_core::shared_noise::bits::WeightedBits;
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
 use shield_core::{
     Classes, Delta, Epsilon, Histogram, Histograms, Labels, Offset, Queries, Sampling, Setting,
-    Voters, Votes,
+    Voters, Votes, Watch,
 };
-use shield_privacy::Mechanism;
 use shield_privacy::bound::{Bound as ProvenBound, LabelBound};
 use shield_privacy::data_independent::DataIndependent;
 use shield_privacy::mechanism::{
-    Analysis, ArgmaxOfShares, ConfidentGnmax, ExponentialOperator, Observed, Rate,
+    Analysis, ArgmaxOfShares, ConfidentGnmax, ExponentialOperator, Observed, Rate, Thin,
 };
 use shield_privacy::noisy_argmax::Noise;
+use shield_privacy::tune::climb::{self, Ascent};
 use shield_privacy::tune::{MAX_DEGREE, MAX_TERMS, Objective, Search, Space};
+use shield_privacy::{Attendance, Mechanism};
 use shield_privacy::{Usage, calibrate};
 
 use crate::errors::refuse;
@@ -67,7 +71,7 @@ fn whole(votes: f64) -> PyResult<u32> {
 }
 
 /// The mechanism of a name, with the program's defaults.
-fn mechanism(
+pub(crate) fn mechanism(
     name: &str,
     setting: &SettingArgs,
     options: &MechanismOptions,
@@ -137,6 +141,7 @@ pub(crate) fn bound(
     setting: SettingArgs,
     teachers: u32,
     classes: usize,
+    voters: Option<String>,
     queries: u64,
     delta: f64,
     threads: Option<usize>,
@@ -144,6 +149,25 @@ pub(crate) fn bound(
     let (setting, usage) = (parse_setting(&setting)?, usage(queries, delta)?);
     let teachers = Voters::new(teachers).map_err(refuse)?;
     let classes = Classes::new(classes).map_err(refuse)?;
+    if let Some(voters) = voters {
+        let attendance = Attendance::parse(&voters, teachers, usage.queries).map_err(refuse)?;
+        let holds_for = attendance.holds_for(teachers.count() as usize);
+        let queries = attendance.samples();
+        let mechanism = Mechanism::Shield(setting);
+        let proof = calls::run(py, threads, None, move |watch| {
+            mechanism.price(classes, &attendance, usage.delta, watch)
+        })?;
+        let exact = proof.tight.unwrap_or(proof.moments);
+        return document(
+            py,
+            &json!({
+                "epsilon": proof.moments,
+                "exact": { "epsilon": exact },
+                "queries": queries,
+                "holds_for": holds_for,
+            }),
+        );
+    }
     let bound = calls::run(py, threads, None, move |watch| {
         ProvenBound::new(&setting, classes, teachers, usage, None, watch)
     })?;
@@ -227,7 +251,9 @@ pub(crate) fn analyze<'py>(
         let observed = Observed { histograms: &histograms, votes: Some(&votes) };
         Analysis::new(&mechanism, observed, truth.as_ref(), usage, watch)
     })?;
-    document(py, &analysis)
+    let mut found = serde_json::to_value(&analysis).map_err(refuse)?;
+    found["thin"] = json!(analysis.price.thin.as_ref().map(Thin::sentence));
+    document(py, &found)
 }
 
 #[pyfunction]
@@ -240,11 +266,14 @@ pub(crate) fn tune<'py>(
     max_terms: u32,
     offsets: Vec<u32>,
     sampling: &str,
+    aim: (Option<f64>, Option<f64>),
     queries: Option<u64>,
     delta: f64,
     threads: Option<usize>,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (target, time_limit) = aim;
+    let target = target.map(Epsilon::new).transpose().map_err(refuse)?;
     for (name, value, most) in
         [("max_degree", max_degree, MAX_DEGREE), ("max_terms", max_terms, MAX_TERMS)]
     {
@@ -257,7 +286,7 @@ pub(crate) fn tune<'py>(
     let mut offsets = offsets.map_err(refuse)?;
     offsets.sort_unstable();
     offsets.dedup();
-    let search = Search {
+    let mut search = Search {
         space: Space { max_degree, max_terms },
         offsets,
         sampling: sampling.parse::<Sampling>().map_err(refuse)?,
@@ -265,9 +294,29 @@ pub(crate) fn tune<'py>(
         usage: usage(queries.unwrap_or(votes.samples() as u64), delta)?,
     };
     let usage = search.usage;
+    let start = Instant::now();
     let outcome = calls::run(py, threads, progress, move |watch| {
         let histograms: Vec<Histogram> = votes.histograms().collect();
-        search.run(&histograms, truth.as_ref(), watch)
+        if search.offsets.is_empty() {
+            search.offsets = shield_privacy::tune::offsets(&histograms, usage, target);
+        }
+        let whole = watch.clone();
+        let watch = &Watch::new(move |now| {
+            whole.tell(now.done, now.of);
+            let late = time_limit.is_some_and(|limit| start.elapsed().as_secs_f64() > limit);
+            if late || whole.is_stopped() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        let climbs = (2..=climb::MAX_DEGREE).contains(&max_degree) && max_terms <= climb::MAX_TERMS;
+        match target.filter(|_| climbs && !search.is_whole()) {
+            Some(budget) => {
+                Ascent { search: &search, budget }.run(&histograms, truth.as_ref(), watch)
+            }
+            None => search.run(&histograms, truth.as_ref(), watch),
+        }
     })?
     .map_err(refuse)?;
     document(
@@ -275,6 +324,7 @@ pub(crate) fn tune<'py>(
         &json!({
             "evaluated": outcome.evaluated,
             "exhaustive": outcome.exhaustive,
+            "stopped": outcome.stopped,
             "queries": usage.queries,
             "delta": usage.delta,
             "sampling": sampling,
@@ -303,7 +353,10 @@ pub(crate) fn compare<'py>(
         let aims = Aims { budgets: &budgets, answered: ANSWERED };
         Comparison::new(&Histograms::from(&votes), truth.as_ref(), aims, usage, watch)
     })?;
-    document(py, &comparison.map_err(refuse)?)
+    let comparison = comparison.map_err(refuse)?;
+    let mut found = serde_json::to_value(&comparison).map_err(refuse)?;
+    found["verdicts"] = json!(comparison.verdicts());
+    document(py, &found)
 }
 
 #[pyfunction]
@@ -313,15 +366,21 @@ pub(crate) fn recommend(
     classes: usize,
     queries: u64,
     epsilon: f64,
+    wishes: (bool, Option<f64>),
     delta: f64,
     threads: Option<usize>,
 ) -> PyResult<Bound<'_, PyAny>> {
+    let (server, answered) = wishes;
+    let against = if server { Against::Server } else { Against::Readers };
     let planned = Planned {
         teachers: Voters::new(teachers).map_err(refuse)?,
         classes: Classes::new(classes).map_err(refuse)?,
         usage: usage(queries, delta)?,
         budget: Epsilon::new(epsilon).map_err(refuse)?,
+        attendance: None,
     };
-    let found = calls::run(py, threads, None, move |_| advice::recommend(&planned))?;
+    let found = calls::run(py, threads, None, move |_| {
+        advice::recommend(&planned, Wishes { against, answered })
+    })?;
     document(py, &found.map_err(refuse)?)
 }

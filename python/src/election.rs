@@ -75,7 +75,7 @@ impl Election {
         py: Python<'py>,
         public_key: Source,
         teacher: &str,
-        encrypt: impl Fn(&dyn Voting, usize, Range<usize>) -> Result<Vec<u8>, EngineError>
+        encrypt: impl Fn(&dyn Voting, u32, usize, Range<usize>) -> Result<Vec<u8>, EngineError>
         + Send
         + 'static,
     ) -> PyResult<Bound<'py, PyBytes>> {
@@ -95,7 +95,8 @@ impl Election {
             let mut writer =
                 BundleWriter::new(&mut ballot, content, &digest, parts).map_err(refuse)?;
             for batch in 0..engine.batches() {
-                let part = encrypt(&*voting, batch, engine.batch(batch)).map_err(refuse)?;
+                let part =
+                    encrypt(&*voting, teacher, batch, engine.batch(batch)).map_err(refuse)?;
                 writer.part(&part).map_err(refuse)?;
             }
             Ok(ballot)
@@ -311,9 +312,9 @@ impl Election {
         if votes.len() != samples {
             return Err(refuse(Problem::VoteCount { votes: votes.len(), samples }));
         }
-        self.ballot(py, public_key, teacher, move |voting, batch, samples| {
+        self.ballot(py, public_key, teacher, move |voting, teacher, batch, samples| {
             let own = votes.get(samples).unwrap_or_default();
-            voting.encrypt(batch, own, &mut OsRng.unwrap_err())
+            voting.encrypt(batch, teacher, own, &mut OsRng.unwrap_err())
         })
     }
 
@@ -355,7 +356,7 @@ impl Election {
                 )));
             }
         }
-        self.ballot(py, public_key, teacher, move |voting, batch, samples| {
+        self.ballot(py, public_key, teacher, move |voting, _, batch, samples| {
             let own = counts.get(samples).unwrap_or_default();
             voting.encrypt_counts(batch, own, &mut OsRng.unwrap_err())
         })

@@ -5,43 +5,69 @@ use pyo3::prelude::*;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::json;
-use shield_core::labelling::{BallotRandomness, Labelled};
-use shield_core::shared_noise::SharedNoise;
-use shield_core::{Classes, Election, Histogram, ParameterError, Seed, Watch, synthetic};
-use shield_privacy::noisy_argmax::Noise;
+use shield_bfv::advice::{self, Against, Planned, Wishes};
+use shield_core::labelling::{BallotRandomness, Labelled, Seconds};
+use shield_core::{
+    Classes, Election, Epsilon, Histogram, ParameterError, Seed, Votes, Watch, synthetic,
+};
+use shield_privacy::mechanism::{ArgmaxOfShares, Quote, Thin, best};
+use shield_privacy::{Mechanism, Usage};
 use shield_protocol::engine::{EngineName, EngineSpec, Labelling, NoisyArgmax};
 
-use crate::analysis::{self, SettingArgs, parse_setting, usage};
+use crate::analysis::{self, MechanismOptions, SettingArgs, parse_setting, usage};
 use crate::errors::refuse;
 use crate::{arrays, calls};
 
-/// The noise of a noisy argmax as Python gives it: its size, its law, and how many teachers may be
-/// missing.
-type NoiseArgs = (f64, Option<String>, u32);
+/// A budget as Python gives it: epsilon, whether it must hold against the server, and the share of
+/// samples that must get a label.
+type BudgetArgs = (f64, bool, Option<f64>);
 
-/// The engine, with SHIELD or with noise in shares of the law that suits the engine where none is
-/// named.
-fn spec(engine: &str, noise: Option<NoiseArgs>, teachers: usize) -> PyResult<EngineSpec> {
-    let engine: EngineName = engine.parse().map_err(refuse)?;
-    let shared = |(size, law, dropouts): NoiseArgs| {
-        let law = law.map_or(Ok(engine.noise_law()), |law| law.parse()).map_err(refuse)?;
-        let teachers = u32::try_from(teachers).map_err(refuse)?;
-        let noise = SharedNoise::of(law, Noise::new(size).map_err(refuse)?, teachers, dropouts);
-        let noise = noise.map_err(refuse)?;
-        Ok::<_, PyErr>(NoisyArgmax { noise, counts: None, threshold: None })
+/// The mechanism within a budget: the named one at its best, or the better one of those that run
+/// encrypted; and what is said of the choice.
+fn within(
+    name: Option<&str>,
+    (epsilon, server, answered): BudgetArgs,
+    votes: &Votes,
+    usage: Usage,
+) -> PyResult<(Mechanism, String)> {
+    let budget = Epsilon::new(epsilon).map_err(refuse)?;
+    let against = if server { Against::Server } else { Against::Readers };
+    let planned = Planned::for_votes(votes, usage, budget).map_err(refuse)?;
+    let decided = match name {
+        None => advice::decide(&planned, Wishes { against, answered }),
+        Some("shield") => advice::decide_shield(&planned, answered),
+        Some("noisy-argmax") => {
+            advice::decide(&planned, Wishes { against: Against::Server, answered })
+        }
+        Some(name) => {
+            let teachers = planned.teachers.count();
+            // Their noise depends neither on the votes nor on how many there are of a class.
+            let shape = [Histogram::new(vec![1; votes.classes().count()]).map_err(refuse)?];
+            let all = best::others_within(budget, &shape, teachers, usage);
+            let found = all.into_iter().map(|found| found.0).find(|found| found.name() == name);
+            let found = found.ok_or_else(|| {
+                refuse(format!(
+                    "nothing is chosen by an epsilon for mechanism=\"{name}\": give its own options"
+                ))
+            })?;
+            return Ok((found, String::new()));
+        }
     };
-    EngineSpec::new(engine, noise.map(shared).transpose()?).map_err(refuse)
+    let decided = decided.map_err(refuse)?;
+    Ok((decided.mechanism, decided.why))
 }
 
-/// Labels and a document: seconds of each role, and what the labels cost. Without noise the
-/// mechanism is SHIELD.
+/// Labels and a document: seconds of each role, and what the labels cost. Mechanisms that no engine
+/// runs draw their labels in the clear.
 #[pyfunction]
 pub(crate) fn label<'py>(
     py: Python<'py>,
     votes: &Bound<'py, PyAny>,
     classes: Option<usize>,
+    name: Option<String>,
     setting: SettingArgs,
-    noise: Option<NoiseArgs>,
+    options: MechanismOptions,
+    budget: Option<BudgetArgs>,
     engine: &str,
     insecure_seed: Option<u64>,
     queries: Option<u64>,
@@ -50,40 +76,80 @@ pub(crate) fn label<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>)> {
     let votes = arrays::votes(votes, classes)?;
-    let setting = parse_setting(&setting)?;
     let usage = usage(queries.unwrap_or(votes.samples() as u64), delta)?;
     let (samples, teachers) = (votes.samples(), votes.teachers());
-    let spec = spec(engine, noise, teachers)?;
-    let mechanism = spec.mechanism(&setting);
-    let election = Election::new(teachers, votes.classes(), samples, setting);
-    let election = election.map_err(refuse)?;
-    let described = (mechanism.name(), mechanism.against_server().holds());
+    let engine: EngineName = engine.parse().map_err(refuse)?;
     let classes = votes.classes().count();
     let seed = match insecure_seed {
         Some(number) => Seed::from_number(number),
         None => Seed::random(&mut OsRng.unwrap_err()),
     };
-    // Only a noisy argmax draws from the ballots' randomness; SHIELD's draws are the server's.
-    let ballots = match (insecure_seed, spec.argmax()) {
-        (Some(_), Some(_)) => BallotRandomness::Seeded,
-        _ => BallotRandomness::Fresh,
-    };
     let found = move |watch: &Watch| {
-        let all = Labelling { votes: &votes, seed: &seed, ballots, watch };
-        let labelled = spec.with(&election, all).map_err(refuse)?.map_err(refuse)?;
+        let (mechanism, why) = match budget {
+            Some(budget) => within(name.as_deref(), budget, &votes, usage)?,
+            None => {
+                let (noise, law, dropouts, rate, schedule, threshold, check) = options;
+                let law = law.unwrap_or_else(|| engine.noise_law().to_string());
+                let options = (noise, Some(law), dropouts, rate, schedule, threshold, check);
+                let teachers = u32::try_from(teachers).map_err(refuse)?;
+                let name = name.as_deref().unwrap_or("shield");
+                (analysis::mechanism(name, &setting, &options, teachers)?, String::new())
+            }
+        };
+        let argmax = match &mechanism {
+            Mechanism::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {
+                Some(NoisyArgmax { noise: *noise, counts: None, threshold: *threshold })
+            }
+            _ => None,
+        };
         let histograms: Vec<Histogram> = votes.histograms().collect();
-        let epsilon = mechanism.proven_for(&histograms, usage);
-        Ok::<_, PyErr>((labelled, epsilon))
+        let labelled = match &mechanism {
+            Mechanism::Shield(_) | Mechanism::NoisyArgmax(_) => {
+                let shield = match &mechanism {
+                    Mechanism::Shield(setting) => setting.clone(),
+                    _ => parse_setting(&setting)?,
+                };
+                let spec = EngineSpec::new(engine, argmax).map_err(refuse)?;
+                let election = Election::new(teachers, votes.classes(), samples, shield);
+                // Only a noisy argmax draws from the ballots' randomness; SHIELD's draws are the
+                // server's.
+                let ballots = match (insecure_seed, argmax) {
+                    (Some(_), Some(_)) => BallotRandomness::Seeded,
+                    _ => BallotRandomness::Fresh,
+                };
+                let all = Labelling { votes: &votes, seed: &seed, ballots, watch };
+                spec.with(&election.map_err(refuse)?, all).map_err(refuse)?.map_err(refuse)?
+            }
+            other if engine == EngineName::Clear => {
+                Labelled { labels: other.draw(&histograms, &seed), seconds: Seconds::default() }
+            }
+            other => {
+                return Err(refuse(format!(
+                    "no engine runs {} encrypted; leave out `engine`, or take shield or \
+                     noisy-argmax",
+                    other.name()
+                )));
+            }
+        };
+        let quote = Quote::new(&mechanism, &histograms, teachers, usage, &Watch::default());
+        Ok::<_, PyErr>((labelled, mechanism, why, quote))
     };
-    let (Labelled { labels, seconds }, epsilon) = calls::run(py, threads, progress, found)??;
+    let (Labelled { labels, seconds }, mechanism, why, quote) =
+        calls::run(py, threads, progress, found)??;
     let document = json!({
-        "mechanism": described.0,
-        "holds_against_server": described.1,
+        "mechanism": mechanism.name(),
+        "brief": mechanism.brief(),
+        "description": mechanism.description(),
+        "why": why,
+        "holds_against_server": mechanism.against_server().holds(),
         "teachers": teachers,
         "classes": classes,
         "queries": usage.queries,
         "delta": usage.delta,
-        "epsilon": epsilon,
+        "epsilon": quote.epsilon,
+        "holds_for": quote.holds_for,
+        "turnout": quote.turnout,
+        "thin": quote.thin.as_ref().map(Thin::sentence),
         "seconds": seconds,
     });
     Ok((arrays::to_numpy(py, &labels), analysis::document(py, &document)?))

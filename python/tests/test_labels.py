@@ -180,9 +180,40 @@ def test_a_seed_is_drawn_where_none_is_given(votes):
 
 
 def test_epsilon_chooses_the_setting_without_looking_at_votes(votes):
-    found = sp.label(votes[:3], epsilon=9, classes=3)
-    assert found.epsilon <= 9
-    assert found.setting == sp.recommend(teachers=30, classes=3, queries=3, epsilon=9).setting
+    whole = np.where(votes[:3] < 0, 0, votes[:3])
+    found = sp.label(whole, epsilon=9, classes=3)
+    assert 0.9 * 9 <= found.epsilon <= 9
+    taken = sp.recommend(teachers=30, classes=3, queries=3, epsilon=9).decision
+    assert (found.mechanism, found.brief, found.epsilon) == (
+        taken.mechanism, taken.setting, taken.epsilon,
+    )
+    assert found.why == taken.why and "why=" in repr(taken)
+    private = sp.label(whole, epsilon=9, classes=3, against="server", answered=0.6)
+    assert private.holds_against_server and private.epsilon <= 9
+    for name in ("lnmax", "gnmax", "exponential", "permute-and-flip"):
+        drawn = sp.label(whole, epsilon=9, classes=3, mechanism=name)
+        assert drawn.mechanism == name and len(drawn) == 3 and drawn.epsilon <= 9
+
+
+def test_names_text_settings_and_slips(votes):
+    pandas = pytest.importorskip("pandas")
+    names = np.array(["cat", "dog", "fox", ""], dtype=object)
+    frame = pandas.DataFrame(names[votes])
+    expected = label(votes, classes=3)
+    for table in (frame, frame.replace("", None), frame.to_numpy()):
+        found = label(table)
+        assert np.array_equal(found.labels, expected.labels)
+        assert found.classes == ("cat", "dog", "fox") and found.epsilon == expected.epsilon
+    with pytest.raises(sp.ShieldError, match="none of the classes"):
+        label(frame, classes=["cat", "dog"])
+    text = f"{SMALL.polynomial}, offset {SMALL.offset}"
+    assert label(votes, classes=3, setting=text).epsilon == expected.epsilon
+    with pytest.raises(TypeError, match="did you mean `epsilon`"):
+        sp.label(votes, classes=3, eps=2)
+    with pytest.warns(sp.ShapeWarning, match="votes.T"):
+        sp.analyze(np.zeros((2, 30), int), SMALL, classes=3)
+    with pytest.raises(sp.ShieldError, match="votes.T"):
+        sp.analyze(votes, SMALL, classes=3, truth=np.zeros(votes.shape[1], int))
 
 
 def test_a_labelling_is_frozen_and_readable(votes):

@@ -11,7 +11,7 @@ use shield_core::{Drawn, Draws, Election, Seed, Urn};
 
 pub(crate) use examination::{Examination, challenge, voters};
 
-use crate::ballot::BfvBallot;
+use crate::ballot::{self, BfvBallot, Maker};
 use crate::error::BfvError;
 use crate::flooding;
 use crate::keys::EvaluationKey;
@@ -40,6 +40,8 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) election: &'a Election,
     pub(crate) plan: &'a Plan,
     pub(crate) places: &'a Places,
+    /// What proofs of ballots are bound to, besides their teachers.
+    pub(crate) binding: &'a [u8; 32],
     pub(crate) key: &'a EvaluationKey,
     pub(crate) seed: &'a Seed,
     pub(crate) batch: usize,
@@ -240,7 +242,8 @@ impl Aggregation<'_> {
         teachers.par_iter().map(|&teacher| self.open(ballots, teacher)).collect()
     }
 
-    /// A ballot's ciphertexts, if the ballot is one for this batch.
+    /// A ballot's ciphertexts, if the ballot is one for this batch. Twice them, where its proof
+    /// says that twice them are short.
     pub(crate) fn open<'b, B: BallotBox<BfvBallot>>(
         &self,
         ballots: &'b B,
@@ -255,7 +258,13 @@ impl Aggregation<'_> {
                 && ballot.ciphertexts.len() == self.plan.layout().planes()
                 && ballot.ciphertexts.iter().all(whole)
         };
-        Ok(match open_ballot(ballots, teacher, made_for, fits)? {
+        let ballot = open_ballot(ballots, teacher, made_for, fits)?;
+        if self.plan.proofs() {
+            let maker = Maker { binding: self.binding, teacher };
+            ballot::check(self.context, &self.key.public, maker, &ballot)?;
+            return Ok(Cow::Owned(ballot::doubled(self.context, &ballot.ciphertexts)));
+        }
+        Ok(match ballot {
             Cow::Borrowed(ballot) => Cow::Borrowed(&ballot.ciphertexts),
             Cow::Owned(ballot) => Cow::Owned(ballot.ciphertexts),
         })

@@ -2,8 +2,8 @@
 
 use rand::{CryptoRng, RngCore};
 use shield_core::engine::{
-    Audits, BallotBox, Encoding, Engine, Envelope, Keys, KeysOf, Revealed, Setup, Shards,
-    check_key_fits,
+    Audits, BallotBox, BallotError, Encoding, Engine, Envelope, Holder, Keys, KeysOf, Revealed,
+    Setup, Shards, check_key_fits,
 };
 use shield_core::framing::{Kind, MadeFor, Reader, checksum};
 use shield_core::votes::Vote;
@@ -11,12 +11,13 @@ use shield_core::{Election, Label, Seed};
 
 use crate::aggregation::{Aggregation, Asked};
 use crate::alarms;
-use crate::ballot::{self, BfvBallot};
+use crate::ballot::{self, BfvBallot, HALF, Maker};
 use crate::bytes;
 use crate::error::BfvError;
 use crate::keys::{self, Automorphisms, EvaluationKey, KeyId, PublicKey, SecretKey};
 use crate::layout::{Coding, Places};
 use crate::plan::Plan;
+use crate::proof::{Opening, Proof};
 use crate::quorum::{self, Trustees, check_single_key};
 use crate::release::{self, Release};
 use crate::reveal::Safeguards;
@@ -38,6 +39,13 @@ impl BfvEngine {
     /// The engine for an election: plans it, and refuses what no parameter set can do.
     pub fn new(election: Election) -> Result<Self, BfvError> {
         let plan = Plan::new(&election)?;
+        Ok(Self::with_plan(election, plan))
+    }
+
+    /// The engine for an election whose ballots carry a proof that they are short and that their
+    /// makers know them: see `proof`. The student holds the key, or trustees do.
+    pub fn with_proofs(election: Election, trustees: Option<Trustees>) -> Result<Self, BfvError> {
+        let plan = Plan::with_proofs(&election, trustees)?;
         Ok(Self::with_plan(election, plan))
     }
 
@@ -115,6 +123,17 @@ impl BfvEngine {
         Ok(check_key_fits(Kind::SecretKey, fits)?)
     }
 
+    /// Refuses votes that are none, and a public key of another plan.
+    fn check_vote(&self, key: &PublicKey, batch: usize, votes: &[Vote]) -> Result<(), BfvError> {
+        self.setup.check_votes(batch, votes)?;
+        Ok(check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?)
+    }
+
+    /// A ballot with the checksum of its bytes.
+    pub(crate) fn sealed(&self, ballot: BfvBallot) -> BfvBallot {
+        BfvBallot { digest: checksum(&self.encode_ballot(&ballot)), ..ballot }
+    }
+
     pub(crate) fn aggregation<'a>(
         &'a self,
         key: &'a EvaluationKey,
@@ -126,6 +145,7 @@ impl BfvEngine {
             election: self.election(),
             plan: &self.plan,
             places: &self.places,
+            binding: &self.setup.binding,
             key,
             seed,
             batch,
@@ -167,6 +187,9 @@ fn binding(election: &Election, plan: &Plan) -> [u8; 32] {
         hasher.update(&(radix as u64).to_le_bytes());
     }
     quorum::bind(&mut hasher, plan.trustees());
+    if plan.proofs() {
+        hasher.update(b"proofs");
+    }
     *hasher.finalize().as_bytes()
 }
 
@@ -200,11 +223,57 @@ impl Engine for BfvEngine {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<BfvBallot, BfvError> {
-        self.setup.check_votes(batch, votes)?;
-        check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
-        let layout = self.plan.layout();
-        let ballot = ballot::encrypt(&self.context, layout, &self.places, key, batch, votes, rng);
-        Ok(BfvBallot { digest: checksum(&self.encode_ballot(&ballot)), ..ballot })
+        if self.plan.proofs() {
+            return Err(BallotError::Unnamed.into());
+        }
+        self.check_vote(key, batch, votes)?;
+        let slots = ballot::slots(self.plan.layout(), &self.places, votes, 1);
+        let encrypted = slots.into_iter().map(|slots| {
+            let mut ciphertext = key.key.zero(&self.context, self.context.limbs(), rng);
+            ciphertext.add_slots(&self.context, slots);
+            ciphertext
+        });
+        Ok(self.sealed(BfvBallot::unsealed(encrypted.collect(), votes, batch, key.id)))
+    }
+
+    fn encrypt_as<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        batch: usize,
+        teacher: u32,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<BfvBallot, BfvError> {
+        if !self.plan.proofs() {
+            return self.encrypt(key, batch, votes, rng);
+        }
+        self.check_vote(key, batch, votes)?;
+        let slots = ballot::slots(self.plan.layout(), &self.places, votes, HALF);
+        let (ciphertexts, openings): (Vec<_>, Vec<_>) = slots
+            .into_iter()
+            .map(|slots| Opening::encrypt(&self.context, &key.key, slots, rng))
+            .unzip();
+        let ballot = BfvBallot::unsealed(ciphertexts, votes, batch, key.id);
+        let maker = Maker { binding: self.binding(), teacher };
+        let proven = ballot::prove(&self.context, &key.key, maker, ballot, &openings, rng);
+        Ok(self.sealed(proven))
+    }
+
+    fn check_proof(
+        &self,
+        key: Holder<'_, Self>,
+        teacher: u32,
+        ballot: &BfvBallot,
+    ) -> Result<(), BfvError> {
+        let key = match key {
+            Holder::Public(key) => &key.key,
+            Holder::Evaluation(key) => &key.public,
+        };
+        if self.plan.proofs() {
+            let maker = Maker { binding: self.binding(), teacher };
+            ballot::check(&self.context, key, maker, ballot)?;
+        }
+        Ok(())
     }
 
     fn aggregate(
@@ -282,6 +351,9 @@ impl Engine for BfvEngine {
 
     fn write_votes(&self, out: &mut Vec<u8>, ballot: &BfvBallot) {
         bytes::write_ciphertexts(out, &self.context, &ballot.ciphertexts);
+        if let Some(proof) = &ballot.proof {
+            proof.write(out);
+        }
     }
 
     fn write_release(&self, out: &mut Vec<u8>, release: &Release) {
@@ -320,7 +392,11 @@ impl Engine for BfvEngine {
         let planes = self.plan.layout().planes();
         let limbs = self.context.limbs();
         let ciphertexts = bytes::read_ciphertexts(payload, &self.context, planes, limbs)?;
-        Some(BfvBallot::new(ciphertexts, envelope))
+        let mut proof = None;
+        if self.plan.proofs() {
+            proof = Some(Proof::read(payload, self.context.degree(), planes)?);
+        }
+        Some(BfvBallot::new(ciphertexts, envelope, proof))
     }
 
     fn read_release(

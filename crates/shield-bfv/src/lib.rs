@@ -33,6 +33,7 @@
 //! |---|---|
 //! | [`plan`], [`security`], [`noise`], [`layout`] | what is decided before any key is made: ring, noise bound, slots |
 //! | [`keys`], [`ballot`] | what the student makes, and what a teacher sends |
+//! | `proof` | the proof that a ballot is short and that its maker knows it |
 //! | `aggregation` | the server's work on a batch: the stages below in order |
 //! | `validity` | whether the ballots are votes; where they are not, the sample is junk |
 //! | `tally`, [`unanimity`], [`reveal`], [`flooding`] | who was drawn, whether they agree, who sees what, and that nothing else shows |
@@ -70,6 +71,7 @@ pub mod keys;
 pub mod layout;
 pub mod noise;
 pub mod plan;
+mod proof;
 pub mod quorum;
 pub mod release;
 pub mod reveal;

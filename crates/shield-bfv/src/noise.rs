@@ -39,6 +39,7 @@
 //! | operation | bound |
 //! |---|---|
 //! | fresh encryption | `e u + e1 + e2 s`: F = T^2 sigma sqrt(2/3) N + T sigma sqrt(N) (1 + S) |
+//! | twice a proven ballot | the same sum for u and errors as long as [`crate::proof`] allows |
 //! | tally | `M F` plus what wraps around t; M^2 bounds the sum of the masks' squared values over teachers |
 //! | product | `E1 G2 + E2 G1 + E1 E2 t/Q`, rounding `U (1 + S + S^2)`, one key switch |
 //! | key switch | `T (sqrt(L) + T) q / sqrt(12) sigma sqrt(k) N` for L digits of size q |
@@ -51,11 +52,23 @@
 //! enters the noise as itself, and the usual error `(Q mod t) m / t` is less than one half a
 //! coefficient.
 
+use crate::proof;
 use crate::ring::PLAINTEXT;
 use crate::scheme::{ERROR_VARIANCE, Secret};
 use crate::security::security_bits;
 
 const T: f64 = PLAINTEXT as f64;
+
+/// What is known of the length of a ballot's error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Lengths {
+    /// That of a fresh encryption: teachers are taken at their word.
+    #[default]
+    Assumed,
+    /// What a proof leaves room for: see [`crate::proof`]. Nothing else is taken for granted, so
+    /// bounds hold for every set of ballots that have a proof.
+    Proven,
+}
 
 /// The numbers that the bounds depend on, besides the circuit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +80,7 @@ pub(crate) struct Ring {
     pub(crate) events: f64,
     /// How many trustees make the keys together; 0 where the student makes them alone.
     pub(crate) trustees: u32,
+    pub(crate) lengths: Lengths,
 }
 
 /// log2 of more random polynomials than the bounds of a batch speak of, and at least 12.
@@ -216,16 +230,42 @@ impl Ring {
         Noise { bound: product + errors, limbs: self.limbs }
     }
 
+    /// A ballot, as the server adds it up.
+    pub(crate) fn ballot(self) -> Noise {
+        if self.lengths == Lengths::Assumed {
+            return self.fresh();
+        }
+        let (u, e) = proof::norms(self.degree);
+        let key = self.tail() * self.key_error() * self.n().sqrt();
+        Noise { bound: key * u + e * (1.0 + self.s()), limbs: self.limbs }
+    }
+
+    /// Norm of the message of a ballot, and by how much a sum of `ballots` of them, each times a
+    /// plaintext of `terms` coefficients, is longer than one of them.
+    fn messages(self, ballots: usize, terms: usize) -> (f64, f64) {
+        let (ballots, one) = (ballots as f64, self.tail() * T * (terms as f64 / 12.0).sqrt());
+        match self.lengths {
+            Lengths::Assumed => (self.plaintext(self.degree), ballots.sqrt() * one),
+            // Any residues, and errors that may all point the same way.
+            Lengths::Proven => (self.n() * T / 2.0, ballots * one),
+        }
+    }
+
     /// The sum of `ballots` masked ballots, masks of `terms` coefficients, with a plaintext added.
     ///
     /// `sum m_t (e u_t + e1_t + e2_t s)`: given the masks, each of the three sums over teachers is
     /// sub-Gaussian at each root with the sum of the masks' squared values there as its scale, at
-    /// most `(sqrt(ballots) + T)^2 t^2 terms / 12`.
+    /// most `(sqrt(ballots) + T)^2 t^2 terms / 12`. Of proven ballots, the triangle inequality.
     pub(crate) fn tally(self, ballots: usize, terms: usize) -> Noise {
-        let fresh = self.fresh();
-        let masks = ((ballots as f64).sqrt() + self.tail()) * T * (terms as f64 / 12.0).sqrt();
-        let wrapped = ballots as f64 * self.plaintext(terms) * self.plaintext(self.degree) / T;
-        Noise { bound: masks * fresh.bound + wrapped + self.wrap(), limbs: self.limbs }
+        let (message, sum) = self.messages(ballots, terms);
+        let masks = match self.lengths {
+            Lengths::Assumed => {
+                ((ballots as f64).sqrt() + self.tail()) * T * (terms as f64 / 12.0).sqrt()
+            }
+            Lengths::Proven => sum,
+        };
+        let wrapped = ballots as f64 * self.plaintext(terms) * message / T;
+        Noise { bound: masks * self.ballot().bound + wrapped + self.wrap(), limbs: self.limbs }
     }
 
     /// What one reduction modulo t leaves: less than one per coefficient.
@@ -329,9 +369,10 @@ impl Ring {
     /// their sum over teachers with uniform weights is sub-Gaussian at each root, with the sum of
     /// their squared values as its scale.
     pub(crate) fn validity(self, ballots: usize, terms: usize, planes: usize) -> Noise {
-        let (e, m) = (self.fresh().bound + self.wrap(), self.plaintext(self.degree));
+        let (m, sum) = self.messages(ballots, terms);
+        let e = self.ballot().bound + self.wrap();
         let square = 2.0 * m * e + T * e * e + m * m / T;
-        let weighted = self.plaintext(terms) * (ballots as f64).sqrt() * square;
+        let weighted = sum * square;
         let wrapped = ballots as f64 * self.plaintext(terms) * m / T;
         let bound = weighted + wrapped + self.relinearisation(self.limbs);
         let zero = Noise { bound: 0.0, limbs: self.limbs };
@@ -358,7 +399,8 @@ mod tests {
     fn primes_are_as_large_as_the_bounds_say() {
         for (prime_bits, limbs) in [(51, 17), (42, 5)] {
             let context = Context::new(8_192, prime_bits, limbs);
-            let ring = Ring { degree: 8_192, prime_bits, limbs, events: 12.0, trustees: 0 };
+            let (trustees, lengths) = (0, Lengths::Assumed);
+            let ring = Ring { degree: 8_192, prime_bits, limbs, events: 12.0, trustees, lengths };
             for q in context.q() {
                 let bits = (q.modulus().value() as f64).log2();
                 assert!(bits >= ring.log_prime() && bits < f64::from(prime_bits), "{bits}");
@@ -368,8 +410,14 @@ mod tests {
 
     #[test]
     fn keys_of_several_trustees_are_as_long_as_the_proof_says() {
-        let of =
-            |trustees| Ring { degree: 8_192, prime_bits: 51, limbs: 4, events: 12.0, trustees };
+        let of = |trustees| Ring {
+            degree: 8_192,
+            prime_bits: 51,
+            limbs: 4,
+            events: 12.0,
+            trustees,
+            lengths: Lengths::Assumed,
+        };
         let (alone, deviation) = (of(0), (2.0 * 8_192.0 / 3.0_f64).sqrt());
         assert_eq!((of(1).s(), of(1).switch(4)), (alone.s(), alone.switch(4)));
         for k in 1..=10 {
@@ -396,6 +444,7 @@ mod tests {
                 limbs: 4,
                 events: events(ciphertexts, groups, teachers),
                 trustees: 0,
+                lengths: Lengths::Assumed,
             };
             let one = 8.0 * 8_192.0 * (-0.96 * ring.tail().powi(2)).exp();
             let masks = (ciphertexts * ciphertexts * groups + 16 * teachers) as f64;

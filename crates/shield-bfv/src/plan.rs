@@ -22,7 +22,7 @@ pub(crate) use sizes::{CHECK_POLYS, RANGE};
 
 use crate::flooding;
 use crate::layout::{Coding, Layout};
-use crate::noise::{self, Noise, Ring};
+use crate::noise::{self, Lengths, Noise, Ring};
 use crate::quorum::{OpeningPlan, Trustees};
 use crate::ring::PLAINTEXT;
 use crate::unanimity::Order;
@@ -31,7 +31,7 @@ use crate::validity::{self, REPETITIONS};
 /// The bound on the canonical norm of the error after each stage, in bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stages {
-    pub(crate) fresh: Noise,
+    pub(crate) ballot: Noise,
     pub(crate) tally: Noise,
     pub(crate) unanimity: Noise,
     pub(crate) successes: Noise,
@@ -119,23 +119,30 @@ fn draws(polynomial: &shield_core::Polynomial) -> usize {
 impl Plan {
     /// The plan for an election: the coding of classes that takes the least work.
     pub fn new(election: &Election) -> Result<Self, PlanError> {
-        Self::of_codings(election, &CODINGS, None)
+        Self::of_codings(election, &CODINGS, None, Lengths::Assumed)
     }
 
     /// The plan for an election whose key trustees hold.
     pub fn with_trustees(election: &Election, trustees: Trustees) -> Result<Self, PlanError> {
-        Self::of_codings(election, &CODINGS, Some(trustees))
+        Self::of_codings(election, &CODINGS, Some(trustees), Lengths::Assumed)
+    }
+
+    /// The plan for ballots with a proof, for whatever such ballots hold: see `proof`. The student
+    /// holds the key, or trustees do.
+    pub fn with_proofs(election: &Election, trustees: Option<Trustees>) -> Result<Self, PlanError> {
+        Self::of_codings(election, &CODINGS, trustees, Lengths::Proven)
     }
 
     /// The plan with a given coding, for comparisons.
     pub fn with_coding(election: &Election, coding: Coding) -> Result<Self, PlanError> {
-        Self::of_codings(election, &[coding], None)
+        Self::of_codings(election, &[coding], None, Lengths::Assumed)
     }
 
     fn of_codings(
         election: &Election,
         codings: &[Coding],
         trustees: Option<Trustees>,
+        lengths: Lengths,
     ) -> Result<Self, PlanError> {
         let polynomial = &election.setting().polynomial;
         let degree = polynomial.degree();
@@ -146,7 +153,7 @@ impl Plan {
         if rounds > MAX_ROUNDS {
             return Err(PlanError::Rounds { rounds, largest: MAX_ROUNDS });
         }
-        let plan = |rounds| Self::search(election, rounds, codings, trustees);
+        let plan = |rounds| Self::search(election, rounds, codings, trustees, lengths);
         plan(rounds).ok_or_else(|| PlanError::Noise { rounds, nearest: nearest(rounds, plan) })
     }
 
@@ -155,6 +162,7 @@ impl Plan {
         rounds: usize,
         codings: &[Coding],
         trustees: Option<Trustees>,
+        lengths: Lengths,
     ) -> Option<Self> {
         let mut considered = Vec::with_capacity(codings.len());
         let mut best: Option<(f64, Self)> = None;
@@ -165,6 +173,7 @@ impl Plan {
                 limbs,
                 events: 0.0,
                 trustees: trustees.map_or(0, |trustees| trustees.count() as u32),
+                lengths,
             });
             let plans =
                 rings.filter_map(|ring| Self::try_ring(election, rounds, coding, ring, trustees));
@@ -216,7 +225,7 @@ impl Plan {
         let released = ring.masked(released, check, REPETITIONS);
         let released = ring.combine(released, ring.drop_to(ring.fresh(), ring.limbs), 1.0);
         let stages =
-            Stages { fresh: ring.fresh(), tally, unanimity, successes, validity, released };
+            Stages { ballot: ring.ballot(), tally, unanimity, successes, validity, released };
         let audit = AuditPlan::new(ring, &layout, teachers)?;
         let mut plan = Self {
             ring,

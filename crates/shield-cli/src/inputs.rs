@@ -19,7 +19,7 @@ use crate::console;
 use crate::failure::Failure;
 
 pub(crate) use parties::{IdentityArgs, TrustArgs, read_identity};
-pub(crate) use spec::{NoiseArgs, SpecArgs};
+pub(crate) use spec::{NoiseArgs, SpecArgs, WishArgs};
 pub(crate) use votes::{VotesArgs, read_histograms, tell};
 
 /// The operator's setting.

@@ -220,7 +220,8 @@ fn encrypt_all<E: Engine>(
             }
         };
         let own = votes.teacher(teacher, samples.clone());
-        engine.encrypt(key, batch, &own, &mut rng).map(Some)
+        let number = u32::try_from(teacher).expect("teachers are numbered in 32 bits");
+        engine.encrypt_as(key, batch, number, &own, &mut rng).map(Some)
     });
     ballots.collect()
 }

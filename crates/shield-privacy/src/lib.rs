@@ -48,6 +48,7 @@
 
 pub(crate) mod adaptive;
 pub mod argmax;
+pub mod attendance;
 pub mod audit;
 pub mod bound;
 pub mod calibrate;
@@ -72,6 +73,7 @@ pub mod skellam;
 pub mod tune;
 pub mod turnouts;
 
+pub use attendance::Attendance;
 pub use mechanism::Mechanism;
 pub use price::{FromVotes, Proven};
 

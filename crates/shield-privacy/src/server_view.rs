@@ -174,7 +174,8 @@ pub fn sentence(view: Option<ServerView>) -> String {
     view.map_or_else(String::new, |view| {
         format!(
             "A server that sees the labels, too, knows the draws: to it {view}. No epsilon says \
-             so.\n"
+             so: keep the labels from it, or take --mechanism noisy-argmax, whose epsilon holds \
+             against it, too.\n"
         )
     })
 }
@@ -185,7 +186,8 @@ pub fn sentence_of_splits(views: Option<[ServerView; 2]>) -> String {
         format!(
             "A server that sees the labels, too, knows the draws: to it one of {} labels depends \
              on one teacher's vote with probability {:.2} if all others agree, up to {:.2} if they \
-             are split. No epsilon says so.\n",
+             are split. No epsilon says so: keep the labels from it, or take --mechanism \
+             noisy-argmax, whose epsilon holds against it, too.\n",
             least.queries, least.all_labels, most.all_labels
         )
     })

@@ -55,6 +55,11 @@ impl Turnouts {
         Some(Self(DataIndependent::of_rounds(rounds)))
     }
 
+    /// The figure by moments; tight composition tries real pairs, which a range has none of.
+    pub(crate) fn figure(self) -> DataIndependent {
+        self.0
+    }
+
     /// ln E[(P/Q)^l] is at most this, for every pair of neighbours; `order` is rounded to a grid
     /// first, and the order used is returned beside the bound.
     pub fn log_moment(&mut self, order: f64) -> (f64, LogMoment) {

@@ -2,7 +2,6 @@
 
 mod counts;
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -151,8 +150,9 @@ pub fn cast<R: CryptoRng>(
     out: &Path,
     rng: &mut R,
 ) -> Result<Cast, ProtocolError> {
-    let key = write(file, public_key, teacher, out, |voting, batch, samples| {
-        Ok(voting.encrypt(batch, votes.get(samples).unwrap_or_default(), rng)?)
+    let key = write(file, public_key, teacher, out, |voting, teacher, batch| {
+        let samples = file.engine().batch(batch);
+        Ok(voting.encrypt(batch, teacher, votes.get(samples).unwrap_or_default(), rng)?)
     })?;
     let abstentions = votes.iter().filter(|vote| vote.is_none()).count();
     Ok(Cast { key, abstentions })
@@ -164,7 +164,7 @@ fn write(
     public_key: &Path,
     teacher: &str,
     out: &Path,
-    mut encrypt: impl FnMut(&dyn Voting, usize, Range<usize>) -> Result<Vec<u8>, ProtocolError>,
+    mut encrypt: impl FnMut(&dyn Voting, u32, usize) -> Result<Vec<u8>, ProtocolError>,
 ) -> Result<KeyId, ProtocolError> {
     let number = file.teacher(teacher).ok_or_else(|| ProtocolError::NotATeacher {
         name: teacher.to_owned(),
@@ -180,7 +180,7 @@ fn write(
     let voting = Arc::clone(engine).voting(&bytes).map_err(|error| refuse(error.into()))?;
     let content = Content::Ballot { teacher: number };
     write_bundle(out, content, Existing::Refused, file, file.batches(), |batch| {
-        encrypt(&*voting, batch, engine.batch(batch))
+        encrypt(&*voting, number, batch)
     })?;
     Ok(voting.key())
 }

@@ -70,6 +70,14 @@ pub enum Problem {
         /// What is wrong with it.
         source: DecodeError,
     },
+    /// A batch of a ballot without a valid proof.
+    #[error("batch {batch}: {source}")]
+    Proof {
+        /// The batch, counted from 0.
+        batch: usize,
+        /// What is wrong with it.
+        source: EngineError,
+    },
     /// A ballot of a teacher who is not in the election file.
     #[error(
         "it is the ballot of teacher number {number}, and the election has {teachers}, counted \

@@ -116,7 +116,7 @@ impl Rehearsal {
         let ballots: Vec<Vec<u8>> = (0..teachers)
             .map(|teacher| {
                 let mut rng = seed.stream(BALLOTS, teacher.into());
-                voting.encrypt(0, &votes(teacher), &mut rng)
+                voting.encrypt(0, teacher, &votes(teacher), &mut rng)
             })
             .collect::<Result<_, _>>()?;
         let release = aggregating.aggregate(0, &MadeUp { ballots, samples }, &seed)?;

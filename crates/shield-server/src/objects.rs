@@ -115,7 +115,7 @@ pub(crate) async fn put_ballot(
         service.store.key(&name, "public").await?.ok_or_else(|| {
             Problem::conflict("stage", "the student has not uploaded the keys yet")
         })?;
-    let key = key_id(&key.key_id)?;
+    let (key, public) = (key_id(&key.key_id)?, key.hash);
     if !service.store.is_rehearsed(&name).await? {
         return Err(Problem::conflict(
             "rehearsal",
@@ -129,9 +129,23 @@ pub(crate) async fn put_ballot(
     let Upload { incoming, room } = *upload;
     see_through(async move {
         let _room = room;
-        let look = move |bytes: &[u8]| file.engine().check_ballot(bytes, batch as usize, key);
         let what = format!("ballot of {teacher}");
-        let (presence, incoming) = service.look_at(&name, &what, incoming, look).await?;
+        let planned = file.clone();
+        let look = move |bytes: &[u8]| planned.engine().check_ballot(bytes, batch as usize, key);
+        let (presence, mut incoming) = service.look_at(&name, &what, incoming, look).await?;
+        if file.spec().proofs() {
+            let (store, election) = (service.store.clone(), name.clone());
+            let checked = service.check(move || {
+                let public = store.read(&election, Object::PublicKey, &public)?;
+                let voting = Arc::clone(file.engine()).voting(&public);
+                let bytes = incoming.read().map_err(Problem::internal)?;
+                let voting = voting.map_err(Problem::internal)?;
+                let proof = voting.check_proof(batch as usize, number, &bytes);
+                proof.map_err(Problem::unusable).map(|()| incoming)
+            });
+            let checked = checked.await;
+            incoming = checked.inspect_err(|problem| service.refused(&name, &what, problem))?;
+        }
         let bytes = incoming.bytes();
         let stored = service
             .store

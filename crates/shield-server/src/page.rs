@@ -182,7 +182,7 @@ pub(crate) async fn show(
         uptime: page.started.elapsed(),
         now: Timestamp::now(),
         certificate,
-        calculator: explore::calculator("/v1/calculator", Shape::default()),
+        calculator: explore::calculator("/v1/calculator", &Shape::default()),
     };
     if query == Some("fragment") {
         return Ok(send(StatusCode::OK, &nonce(), &body));

@@ -4,9 +4,9 @@ use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle, presets};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
@@ -75,7 +75,27 @@ fn fit(table: &mut Table) {
 /// A table with a header, in a light frame; the first column to the left, the others to the right.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
-    fit(table.load_style(FRAME).set_header(header));
+    fit(&mut table);
+    filled(table, header, rows)
+}
+
+/// The same where cells wrap to keep within so many columns, wherever it is printed.
+pub fn table_within(
+    width: u16,
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    let mut table = Table::new();
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    filled(table, header, rows)
+}
+
+fn filled(
+    mut table: Table,
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    table.load_style(FRAME).set_header(header);
     for row in rows {
         table.add_row(row);
     }
@@ -196,7 +216,33 @@ pub fn interruption() -> Result<Arc<AtomicBool>, Failure> {
 /// own estimate follows the pace of the last moments, and after a long step says that millions of
 /// seconds are left.)
 fn time_left(elapsed: Duration, done: u64, all: u64) -> Option<Duration> {
-    (done > 0).then(|| elapsed.mul_f64(all.saturating_sub(done) as f64 / done as f64))
+    let enough = done >= FIRST_STEPS.min(all.div_ceil(2)) && done > 0;
+    enough.then(|| elapsed.mul_f64(all.saturating_sub(done) as f64 / done as f64))
+}
+
+/// So many steps are done before a pace is told from them.
+const FIRST_STEPS: u64 = 20;
+
+/// What is said of the time left: nothing that rises.
+#[derive(Debug, Default)]
+struct Estimate {
+    elapsed: Duration,
+    least: Option<Duration>,
+}
+
+impl Estimate {
+    /// The estimate at hand, unless it exceeds an earlier one of the same stage; then nothing is
+    /// known. The clock of every stage starts at 0.
+    fn tell(&mut self, elapsed: Duration, left: Option<Duration>) -> Option<Duration> {
+        if elapsed < self.elapsed {
+            self.least = None;
+        }
+        self.elapsed = elapsed;
+        let left = left?;
+        let risen = self.least.is_some_and(|least| left > least);
+        self.least = Some(self.least.map_or(left, |least| least.min(left)));
+        (!risen).then_some(left)
+    }
 }
 
 /// Does some work while a bar on stderr shows what it tells of its progress, or a spinner until it
@@ -228,8 +274,11 @@ pub fn watched_until<T>(
 /// Shows where work stands.
 fn advance(bar: &ProgressBar, now: &Progress) {
     if bar.length().is_none() {
-        let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let estimate = Arc::new(Mutex::new(Estimate::default()));
+        let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
             let left = time_left(state.elapsed(), state.pos(), state.len().unwrap_or(0));
+            let mut estimate = estimate.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = estimate.tell(state.elapsed(), left);
             // What cannot be written is not shown.
             let _ = left.map_or(Ok(()), |left| write!(out, "{:#}", HumanDuration(left)));
         };
@@ -253,12 +302,17 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 fn log(bar: &ProgressBar) {
     let bar = bar.downgrade();
     std::thread::spawn(move || {
+        let (start, mut estimate) = (Instant::now(), Estimate::default());
         loop {
             std::thread::sleep(LOG_EVERY);
             let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) else { return };
-            let Some(all) = bar.length() else { continue };
-            let (what, done) = (bar.message(), bar.position());
-            match time_left(bar.elapsed(), done, all) {
+            let what = bar.message();
+            let Some(all) = bar.length() else {
+                note(&format!("{what}: {} s so far", start.elapsed().as_secs()));
+                continue;
+            };
+            let done = bar.position();
+            match estimate.tell(bar.elapsed(), time_left(bar.elapsed(), done, all)) {
                 Some(left) => note(&format!("{what}: {done} of {all}, {} s left", left.as_secs())),
                 None => note(&format!("{what}: {done} of {all}")),
             }
@@ -291,6 +345,17 @@ mod tests {
     #[test]
     fn time_left_follows_the_mean_pace() {
         let left = |done| time_left(Duration::from_secs(30), done, 12).map(|left| left.as_secs());
-        assert_eq!([left(0), left(3), left(12)], [None, Some(90), Some(0)]);
+        assert_eq!([left(0), left(3), left(6), left(12)], [None, None, Some(30), Some(0)]);
+    }
+
+    #[test]
+    fn the_time_left_never_rises_within_a_stage() {
+        let (mut estimate, seconds) = (Estimate::default(), Duration::from_secs);
+        let mut tell = |elapsed, left| estimate.tell(seconds(elapsed), Some(seconds(left)));
+        assert_eq!(tell(5, 20), Some(seconds(20)));
+        assert_eq!((tell(10, 40), tell(12, 21)), (None, None));
+        assert_eq!(tell(15, 18), Some(seconds(18)));
+        // The next stage.
+        assert_eq!(tell(1, 30), Some(seconds(30)));
     }
 }

@@ -12,7 +12,7 @@ use super::error::ArgmaxError;
 use super::keys::ArgmaxEvaluationKey;
 use super::plan::ArgmaxPlan;
 use super::wins::{Masks, nonzero};
-use crate::ballot::BfvBallot;
+use crate::ballot::{self, BfvBallot, Maker};
 use crate::flooding;
 use crate::layout::Places;
 use crate::release::Release;
@@ -46,6 +46,8 @@ pub(crate) struct Aggregation<'a> {
     pub(crate) places: &'a Places,
     pub(crate) coefficients: &'a [i64],
     pub(crate) noise: &'a SharedNoise,
+    /// What proofs of ballots are bound to, besides their teachers.
+    pub(crate) binding: &'a [u8; 32],
     pub(crate) threshold: Option<u32>,
     pub(crate) key: &'a ArgmaxEvaluationKey,
     pub(crate) seed: &'a Seed,
@@ -85,6 +87,13 @@ impl Aggregation<'_> {
                         if only.limbs() == limbs && only.parts[0].degree() == n)
             };
             let ballot = open_ballot(ballots, teacher, made_for, fits)?;
+            if self.plan.proofs() {
+                let maker = Maker { binding: self.binding, teacher };
+                ballot::check(self.context, &self.key.public, maker, &ballot)?;
+                let doubled = ballot::doubled(self.context, &ballot.ciphertexts);
+                sum.add(self.context, &doubled[0]);
+                continue;
+            }
             sum.add(self.context, &ballot.ciphertexts[0]);
         }
         if let Some(threshold) = self.threshold {

@@ -1,32 +1,34 @@
 //! The batched argmax behind the trait that all engines share.
 
+mod ballots;
+
 use std::fmt;
 
 use rand::{CryptoRng, RngCore};
-use shield_core::engine::noisy_argmax::noisy_one_hot;
 use shield_core::engine::{
-    BallotBox, Counts, Engine, Envelope, Keys, KeysOf, Presence, Setup, check_key_fits,
+    BallotBox, BallotError, Counts, Engine, Envelope, Holder, Keys, KeysOf, Presence, Setup,
+    check_key_fits,
 };
 use shield_core::framing::{Kind, MadeFor, Reader};
-use shield_core::shared_noise::SharedNoise;
-use shield_core::shared_noise::Shares;
+use shield_core::shared_noise::{SharedNoise, Shares};
 use shield_core::votes::Vote;
 use shield_core::{Class, Election, Label, Seed};
 use shield_privacy::skellam::Sensitivity;
-use zeroize::Zeroizing;
 
 use super::aggregation::{Aggregation, Safeguards};
 use super::error::ArgmaxError;
 use super::keys::{self, ArgmaxEvaluationKey};
 use super::plan::{ArgmaxPlan, BallotKind, Rings};
 use super::sign;
-use crate::ballot::BfvBallot;
+use crate::ballot::{self, BfvBallot, Maker};
 use crate::bytes;
 use crate::keys::{KeyId, PublicKey, SecretKey};
 use crate::layout::Places;
+use crate::noise::Lengths;
+use crate::proof::Proof;
 use crate::quorum::{self, Trustees, check_single_key};
 use crate::release::{self, Release};
-use crate::ring::{Context, PLAINTEXT};
+use crate::ring::Context;
 use crate::scheme::Ciphertext;
 
 /// The engine, set up for one election and some noise.
@@ -81,7 +83,21 @@ impl ArgmaxEngine {
         trustees: Trustees,
     ) -> Result<Self, ArgmaxError> {
         let of = (sensitivity, threshold);
-        Self::held_by(election, noise, of, Rings::Secure, Some(trustees))
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Assumed);
+        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), kind, lengths)
+    }
+
+    /// For ballots of votes that carry a proof that they are short and that their makers know them:
+    /// see `proof`. The student holds the key, or trustees do.
+    pub fn with_proofs(
+        election: Election,
+        noise: SharedNoise,
+        threshold: Option<u32>,
+        trustees: Option<Trustees>,
+    ) -> Result<Self, ArgmaxError> {
+        let of = (Sensitivity::Vote, threshold);
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Proven);
+        Self::held_by(election, noise, of, Rings::Secure, trustees, kind, lengths)
     }
 
     pub(crate) fn in_rings(
@@ -91,35 +107,27 @@ impl ArgmaxEngine {
         threshold: Option<u32>,
         rings: Rings,
     ) -> Result<Self, ArgmaxError> {
-        Self::held_by(election, noise, (sensitivity, threshold), rings, None)
-    }
-
-    pub(crate) fn held_by(
-        election: Election,
-        noise: SharedNoise,
-        of: (Sensitivity, Option<u32>),
-        rings: Rings,
-        trustees: Option<Trustees>,
-    ) -> Result<Self, ArgmaxError> {
-        Self::of_kind(election, noise, of, rings, trustees, BallotKind::Checked)
+        let of = (sensitivity, threshold);
+        Self::held_by(election, noise, of, rings, None, BallotKind::Checked, Lengths::Assumed)
     }
 
     /// The engine for either holder of the key and either kind of ballots: for tiny ones, what
     /// follows the differences.
-    pub(crate) fn of_kind(
+    pub(crate) fn held_by(
         election: Election,
         noise: SharedNoise,
         (sensitivity, threshold): (Sensitivity, Option<u32>),
         rings: Rings,
         trustees: Option<Trustees>,
         kind: BallotKind,
+        lengths: Lengths,
     ) -> Result<Self, ArgmaxError> {
         if election.teachers() != noise.teachers() {
             let (noise, election) = (noise.teachers(), election.teachers());
             return Err(ArgmaxError::Teachers { noise, election });
         }
-        let plan =
-            ArgmaxPlan::in_rings(&election, &noise, sensitivity, threshold, kind, rings, trustees)?;
+        let of = (sensitivity, threshold);
+        let plan = ArgmaxPlan::held_by(&election, &noise, of, rings, trustees, kind, lengths)?;
         let ring = plan.ring();
         let context = Context::new(ring.degree, ring.prime_bits, ring.limbs);
         let binding = binding(&election, &noise, sensitivity, threshold, &plan);
@@ -142,68 +150,6 @@ impl ArgmaxEngine {
         &self.plan
     }
 
-    /// Votes with a share of the noise each, sample by sample and class by class.
-    pub(super) fn noisy_votes<R: RngCore + CryptoRng>(
-        &self,
-        batch: usize,
-        votes: &[Vote],
-        rng: &mut R,
-    ) -> Result<Zeroizing<Vec<i64>>, ArgmaxError> {
-        self.setup.check_votes(batch, votes)?;
-        Ok(Zeroizing::new(noisy_one_hot(self.election().classes(), votes, &self.shares, rng)))
-    }
-
-    /// The same of counts, which may sum to as much as the election's bound on every sample.
-    pub(super) fn noisy_counts(
-        &self,
-        batch: usize,
-        counts: &[Vec<u32>],
-        mut rng: &mut dyn CryptoRng,
-    ) -> Result<Zeroizing<Vec<i64>>, ArgmaxError> {
-        // Whether there is such a batch, and one histogram for each of its samples.
-        self.setup.check_votes(batch, &vec![None; counts.len()])?;
-        let (classes, bound) = (self.election().classes().count(), self.sensitivity.bound());
-        let mut numbers = Zeroizing::new(Vec::with_capacity(counts.len() * classes));
-        for (sample, counts) in counts.iter().enumerate() {
-            let bad = |found| Err(ArgmaxError::Counts { sample, found, classes, bound });
-            if counts.len() != classes {
-                return bad(format!("{} counts", counts.len()));
-            }
-            let sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-            if sum > u64::from(bound) {
-                return bad("the counts sum to more than the bound".to_owned());
-            }
-            numbers
-                .extend(counts.iter().map(|&count| i64::from(count) + self.shares.share(&mut rng)));
-        }
-        Ok(numbers)
-    }
-
-    /// A ballot of numbers, one for each sample and class, that hold their noise already.
-    pub(crate) fn encrypt_numbers<R: RngCore + CryptoRng>(
-        &self,
-        key: &PublicKey,
-        batch: usize,
-        numbers: &[i64],
-        rng: &mut R,
-    ) -> BfvBallot {
-        let (classes, pairing) = (self.election().classes().count(), self.plan.pairing());
-        let mut slots = Zeroizing::new(vec![0; self.context.degree()]);
-        for (sample, numbers) in numbers.chunks_exact(classes).enumerate() {
-            for (slot, &place) in self.places.slots(0, sample).iter().enumerate() {
-                // Nobody votes for a threshold.
-                let number = numbers.get(pairing.class(slot)).copied().unwrap_or(0);
-                slots[place as usize] = number.rem_euclid(PLAINTEXT.cast_signed()).cast_unsigned();
-            }
-        }
-        let mut ciphertext = key.key.zero(&self.context, self.context.limbs(), rng);
-        ciphertext.add_slots(&self.context, std::mem::take(&mut *slots));
-        // Who abstains adds its share all the same, so everybody is present on every sample.
-        let presence = Presence::new((0..self.batch(batch).len()).map(|_| true));
-        let ciphertexts = vec![ciphertext];
-        BfvBallot { ciphertexts, presence, batch, key: key.id, digest: [0; 32] }
-    }
-
     pub(crate) fn aggregation<'a>(
         &'a self,
         key: &'a ArgmaxEvaluationKey,
@@ -216,6 +162,7 @@ impl ArgmaxEngine {
             places: &self.places,
             coefficients: &self.coefficients,
             noise: &self.noise,
+            binding: &self.setup.binding,
             threshold: self.threshold,
             key,
             seed,
@@ -270,6 +217,9 @@ fn binding(
     if let Some(threshold) = threshold {
         hasher.update(b"threshold").update(&threshold.to_le_bytes());
     }
+    if plan.proofs() {
+        hasher.update(b"proofs");
+    }
     let numbers = [
         plan.ring_degree(),
         plan.moduli_bits().len(),
@@ -321,9 +271,45 @@ impl Engine for ArgmaxEngine {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<BfvBallot, ArgmaxError> {
+        if self.plan.proofs() {
+            return Err(BallotError::Unnamed.into());
+        }
         check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
         let numbers = self.noisy_votes(batch, votes, rng)?;
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
+    }
+
+    fn encrypt_as<R: RngCore + CryptoRng>(
+        &self,
+        key: &PublicKey,
+        batch: usize,
+        teacher: u32,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<BfvBallot, ArgmaxError> {
+        if !self.plan.proofs() {
+            return self.encrypt(key, batch, votes, rng);
+        }
+        check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
+        let numbers = self.noisy_votes(batch, votes, rng)?;
+        Ok(self.prove_numbers(key, batch, teacher, &numbers, rng))
+    }
+
+    fn check_proof(
+        &self,
+        key: Holder<'_, Self>,
+        teacher: u32,
+        ballot: &BfvBallot,
+    ) -> Result<(), ArgmaxError> {
+        let key = match key {
+            Holder::Public(key) => &key.key,
+            Holder::Evaluation(key) => &key.public,
+        };
+        if self.plan.proofs() {
+            let maker = Maker { binding: self.binding(), teacher };
+            ballot::check(&self.context, key, maker, ballot)?;
+        }
+        Ok(())
     }
 
     fn aggregate(
@@ -358,7 +344,7 @@ impl Engine for ArgmaxEngine {
     }
 
     fn counts(&self) -> Option<&dyn Counts<Self>> {
-        Some(self)
+        (!self.plan.proofs()).then_some(self)
     }
 
     fn payload_bytes(&self, kind: Kind, samples: usize) -> usize {
@@ -395,6 +381,9 @@ impl Engine for ArgmaxEngine {
 
     fn write_votes(&self, out: &mut Vec<u8>, ballot: &BfvBallot) {
         bytes::write_ciphertexts(out, &self.context, &ballot.ciphertexts);
+        if let Some(proof) = &ballot.proof {
+            proof.write(out);
+        }
     }
 
     fn write_release(&self, out: &mut Vec<u8>, release: &Release) {
@@ -425,7 +414,11 @@ impl Engine for ArgmaxEngine {
     fn read_votes(&self, payload: &mut Reader, envelope: Envelope) -> Option<BfvBallot> {
         let limbs = self.context.limbs();
         let ciphertexts = bytes::read_ciphertexts(payload, &self.context, 1, limbs)?;
-        Some(BfvBallot::new(ciphertexts, envelope))
+        let mut proof = None;
+        if self.plan.proofs() {
+            proof = Some(Proof::read(payload, self.context.degree(), 1)?);
+        }
+        Some(BfvBallot::new(ciphertexts, envelope, proof))
     }
 
     fn read_release(

@@ -30,7 +30,8 @@ use super::pairing::Pairing;
 use super::sign::MAX_RANGE;
 use super::wins::Steps;
 use crate::flooding;
-use crate::noise::{Noise, Ring};
+use crate::noise::{Lengths, Noise, Ring};
+use crate::proof::REPETITIONS;
 use crate::quorum::{OpeningPlan, Trustees};
 
 pub use kind::BallotKind;
@@ -103,6 +104,7 @@ struct Demand {
     samples: usize,
     range: usize,
     trustees: Option<Trustees>,
+    lengths: Lengths,
     /// Of tiny ballots: the module, and how many classes are voted for.
     module: Option<(Module, usize)>,
 }
@@ -126,8 +128,9 @@ impl ArgmaxPlan {
         threshold: Option<u32>,
         trustees: Trustees,
     ) -> Result<Self, ArgmaxPlanError> {
-        let (rings, kind) = (Rings::Secure, BallotKind::Checked);
-        Self::in_rings(election, noise, sensitivity, threshold, kind, rings, Some(trustees))
+        let of = (sensitivity, threshold);
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Assumed);
+        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), kind, lengths)
     }
 
     /// The plan with either kind of ballots.
@@ -138,17 +141,30 @@ impl ArgmaxPlan {
         sensitivity: Sensitivity,
         threshold: Option<u32>,
     ) -> Result<Self, ArgmaxPlanError> {
-        Self::in_rings(election, noise, sensitivity, threshold, kind, Rings::Secure, None)
+        let of = (sensitivity, threshold);
+        Self::held_by(election, noise, of, Rings::Secure, None, kind, Lengths::Assumed)
     }
 
-    pub(crate) fn in_rings(
+    /// The same for ballots of votes with a proof, for whatever such ballots hold: see `proof`.
+    pub fn with_proofs(
         election: &Election,
         noise: &SharedNoise,
-        sensitivity: Sensitivity,
         threshold: Option<u32>,
-        kind: BallotKind,
+        trustees: Option<Trustees>,
+    ) -> Result<Self, ArgmaxPlanError> {
+        let of = (Sensitivity::Vote, threshold);
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Proven);
+        Self::held_by(election, noise, of, Rings::Secure, trustees, kind, lengths)
+    }
+
+    pub(crate) fn held_by(
+        election: &Election,
+        noise: &SharedNoise,
+        (sensitivity, threshold): (Sensitivity, Option<u32>),
         rings: Rings,
         trustees: Option<Trustees>,
+        kind: BallotKind,
+        lengths: Lengths,
     ) -> Result<Self, ArgmaxPlanError> {
         // A threshold is the count of a class more.
         let classes = election.classes().count() + usize::from(threshold.is_some());
@@ -179,7 +195,7 @@ impl ArgmaxPlan {
             BallotKind::Checked => None,
             BallotKind::Tiny => Some((rings.module(noise, voted)?, voted)),
         };
-        let demand = Demand { teachers, classes, samples, range, trustees, module };
+        let demand = Demand { teachers, classes, samples, range, trustees, lengths, module };
         let mut best: Option<Self> = None;
         let candidates = rings.candidates();
         let mut run = classes.next_power_of_two();
@@ -241,7 +257,8 @@ impl ArgmaxPlan {
             evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64 + front;
         let events = ((8 * operations + 4 * demand.teachers) as f64).log2().max(12.0);
         let trustees = demand.trustees.map_or(0, |trustees| trustees.count() as u32);
-        let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events, trustees };
+        let lengths = demand.lengths;
+        let ring = Ring { degree, prime_bits: PRIME_BITS, limbs, events, trustees, lengths };
         let estimate = Estimate::default();
         let circuit = Circuit { ring, arithmetic: &estimate };
 
@@ -316,8 +333,13 @@ impl ArgmaxPlan {
         estimate: &Estimate,
     ) -> [Noise; 2] {
         let (limbs, evaluations) = (ring.limbs, pairing.evaluations().len());
-        let tally = Noise::new(teachers as f64 * (ring.fresh().bound() + ring.wrap()), limbs);
-        estimate.spend(teachers as f64 * 1.6 * limbs as f64);
+        let teachers = teachers as f64;
+        let tally = Noise::new(teachers * (ring.ballot().bound() + ring.wrap()), limbs);
+        estimate.spend(teachers * 1.6 * limbs as f64);
+        if ring.lengths == Lengths::Proven {
+            // Three transforms an answer, and about as much again to turn, round and hash.
+            estimate.spend(teachers * 6.0 * REPETITIONS as f64 * limbs as f64);
+        }
         let furthest = (0..pairing.furthest()).fold(tally, |e, _| ring.rotation(e));
         (0..pairing.furthest()).for_each(|_| estimate.rotation(limbs));
         let distances = |i| pairing.distances(i).len();

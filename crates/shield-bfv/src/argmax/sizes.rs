@@ -6,6 +6,7 @@ use shield_core::framing::{Kind, framed_bytes, presence_bytes};
 use super::mlwe::{Grid, Route};
 use super::plan::ArgmaxPlan;
 use crate::plan::memory::{PROGRAM, ciphertext, key_memory};
+use crate::proof::Proof;
 
 /// Bytes of the student's sealing key, of the key that opens what is sealed with it, and of a
 /// sealed seed: those of ML-KEM-768.
@@ -35,7 +36,10 @@ impl ArgmaxPlan {
                     + levels.map(|limbs| ring.switch_bytes(limbs)).iter().sum::<usize>()
                     + grid.map_or(0, |grid| self.tiny_keys(grid))
             }
-            (Kind::Ballot, None) => 2 * ring.poly_bytes(limbs),
+            (Kind::Ballot, None) => {
+                let proof = if self.proofs() { Proof::bytes(ring.degree, 1) } else { 0 };
+                2 * ring.poly_bytes(limbs) + proof
+            }
             (Kind::Ballot, Some(grid)) => {
                 CAPSULE + (samples * grid.classes() * RESIDUE_BITS).div_ceil(8)
             }

@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use crate::layout::Coding;
+use crate::proof;
 use crate::ring::{Context, limb, packing};
 use crate::validity::{REPETITIONS, chunk};
 
@@ -100,6 +101,9 @@ impl Plan {
         let mut work = Work::default();
         self.tally_work(&mut work);
         self.check_work(&mut work);
+        if self.proofs() {
+            self.proof_work(&mut work);
+        }
         self.success_work(&mut work);
         self.reveal_work(&mut work);
         let limbs = self.stages.released.limbs() as f64;
@@ -155,6 +159,17 @@ impl Plan {
         work.products += masks * 2.0 * level as f64 * n;
         // The masks, and what asks for the ballots' shape.
         work.residues += (masks + repetitions * planes) * n;
+    }
+
+    /// The proofs of the ballots.
+    fn proof_work(&self, work: &mut Work) {
+        let (n, limbs) = (self.ring.degree as f64, self.ring.limbs as f64);
+        let planes = self.layout.planes() as f64 * f64::from(self.teachers);
+        let answers = planes * proof::REPETITIONS as f64;
+        work.transforms(planes * 2.0 * limbs + answers * 3.0 * limbs, self.ring.degree);
+        // Turned, rounded, hashed.
+        work.products += answers * 6.0 * limbs * n;
+        work.residues += answers * 2.0 * limbs * n;
     }
 
     fn success_work(&self, work: &mut Work) {

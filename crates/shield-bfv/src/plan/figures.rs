@@ -2,7 +2,7 @@
 
 use super::{AuditPlan, Plan, Stages};
 use crate::layout::Coding;
-use crate::noise::Ring;
+use crate::noise::{Lengths, Ring};
 use crate::quorum::{OpeningPlan, Trustees};
 use crate::ring::PLAINTEXT;
 use crate::validity::REPETITIONS;
@@ -97,6 +97,11 @@ impl Plan {
         self.opening.map(|opening| opening.trustees)
     }
 
+    /// Whether ballots carry a proof that they are short and that their makers know them.
+    pub fn proofs(&self) -> bool {
+        self.ring.lengths == Lengths::Proven
+    }
+
     /// Teachers of the election.
     pub(crate) fn teachers(&self) -> usize {
         self.teachers as usize
@@ -143,13 +148,13 @@ impl Plan {
 
     /// Bits of the noise bound after each stage: the canonical norm, of log2 Q bits.
     pub fn noise_bits(&self) -> [(&'static str, f64); 6] {
-        let Stages { fresh, tally, unanimity, successes, validity, released } = self.stages;
+        let Stages { ballot, tally, unanimity, successes, validity, released } = self.stages;
         let over = match self.coding() {
             Coding::OneHot => "sums over classes",
             Coding::PackedBits | Coding::BitsAcross => "product over bits",
         };
         [
-            ("fresh", fresh.bits()),
+            (if self.proofs() { "proven ballot" } else { "fresh" }, ballot.bits()),
             ("tally", tally.bits()),
             ("unanimity", unanimity.bits()),
             (over, successes.bits()),

@@ -4,6 +4,7 @@ use shield_core::framing::{Kind, framed_bytes, presence_bytes};
 
 use super::Plan;
 use crate::keys;
+use crate::proof::Proof;
 
 /// Bytes of the range of a shard's teachers.
 pub(crate) const RANGE: usize = 8;
@@ -23,7 +24,11 @@ impl Plan {
                     + ring.relinearisation_bytes(limbs)
                     + keys::rotations(&self.layout) * ring.switch_bytes(limbs)
             }
-            Kind::Ballot => 2 * self.layout.planes() * ring.poly_bytes(limbs),
+            Kind::Ballot => {
+                let planes = self.layout.planes();
+                let proof = if self.proofs() { Proof::bytes(ring.degree, planes) } else { 0 };
+                2 * planes * ring.poly_bytes(limbs) + proof
+            }
             Kind::Release => {
                 2 * self.released_ciphertexts() * ring.poly_bytes(self.released_limbs())
             }

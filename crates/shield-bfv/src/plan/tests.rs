@@ -89,3 +89,20 @@ fn memory_is_estimated_from_above() {
         assert!(fits, "{polynomial}, {classes}, {samples}: {estimate} for {measured}");
     }
 }
+
+#[test]
+fn proven_ballots_have_a_plan() {
+    for (classes, samples) in [(2, 512), (10, 100), (10, 512), (10, 16_384), (100, 512)] {
+        let election = election(250, classes, samples, "8X^4+6X^3+4X^2+X");
+        let plan = Plan::with_proofs(&election, None).expect("a plan");
+        println!(
+            "{classes} classes, {samples} samples: {} {}, margin {:.1}, {} bytes, {:?}",
+            plan.ring_degree(),
+            plan.log_q(),
+            plan.noise_margin_bits(),
+            plan.ballot_bytes(),
+            plan.noise_bits()
+        );
+        assert!(plan.proofs() && plan.noise_margin_bits() >= 0.0 && plan.security_bits() >= 128);
+    }
+}

@@ -151,6 +151,15 @@ impl Context {
         self.lifted(plaintext, limbs, &self.delta)
     }
 
+    /// The same by coefficients.
+    pub(crate) fn scaled_coefficients(
+        &self,
+        plaintext: &[u64],
+        limbs: usize,
+    ) -> Poly<Coefficients> {
+        self.lifted_coefficients(plaintext, limbs, &self.delta)
+    }
+
     /// A centred plaintext in Montgomery's form, to multiply with a ciphertext.
     pub(crate) fn multiplier(&self, plaintext: &[u64], limbs: usize) -> Poly<Values> {
         self.lifted(plaintext, limbs, &self.montgomery)
@@ -174,12 +183,20 @@ impl Context {
     }
 
     fn lifted(&self, plaintext: &[u64], limbs: usize, factors: &[Factor]) -> Poly<Values> {
-        let mut poly = Poly::<Coefficients>::unset(self.degree, limbs);
+        self.forward(self.lifted_coefficients(plaintext, limbs, factors))
+    }
+
+    fn lifted_coefficients(
+        &self,
+        plaintext: &[u64],
+        limbs: usize,
+        factors: &[Factor],
+    ) -> Poly<Coefficients> {
+        let mut poly = Poly::unset(self.degree, limbs);
         for ((limb, ntt), &factor) in poly.iter_mut().zip(&self.q).zip(factors) {
             limb::lift(self.t.modulus(), plaintext, ntt.modulus(), limb, Some(factor));
-            ntt.forward(limb);
         }
-        poly.reinterpret()
+        poly
     }
 
     /// To Montgomery's form, in place.

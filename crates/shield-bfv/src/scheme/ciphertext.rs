@@ -21,6 +21,20 @@ pub(crate) struct EncryptionKey {
     pub(crate) parts: [Poly<Values>; 2],
 }
 
+/// What a fresh encryption is made of, besides its message: `b u + e0` and `a u + e1` for a key (b,
+/// a). Whoever learns u or an error can read the ciphertext: they are wiped.
+pub(crate) struct Randomness {
+    pub(crate) u: Zeroizing<Vec<i64>>,
+    pub(crate) e: [Zeroizing<Vec<i64>>; 2],
+}
+
+impl Randomness {
+    pub(crate) fn draw<R: RngCore + CryptoRng>(degree: usize, rng: &mut R) -> Self {
+        let u = sampling::ternary(degree, rng);
+        Self { u, e: [0, 1].map(|_| sampling::errors(degree, rng)) }
+    }
+}
+
 impl EncryptionKey {
     pub(crate) fn generate<R: RngCore + CryptoRng>(
         context: &Context,
@@ -62,11 +76,20 @@ impl EncryptionKey {
         limbs: usize,
         rng: &mut R,
     ) -> Ciphertext {
-        // Whoever learns u or an error can read the ciphertext: they are wiped.
-        let u = SecretValues(context.small(&sampling::ternary(context.degree(), rng), limbs));
+        self.zero_from(context, limbs, &Randomness::draw(context.degree(), rng))
+    }
+
+    /// The encryption of zero at level `limbs` that some randomness makes.
+    pub(crate) fn zero_from(
+        &self,
+        context: &Context,
+        limbs: usize,
+        randomness: &Randomness,
+    ) -> Ciphertext {
+        let u = SecretValues(context.small(&randomness.u, limbs));
         let parts = [0, 1].map(|part| {
             let mut c = context.product(&u.0, &self.parts[part]);
-            let e = SecretValues(context.small(&sampling::errors(context.degree(), rng), limbs));
+            let e = SecretValues(context.small(&randomness.e[part], limbs));
             context.add(&mut c, &e.0);
             c
         });

@@ -12,13 +12,13 @@ mod plaintext;
 mod sampling;
 mod secret;
 
-pub(crate) use ciphertext::{Ciphertext, EncryptionKey, decoded};
+pub(crate) use ciphertext::{Ciphertext, EncryptionKey, Randomness, decoded};
 pub(crate) use extended::{Extended, combine, sum_of_products};
 pub(crate) use keyswitch::{Automorphism, Digits, SwitchKey, inverse};
 pub(crate) use multiply::multiply;
 pub(crate) use plaintext::{Raised, times};
 pub(crate) use sampling::{
-    COINS, ERROR_VARIANCE, below, errors, expand_at, plaintext_slots, uniform,
+    COINS, ERROR_VARIANCE, LARGEST_ERROR, below, errors, expand_at, plaintext_slots, uniform,
 };
 pub(crate) use secret::{Secret, SecretValues};
 

@@ -13,6 +13,9 @@ pub(crate) const COINS: u32 = 21;
 /// the homomorphic encryption standard.
 pub(crate) const ERROR_VARIANCE: f64 = COINS as f64 / 2.0;
 
+/// The largest absolute value of an error.
+pub(crate) const LARGEST_ERROR: i64 = COINS as i64;
+
 /// A uniform polynomial at level `limbs`: any representation, any unit.
 pub(crate) fn uniform<R: RngCore + CryptoRng>(
     context: &Context,

@@ -6,6 +6,7 @@ mod determinism;
 mod elections;
 pub(crate) mod noise;
 mod privacy_audit;
+mod proven;
 mod shards;
 mod vectors;
 mod view;

@@ -61,7 +61,7 @@ fn check_stages(fixture: &Fixture) {
     let aggregation = engine.aggregation(&keys.evaluation, 0, &seed);
     let measure = |c: &Ciphertext| measured(context, &keys.secret.secret, c);
     let zero = keys.public.key.zero(context, context.limbs(), &mut seed.stream("test", 0));
-    check("fresh", measure(&zero), stages.fresh, 6.0);
+    check("fresh", measure(&zero), stages.ballot, 6.0);
     let urns = urns(&case.election, engine.batch(0).len(), ballots).expect("urns");
     let shifts = aggregation.shifts();
     let tallies = aggregation.tally(&urns, &shifts, ballots).expect("tallies");

@@ -92,7 +92,8 @@
 //! enough for V to come out as zero, passes and weakens the flooding (the tests measure from which
 //! size on it is caught). So do the errors of the student's own keys. And whoever *sees* a ballot
 //! can multiply it by a plaintext that keeps one slot and send that: V = 0 then says that the slot
-//! is zero. Ballots stay between teacher and server.
+//! is zero. Ballots stay between teacher and server. Proofs of the ballots ([`crate::proof`]) end
+//! both limits.
 
 mod coefficients;
 mod sums;

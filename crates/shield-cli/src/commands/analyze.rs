@@ -5,10 +5,10 @@ use std::fmt::Display;
 use clap::{Args, ValueEnum};
 use shield_core::parameters::Noise;
 use shield_core::shared_noise::NoiseFamily;
-use shield_privacy::Mechanism;
 use shield_privacy::mechanism::{
     Analysis, ConfidentGnmax, ExponentialOperator, Observed, Prices, Rate, Shape,
 };
+use shield_privacy::{Mechanism, Usage};
 
 use super::Output;
 use crate::console::{self, DO_NOT_PUBLISH, percent};
@@ -112,16 +112,19 @@ pub(super) fn run(args: &AnalyzeArgs, output: Output) -> Result<(), Failure> {
     let analysis = console::watched("accounting", |watch| {
         Analysis::new(&mechanism, observed, labels.as_ref(), usage, watch)
     });
+    if let Some(thin) = &analysis.price.thin {
+        console::warn(&thin.sentence());
+    }
     match output {
         Output::Json => {
             console::warn(&format!("published, renyi and teacher_wise: {DO_NOT_PUBLISH}"));
             console::print_json(&analysis)
         }
-        Output::Tables => console::print(&describe(&mechanism, &analysis)),
+        Output::Tables => console::print(&describe(&mechanism, &analysis, usage)),
     }
 }
 
-fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
+fn describe(mechanism: &Mechanism, analysis: &Analysis, usage: Usage) -> String {
     let Shape { samples, teachers, classes } = analysis.votes;
     let accuracy = analysis.accuracy;
     let mut rows = vec![
@@ -149,31 +152,49 @@ fn describe(mechanism: &Mechanism, analysis: &Analysis) -> String {
         rows.push((what, percent(precision)));
     }
     let costs = &analysis.epsilon;
-    let row = |name: &str, moments: &dyn Display, exact: Option<String>, publish: &str| {
-        vec![name.into(), format!("{moments:.3}"), exact.unwrap_or_default(), publish.into()]
+    let row = |name: &str, epsilon: &dyn Display, from: &str, publish: &str| {
+        vec![name.into(), format!("{epsilon:.3}"), from.into(), publish.into()]
     };
+    // Where two accountings say the same of the same, the smaller figure counts.
     let Prices { teacher_wise, data_independent } = &costs.moments;
-    let tight = |of: fn(&Prices) -> String| costs.exact.as_ref().map(of);
-    let tight_teacher = tight(|tight| format!("{:.3}", tight.teacher_wise));
-    let tight_for_all = tight(|tight| format!("{:.3}", tight.data_independent));
+    let tight = costs.exact.as_ref();
+    let teacher = tight.map(|tight| tight.teacher_wise).filter(|tight| tight < teacher_wise);
+    let all = tight.map(|tight| tight.data_independent).filter(|tight| tight < data_independent);
+    let by = |is_tight: bool| if is_tight { "tight composition" } else { "moments" };
     let table = console::table(
-        &["epsilon", "by moments", "tight", "may it be published?"],
+        &["epsilon of", "figure", "proven by", "may it be published?"],
         [
-            row("published", &costs.published, None, "no"),
-            row("renyi", &costs.renyi, None, "no"),
-            row("teacher-wise", teacher_wise, tight_teacher, "no"),
-            row("data-independent", data_independent, tight_for_all, "yes"),
+            row("the paper's accountant", &costs.published, "moments", "no"),
+            row("the same moments, converted better", &costs.renyi, "moments", "no"),
+            row(
+                "the worst teacher on these votes",
+                &teacher.unwrap_or(*teacher_wise),
+                by(teacher.is_some()),
+                "no",
+            ),
+            row(
+                "any teacher, whatever the votes",
+                &all.unwrap_or(*data_independent),
+                by(all.is_some()),
+                "yes",
+            ),
         ],
     );
+    let publish = if analysis.price.epsilon.get().is_finite() {
+        "It may be published."
+    } else {
+        "Add noise or dummies before anyone sees these labels."
+    };
     format!(
-        "{}\nCost of {} queries at delta {:e}:\n{table}\
+        "{} {publish}\n{}\n{}\n{table}\
          The first three figures are computed from the votes, so they say something about them: \
-         keep them to yourself.\nThe data-independent ones hold for all votes there could be, and \
-         are safe to publish.\n{}\n{}",
+         keep them to yourself.\nThe last holds for all votes there could be, and is safe to \
+         publish. Costs are those of {} queries at delta {:e}.\n{}",
+        analysis.price.sentence(usage),
+        mechanism.holds_against(),
         console::properties(&rows),
         analysis.queries,
         analysis.delta,
-        mechanism.holds_against(),
         shield_privacy::server_view::sentence(analysis.server_view),
     )
 }

@@ -3,12 +3,12 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use shield_core::shared_noise::NoiseFamily;
-use shield_core::{Classes, Epsilon, Histogram, Noise, Setting, Voters};
+use shield_core::{Classes, Epsilon, Histogram, Noise, Queries, Setting, Voters};
 use shield_privacy::Mechanism;
 use shield_privacy::bound::{Allowance, Bound, Figure, LabelBound};
 use shield_privacy::mechanism::AgainstServer;
 use shield_privacy::server_view::{self, ServerView};
-use shield_privacy::{FromVotes, Usage, neighbours};
+use shield_privacy::{Attendance, FromVotes, Usage, neighbours};
 
 use super::Output;
 use crate::console;
@@ -20,10 +20,12 @@ use crate::inputs::{MechanismArgs, NoiseArgs, UsageArgs};
 #[command(after_help = "Examples:\n  \
     shield bound --teachers 250 --classes 10 --offset 5\n  \
     shield bound --teachers 250 --classes 10 --offset 5 --budget 2\n  \
+    shield bound --teachers 30 --classes 6 --queries 400 --voters 25\n  \
     shield bound --teachers 250 --classes 10 --mechanism noisy-argmax --noise 42.75\n  \
     shield bound --histogram 33,0,27,28 --from 0 --to 1\n\n\
-    The first proves an epsilon, the second says how many queries a budget allows, the third \
-    proves what the labels of a noisy argmax cost, the last costs one pair of neighbouring \
+    The first proves an epsilon, the second says how many queries a budget allows, the third holds \
+    where up to five teachers abstain on a sample, the fourth proves what the labels of a noisy \
+    argmax cost, the last costs one pair of neighbouring \
     histograms.")]
 pub(super) struct BoundArgs {
     /// Number of teachers that vote on a sample
@@ -33,6 +35,11 @@ pub(super) struct BoundArgs {
     /// Number of classes
     #[arg(long, value_name = "K", required_unless_present = "histogram")]
     classes: Option<Classes>,
+
+    /// How many teachers vote on a sample, if not all: the fewest, as 25, or samples x voters, as
+    /// 391x30,8x29,1x4
+    #[arg(long, value_name = "TURNOUT", conflicts_with_all = ["histogram", "budget"])]
+    voters: Option<String>,
 
     #[command(flatten)]
     mechanism: MechanismArgs,
@@ -100,7 +107,13 @@ pub(super) fn run(args: &BoundArgs, output: Output) -> Result<(), Failure> {
     match (args.teachers, args.classes, args.from, args.to) {
         (Some(teachers), Some(classes), _, _) => match args.noisy(teachers)? {
             Some(noisy) => label_bound(args, &noisy, teachers, classes, usage, output),
-            None => bound(args, &mechanism, teachers, classes, usage, output),
+            None => match &args.voters {
+                None => bound(args, &mechanism, teachers, classes, usage, output),
+                Some(voters) => {
+                    let attendance = Attendance::parse(voters, teachers, usage.queries)?;
+                    of_turnout(mechanism, &attendance, teachers, classes, usage, output)
+                }
+            },
         },
         (_, _, Some(from), Some(to)) => pair(&args.histogram, from, to, &mechanism, usage, output),
         _ => Err(Failure::bad_input(
@@ -166,12 +179,66 @@ fn bound(
         )
     });
     console::print(&format!(
-        "{}\n{table}{strategy}Both proven figures hold for all votes there could be, and are safe \
-         to publish; the smaller one counts.\n\
+        "Epsilon {:.4}, proven for all votes of {teachers} teachers on every sample (--voters: \
+         where some abstain).\n{}\n{table}{strategy}Both proven figures are safe to publish; the \
+         smaller one counts.\n\
          In the worst histogram found, one vote moves from the first class to the second.\n{}\n{}",
+        bound.moments.epsilon.smaller(bound.exact.figure.epsilon),
         console::properties(&rows),
         whole.holds_against(),
         server_view::sentence_of_splits(server_view),
+    ))
+}
+
+/// The bound of SHIELD where not all teachers vote on every sample.
+fn of_turnout(
+    setting: Setting,
+    attendance: &Attendance,
+    teachers: Voters,
+    classes: Classes,
+    usage: Usage,
+    output: Output,
+) -> Result<(), Failure> {
+    let mechanism = Mechanism::Shield(setting);
+    let queries = Queries::new(attendance.samples())?;
+    if queries != usage.queries && usage.queries != Queries::default() {
+        return Err(Failure::bad_input(format!(
+            "--queries is {} and --voters is about {queries} samples; leave --queries out",
+            usage.queries
+        )));
+    }
+    let usage = Usage { queries, ..usage };
+    let proof = console::watched("proving", |watch| {
+        mechanism.price(classes, attendance, usage.delta, watch)
+    });
+    let holds_for = attendance.holds_for(teachers.count() as usize);
+    let tight = proof.tight.unwrap_or(proof.moments);
+    if output == Output::Json {
+        return console::print_json(&json!({
+            "teachers": teachers,
+            "classes": classes,
+            "turnout": attendance.to_string(),
+            "holds_for": holds_for,
+            "mechanism": mechanism.description(),
+            "queries": queries,
+            "delta": usage.delta,
+            "epsilon": proof.moments,
+            "exact": { "epsilon": tight },
+            "holds_against_server": mechanism.against_server().holds(),
+        }));
+    }
+    let rows = [
+        ("election", format!("{teachers} teachers, {classes} classes")),
+        ("mechanism", mechanism.setting()),
+        ("usage", format!("{queries} queries, delta {:e}", usage.delta.get())),
+        ("holds for", holds_for),
+        ("epsilon", format!("{:.4}, proven", proof.price())),
+        ("by moments alone", format!("{:.4}", proof.moments)),
+    ];
+    console::print(&format!(
+        "{}It is safe to publish, as who takes part is public.\n{}\n",
+        console::properties(&rows),
+        mechanism.holds_against()
     ))
 }
 

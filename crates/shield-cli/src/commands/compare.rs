@@ -1,11 +1,11 @@
 //! `compare`: every mechanism at its best setting for each epsilon, on the same votes.
 
 use clap::Args;
-use shield_bfv::advice::{ANSWERED, Aims, Comparison, Row};
+use shield_bfv::advice::{ANSWERED, Aims, Answers, Comparison, Row};
 use shield_core::Epsilon;
 
 use super::Output;
-use crate::console::{self, percent};
+use crate::console;
 use crate::failure::Failure;
 use crate::inputs::{FileUsageArgs, VotesArgs};
 
@@ -49,39 +49,55 @@ pub(super) fn run(args: &CompareArgs, output: Output) -> Result<(), Failure> {
     console::show(output, &comparison, &describe(&comparison))
 }
 
+/// How wide the table may be.
+const WIDTH: u16 = 100;
+
 fn describe(comparison: &Comparison) -> String {
+    let three = |share: f64| format!("{:.1}%", 100.0 * share);
     let row = |row: &Row| {
+        let mark = if row.best { "* " } else { "  " };
+        let silent = if row.answers == Answers::WhereSure { " if sure" } else { "" };
         vec![
-            row.mechanism.to_owned(),
-            row.setting.clone(),
-            format!("{:.3}", row.epsilon),
-            percent(row.right),
-            percent(row.answered),
-            percent(row.precision),
+            format!("{mark}{}{silent}", row.mechanism),
+            row.brief.clone(),
+            format!("{:.2}", row.epsilon),
+            three(row.right),
+            three(row.answered),
+            three(row.precision),
             if row.holds_against_server { "yes" } else { "no" }.to_owned(),
-            row.seconds_per_sample.map_or_else(|| "in the clear".to_owned(), console::duration),
+            row.seconds_per_sample.map_or_else(|| "-".to_owned(), console::duration),
         ]
     };
-    let header = [
-        "mechanism",
-        "setting",
-        "epsilon",
-        "right",
-        "answered",
-        "right of those",
-        "against the server?",
-        "a sample takes",
-    ];
-    format!(
-        "{}Costs of {} queries at delta {:e}, proven for all votes there could be. The last rows \
-         of each budget answer only where they are sure. Their thresholds are chosen on these \
-         votes, which an election's must not be.\n\
-         The epsilons hold against everyone who sees the labels; against the server only where \
-         the table says so.\n\
-         Times are estimates for one core; mechanisms in the clear need someone who sees the \
-         votes.\n",
-        console::table(&header, comparison.rows.iter().map(row)),
-        comparison.queries,
-        comparison.delta
-    )
+    let header =
+        ["mechanism", "setting", "epsilon", "right", "answered", "of those", "server", "a sample"];
+    let table = console::table_within(WIDTH, &header, comparison.rows.iter().map(row));
+    let mut notes = comparison.verdicts();
+    notes.push(format!(
+        "* the best of its kind. Epsilons are those of {} labels at delta {:e}, proven; \"server\": \
+         whether they hold against the server, too. \"if sure\": no label where votes are not \
+         clear, by thresholds chosen on these votes, which an election's must not be. A sample \
+         takes so long encrypted, on one core; - is for mechanisms that need someone who sees the \
+         votes.",
+        comparison.queries, comparison.delta
+    ));
+    table + &notes.iter().map(|note| wrapped(note)).collect::<String>()
+}
+
+/// A text in lines that are no wider than the table.
+fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in text.split(' ') {
+        let long = word.chars().count();
+        if width > 0 && width + 1 + long > usize::from(WIDTH) {
+            lines.push('\n');
+            width = 0;
+        } else if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += long;
+    }
+    lines + "\n"
 }

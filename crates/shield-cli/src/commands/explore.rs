@@ -62,6 +62,9 @@ pub(super) fn run(args: &ExploreArgs, output: Output) -> Result<(), Failure> {
             histograms: all,
             labels,
             teachers: u32::try_from(most).map_err(Failure::bad_input)?,
+            names: histograms
+                .class_names()
+                .map_or_else(Vec::new, |names| names.as_slice().to_vec()),
         })
     });
     let calculator = Calculator::new(observed.transpose()?);
@@ -120,7 +123,7 @@ impl Explorer {
         match (request.method(), path) {
             (Method::Get, Some("/")) => {
                 let nonce = random();
-                let page = page::document(&nonce, Shape::of(&self.calculator));
+                let page = page::document(&nonce, &Shape::of(&self.calculator));
                 let policy = format!(
                     "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; \
                      connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; \

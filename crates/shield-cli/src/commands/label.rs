@@ -7,20 +7,22 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde::Serialize;
 use shield_core::labelling::BallotRandomness;
-use shield_core::{ClassNames, Classes, Election, Epsilon, Histogram, Labels, Seed};
-use shield_privacy::{Mechanism, Proven, Usage};
+use shield_core::{ClassNames, Election, Epsilon, Histogram, Labels, Seed, Votes, Watch};
+use shield_privacy::mechanism::Quote;
+use shield_privacy::{Mechanism, Usage};
 use shield_protocol::engine::{EngineName, EngineSpec, Labelling};
 
 use super::Output;
 use super::roles::{self, Outcome};
 use crate::console;
 use crate::failure::Failure;
-use crate::inputs::{FileUsageArgs, SpecArgs, VotesArgs};
+use crate::inputs::{FileUsageArgs, SpecArgs, VotesArgs, WishArgs};
 
 /// Label samples: teachers, server and student in one process
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  shield label --votes examples/mnist/paper-votes.npy.gz \
-    --labels examples/mnist/digits.npy.gz --classes 10 --backend bfv --out labels.csv\n\n\
+    --labels examples/mnist/digits.npy.gz --classes 10 --backend bfv --out labels.csv\n  \
+    shield label --votes votes.csv --epsilon 8 --against server --answered 0.8\n\n\
     Without --out the labels go to stdout, one per line.")]
 pub(super) struct LabelArgs {
     #[command(flatten)]
@@ -34,9 +36,13 @@ pub(super) struct LabelArgs {
     #[command(flatten)]
     spec: SpecArgs,
 
-    /// For a noisy-argmax: take the least noise whose labels cost at most this, instead of --noise
-    #[arg(long, value_name = "E", conflicts_with = "noise")]
+    /// Choose mechanism and setting so that all labels together cost at most this: the more
+    /// accurate one on made-up votes of this shape, with as little noise as the budget allows
+    #[arg(long, value_name = "E", conflicts_with_all = ["noise", "polynomial", "offset"])]
     epsilon: Option<f64>,
+
+    #[command(flatten)]
+    wishes: WishArgs,
 
     #[command(flatten)]
     usage: FileUsageArgs,
@@ -66,13 +72,18 @@ struct Priced<'a> {
 #[derive(Debug, Serialize)]
 struct Price {
     mechanism: &'static str,
+    /// Its setting, in a few words.
+    setting: String,
     /// Of a noisy argmax.
     #[serde(skip_serializing_if = "Option::is_none")]
     noise: Option<f64>,
     queries: u64,
     delta: f64,
-    epsilon: Proven,
+    #[serde(flatten)]
+    quote: Quote,
     holds_against_server: bool,
+    #[serde(skip)]
+    usage: Usage,
     #[serde(skip)]
     holds_against: &'static str,
 }
@@ -85,24 +96,28 @@ impl Price {
     fn new(
         spec: EngineSpec,
         mechanism: &Mechanism,
-        histograms: &[Histogram],
+        votes: &Votes,
         usage: Usage,
+        watch: &Watch,
     ) -> Self {
-        let of_labels = || mechanism.proven_for(histograms, usage);
+        let histograms: Vec<Histogram> = votes.histograms().collect();
+        let quote = Quote::new(mechanism, &histograms, votes.teachers(), usage, watch);
         // Trustees recompute releases, so they and the student know the masks of the reveal.
-        let epsilon = match (spec.trustees(), spec.argmax(), histograms.first()) {
-            (Some(_), Some(argmax), Some(first)) => {
-                let classes = Classes::new(first.classes());
-                classes.map_or_else(|_| of_labels(), |k| argmax.accounting(k).of_counts(usage))
+        let quote = match (spec.trustees(), spec.argmax()) {
+            (Some(_), Some(argmax)) => {
+                let epsilon = argmax.accounting(votes.classes()).of_counts(usage);
+                Quote { epsilon, by_moments: epsilon, ..quote }
             }
-            _ => of_labels(),
+            _ => quote,
         };
         Self {
+            usage,
             mechanism: mechanism.name(),
+            setting: mechanism.brief(),
             noise: mechanism.description().noise,
             queries: usage.queries.count(),
             delta: usage.delta.get(),
-            epsilon,
+            quote,
             holds_against_server: mechanism.against_server().holds(),
             holds_against: mechanism.holds_against(),
         }
@@ -110,7 +125,10 @@ impl Price {
 
     /// Says on stderr that the labels protect little, and what would help.
     fn warn(&self, mechanism: &Mechanism) {
-        let epsilon = self.epsilon;
+        if let Some(thin) = &self.quote.thin {
+            console::warn(&thin.sentence());
+        }
+        let epsilon = self.quote.epsilon;
         if epsilon.get() <= LARGE {
             return;
         }
@@ -130,25 +148,27 @@ impl Price {
     }
 
     fn describe(&self) -> String {
-        format!(
-            "epsilon {:.3} for {} labels at delta {:e}, proven for all votes there could be.\n{}\n",
-            self.epsilon, self.queries, self.delta, self.holds_against
-        )
+        format!("{}\n{}\n", self.quote.sentence(self.usage), self.holds_against)
     }
 }
 
 pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
     args.out.as_deref().map(shield_data::check_target).transpose()?;
     let (votes, truth) = args.votes.load()?;
-    let setting = args.spec.setting();
     let usage = args.usage.usage(votes.samples())?;
-    let spec = match args.epsilon {
-        None => args.spec.spec(args.backend, votes.teachers())?,
+    let wishes = args.wishes.wishes()?;
+    let (spec, setting) = match args.epsilon {
+        None => (args.spec.spec(args.backend, votes.teachers())?, args.spec.setting()),
         Some(epsilon) => {
-            let budget = Epsilon::new(epsilon)?;
-            console::watched("looking for the noise", |_| {
-                args.spec.spec_within(args.backend, &votes, budget, usage)
-            })?
+            let budget = (Epsilon::new(epsilon)?, usage);
+            let found = console::watched("looking for a setting", |_| {
+                args.spec.spec_within(args.backend, &votes, budget, wishes)
+            });
+            let (spec, setting, why) = found?;
+            if args.spec.is_open() {
+                console::note(&format!("took {why}"));
+            }
+            (spec, setting)
         }
     };
     let mechanism = spec.mechanism(&setting);
@@ -168,9 +188,8 @@ pub(super) fn run(args: &LabelArgs, output: Output) -> Result<(), Failure> {
         shield_data::write_named_labels(path, &labels, votes.class_names())
             .map_err(Failure::failed)?;
     }
-    let histograms: Vec<Histogram> = votes.histograms().collect();
-    let price = console::watched("proving the privacy", |_| {
-        Price::new(spec, &mechanism, &histograms, usage)
+    let price = console::watched("proving the privacy", |watch| {
+        Price::new(spec, &mechanism, &votes, usage, watch)
     });
     price.warn(&mechanism);
     let description = roles::describe(&outcome) + &price.describe();

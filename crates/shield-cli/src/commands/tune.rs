@@ -13,7 +13,7 @@ use shield_core::{Epsilon, Histogram, Labels, Offset, Sampling, Setting};
 use shield_privacy::mechanism::best;
 use shield_privacy::tune::climb::{self, Ascent};
 use shield_privacy::tune::front::Point;
-use shield_privacy::tune::{MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
+use shield_privacy::tune::{self, MAX_DEGREE, MAX_TERMS, Objective, Outcome, Search, Space};
 use shield_privacy::{Mechanism, Usage};
 
 use super::Output;
@@ -45,8 +45,8 @@ pub(super) struct TuneArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TERMS)))]
     max_terms: u32,
 
-    /// Offsets to try
-    #[arg(long, value_name = "W,...", value_delimiter = ',', default_value = "2,5,10")]
+    /// Offsets to try [default: those that fit the teachers, the samples and the target]
+    #[arg(long, value_name = "W,...", value_delimiter = ',')]
     offsets: Vec<Offset>,
 
     /// How a round draws: with-replacement or without-replacement
@@ -75,13 +75,16 @@ pub(super) struct TuneArgs {
     target_accuracy: Option<f64>,
 
     /// Stop after so many seconds, with what was found by then
-    #[arg(long, value_name = "SECONDS")]
-    time_limit: Option<f64>,
+    #[arg(long, value_name = "SECONDS", default_value_t = TIME_LIMIT)]
+    time_limit: f64,
 
     /// Draw the front: a page (.html) to point at, or a picture (.svg)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
+
+/// Seconds that a search takes at most; the proofs that it ends with take some more.
+const TIME_LIMIT: f64 = 20.0;
 
 /// The ways to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -150,7 +153,11 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     }
     let (histograms, labels) = args.votes.load_histograms()?;
     let histograms = histograms.as_slice();
+    let usage = args.usage.usage(histograms.len())?;
     let mut offsets = args.offsets.clone();
+    if offsets.is_empty() {
+        offsets = tune::offsets(histograms, usage, target_epsilon);
+    }
     offsets.sort_unstable();
     offsets.dedup();
     let search = Search {
@@ -158,10 +165,10 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         offsets,
         sampling: args.sampling,
         objective: args.objective.objective(),
-        usage: args.usage.usage(histograms.len())?,
+        usage,
     };
     let interrupted = console::interruption()?;
-    let (start, limit) = (Instant::now(), args.time_limit.unwrap_or(f64::INFINITY));
+    let (start, limit) = (Instant::now(), args.time_limit);
     let stop = move || start.elapsed().as_secs_f64() > limit || interrupted.load(Ordering::Relaxed);
     let budget = args.how(&search, target_epsilon)?;
     let outcome = console::watched_until("searching", stop, |watch| match budget {
@@ -169,7 +176,11 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         None => search.run(histograms, labels.as_ref(), watch),
     })?;
     if outcome.stopped {
-        console::warn("the search was ended early: better settings may be missing");
+        console::warn(&format!(
+            "the search was ended early: better settings may be missing; --time-limit {} looks \
+             longer",
+            10.0 * args.time_limit
+        ));
     }
 
     let points = outcome.front.points();
@@ -179,9 +190,8 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         (_, Some(target)) => points.iter().find(|point| point.accuracy() >= target),
         _ => None,
     };
-    // Whoever ended the search wants no more proofs.
     let others = match target_epsilon {
-        Some(target) if !outcome.stopped && args.objective == Figures::DataIndependent => {
+        Some(target) if args.objective == Figures::DataIndependent => {
             others(target, histograms, labels.as_ref(), search.usage)
         }
         _ => vec![],
@@ -245,6 +255,9 @@ fn missed(nearest: Option<&Point>) -> Failure {
 struct Other {
     mechanism: &'static str,
     setting: String,
+    /// Both in a few words.
+    #[serde(skip)]
+    brief: String,
     /// The share of right labels, or of those that equal the majority's.
     right: f64,
     /// The share of samples with a label.
@@ -267,6 +280,7 @@ fn others(
         Other {
             mechanism: mechanism.name(),
             setting: mechanism.setting(),
+            brief: format!("{} with {}", mechanism.name(), mechanism.brief()),
             right,
             answered,
             holds_against_server: mechanism.against_server().holds(),
@@ -289,7 +303,7 @@ fn compare(others: &[Other], truth_is_known: bool) -> String {
     let row = |other: &Other| {
         let holds = if other.holds_against_server { "yes" } else { "no" };
         let shares = [percent(other.right), percent(other.answered)];
-        [vec![other.setting.clone()], shares.to_vec(), vec![holds.to_owned()]].concat()
+        [vec![other.brief.clone()], shares.to_vec(), vec![holds.to_owned()]].concat()
     };
     let right = if truth_is_known { "right labels" } else { "as the majority" };
     let header = ["other mechanisms at the target", right, "answered", "against the server?"];
@@ -325,6 +339,9 @@ fn figure<'a>(
     }
 }
 
+/// How many points of the front are shown on either side of the chosen one.
+const NEIGHBOURS: usize = 3;
+
 fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
     let row = |point: &Point| {
         let mark = if Some(point) == chosen { " <- chosen" } else { "" };
@@ -338,9 +355,15 @@ fn describe(outcome: &Outcome, chosen: Option<&Point>) -> String {
     };
     let right = outcome.front.points().iter().any(|point| point.right.is_some());
     let accuracy = if right { "right labels" } else { "GTA" };
+    // Where something was looked for: it and its neighbours on the front.
+    let points = outcome.front.points();
+    let place = points.iter().position(|point| Some(point) == chosen);
+    let (from, to) = place.map_or((0, points.len()), |place| {
+        (place.saturating_sub(NEIGHBOURS), (place + NEIGHBOURS + 1).min(points.len()))
+    });
     let table = console::table(
         &["polynomial", "offset", "epsilon", accuracy, "rounds"],
-        outcome.front.points().iter().map(row),
+        points[from..to].iter().map(row),
     );
     let how = if outcome.exhaustive {
         "All of them were looked at"

@@ -2,14 +2,15 @@
 
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use shield_bfv::advice::{self, Against, Planned, Wishes};
 use shield_bfv::trustees::Trustees;
 use shield_core::parameters::Noise;
 use shield_core::shared_noise::bits::WeightedBits;
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
 use shield_core::{Epsilon, Setting, Votes};
 use shield_privacy::mechanism::ArgmaxOfShares;
-use shield_privacy::{Usage, calibrate};
+use shield_privacy::{Mechanism, Usage, calibrate};
 use shield_protocol::engine::{BallotKind, EngineName, EngineSpec, MechanismName, NoisyArgmax};
 
 use super::MechanismArgs;
@@ -22,8 +23,9 @@ const DEFAULT_NOISE: f64 = 40.0;
 #[derive(Args, Debug)]
 pub(crate) struct SpecArgs {
     /// The mechanism: shield, or noisy-argmax (SPEED's exact argmax of counts with noise in shares)
-    #[arg(long = "mechanism", value_name = "NAME", default_value_t)]
-    name: MechanismName,
+    /// [default: shield]
+    #[arg(long = "mechanism", value_name = "NAME")]
+    name: Option<MechanismName>,
 
     #[command(flatten)]
     setting: MechanismArgs,
@@ -35,6 +37,10 @@ pub(crate) struct SpecArgs {
     /// or tiny (about 22 bytes per vote, hidden by its own share of the noise)
     #[arg(long, value_name = "KIND", default_value = "checked")]
     ballots: BallotKind,
+
+    /// Ballots prove that they are well formed and that their makers know them; for votes on bfv
+    #[arg(long)]
+    proofs: bool,
 
     /// Trustees who hold the key together, with --backend bfv: how many, or how many of them open,
     /// such as 3/5 [default: the student holds it; of up to three trustees all open, of more of
@@ -64,7 +70,7 @@ impl SpecArgs {
 
     /// The mechanism on an engine, for that many teachers.
     pub(crate) fn spec(&self, engine: EngineName, teachers: usize) -> Result<EngineSpec, Failure> {
-        let argmax = match self.name {
+        let argmax = match self.name.unwrap_or_default() {
             MechanismName::Shield if self.noise.threshold.is_some() => {
                 return Err(Failure::bad_input(
                     "--threshold is for --mechanism noisy-argmax; SHIELD is silent where its \
@@ -79,31 +85,77 @@ impl SpecArgs {
                 Some(NoisyArgmax { noise, counts: None, threshold })
             }
         };
+        self.named(engine, argmax)
+    }
+
+    /// A mechanism on an engine, with the trustees, the proofs and the ballots that were asked for.
+    pub(crate) fn named(
+        &self,
+        engine: EngineName,
+        argmax: Option<NoisyArgmax>,
+    ) -> Result<EngineSpec, Failure> {
         let spec = EngineSpec::new(engine, argmax)?.held_by(self.trustees)?;
-        Ok(spec.with_ballots(self.ballots)?)
+        Ok(spec.with_proofs(self.proofs)?.with_ballots(self.ballots)?)
+    }
+
+    /// Whether the mechanism is left to choose.
+    pub(crate) fn is_open(&self) -> bool {
+        self.name.is_none()
+    }
+
+    /// The mechanism on an engine whose labels cost at most a budget: the named one at its best, or
+    /// the better one. SHIELD's setting comes beside it, and what is said of the choice.
+    pub(crate) fn spec_within(
+        &self,
+        engine: EngineName,
+        votes: &Votes,
+        (budget, usage): (Epsilon, Usage),
+        wishes: Wishes,
+    ) -> Result<(EngineSpec, Setting, String), Failure> {
+        let argmax = self.name == Some(MechanismName::NoisyArgmax)
+            || matches!(wishes.against, Against::Server);
+        if self.trustees.is_some() && argmax {
+            return Err(Failure::bad_input(
+                "--epsilon finds the noise that a label costs, and with --trustees the noisy \
+                 counts are paid for; give --noise",
+            ));
+        }
+        if let Some(MechanismName::NoisyArgmax) = self.name.filter(|_| wishes.answered.is_none()) {
+            let spec = self.noisy_within(engine, votes, budget, usage)?;
+            return Ok((spec, self.setting(), String::new()));
+        }
+        let planned = Planned::for_votes(votes, usage, budget)?;
+        let decision = match self.name {
+            Some(MechanismName::Shield) => advice::decide_shield(&planned, wishes.answered),
+            Some(MechanismName::NoisyArgmax) => {
+                advice::decide(&planned, Wishes { against: Against::Server, ..wishes })
+            }
+            None if self.trustees.is_some() => advice::decide_shield(&planned, wishes.answered),
+            None => advice::decide(&planned, wishes),
+        };
+        let decision = decision.map_err(Failure::bad_input)?;
+        let said = format!("{} with {}: {}", decision.name, decision.setting, decision.why);
+        match decision.mechanism {
+            Mechanism::Shield(setting) => Ok((self.named(engine, None)?, setting, said)),
+            Mechanism::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {
+                let argmax = NoisyArgmax { noise, counts: None, threshold };
+                Ok((self.named(engine, Some(argmax))?, self.setting(), said))
+            }
+            other => Err(Failure::failed(format!("no engine computes {}", other.name()))),
+        }
     }
 
     /// The noisy argmax on an engine with the least noise whose labels cost at most a budget, of
     /// Skellam noise where no law is named.
-    pub(crate) fn spec_within(
+    fn noisy_within(
         &self,
         engine: EngineName,
         votes: &Votes,
         budget: Epsilon,
         usage: Usage,
     ) -> Result<EngineSpec, Failure> {
-        if self.trustees.is_some() {
-            return Err(Failure::bad_input(
-                "--epsilon finds the noise that a label costs, and with --trustees the noisy \
-                 counts are paid for; give --noise",
-            ));
-        }
-        let argmax = self.spec(engine, votes.teachers())?.argmax().ok_or_else(|| {
-            Failure::bad_input(
-                "--epsilon is for --mechanism noisy-argmax; `tune` and `recommend` find a setting \
-                 of SHIELD",
-            )
-        })?;
+        let argmax = self.spec(engine, votes.teachers())?.argmax();
+        let argmax = argmax.ok_or_else(|| Failure::failed("a noisy argmax has noise"))?;
         let law = match self.noise.noise_law {
             Some(LawName::Of(law)) => law,
             _ => NoiseFamily::Skellam,
@@ -118,8 +170,45 @@ impl SpecArgs {
                 usage.queries
             ))
         })?;
-        let spec = EngineSpec::new(engine, Some(NoisyArgmax { noise, ..argmax }))?;
-        Ok(spec.with_ballots(self.ballots)?)
+        self.named(engine, Some(NoisyArgmax { noise, ..argmax }))
+    }
+}
+
+/// What is asked of a mechanism that the program chooses.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WishArgs {
+    /// Whom the epsilon must hold against, with --epsilon: readers of the labels, or the server as
+    /// well
+    #[arg(long, value_name = "WHOM", requires = "epsilon", default_value = "readers")]
+    against: AgainstName,
+
+    /// Label at least this share of the samples, those with the clearest votes, with --epsilon: 0
+    /// to 1 [default: all]
+    #[arg(long, value_name = "SHARE", requires = "epsilon")]
+    pub(crate) answered: Option<f64>,
+}
+
+/// Whom an epsilon must hold against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AgainstName {
+    /// Everyone who sees the labels; the server does not
+    Readers,
+    /// The server, too
+    Server,
+}
+
+impl WishArgs {
+    pub(crate) fn wishes(self) -> Result<Wishes, Failure> {
+        if let Some(share) = self.answered.filter(|share| !(0.0..=1.0).contains(share)) {
+            return Err(Failure::bad_input(format!(
+                "--answered is {share}; it must be from 0 to 1"
+            )));
+        }
+        let against = match self.against {
+            AgainstName::Readers => Against::Readers,
+            AgainstName::Server => Against::Server,
+        };
+        Ok(Wishes { against, answered: self.answered })
     }
 }
 

@@ -10,6 +10,7 @@ mod bfv;
 mod common;
 mod counts;
 mod data;
+mod decision;
 mod files;
 mod house;
 mod job;

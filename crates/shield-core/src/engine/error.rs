@@ -58,6 +58,18 @@ pub enum BallotError {
         /// Where it does not belong.
         of: Scope,
     },
+    /// Ballots carry proofs, which are bound to the teacher's name.
+    #[error("ballots of this election carry proofs that name a teacher; say which teacher's it is")]
+    Unnamed,
+    /// A ballot without a valid proof.
+    #[error(
+        "the ballot of teacher {teacher} does not prove that it is well formed and that whoever \
+         made it for this teacher knows the votes; leave it out, and ask the teacher to vote again"
+    )]
+    Unproven {
+        /// Whose ballot it should be.
+        teacher: u32,
+    },
     /// A ballot could not be had.
     #[error(transparent)]
     Box(#[from] BallotBoxError),

@@ -83,6 +83,15 @@ pub struct Envelope {
     pub digest: [u8; 32],
 }
 
+/// A key that holds the teachers' key.
+#[expect(missing_debug_implementations, reason = "it holds keys")]
+pub enum Holder<'a, E: Engine> {
+    /// That key itself.
+    Public(&'a E::PublicKey),
+    /// The server's.
+    Evaluation(&'a E::EvaluationKey),
+}
+
 /// An engine, set up for one election.
 pub trait Engine: Send + Sync + Sized + 'static {
     /// What the student keeps.
@@ -121,6 +130,30 @@ pub trait Engine: Send + Sync + Sized + 'static {
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<Self::Ballot, Self::Error>;
+
+    /// The same for a teacher by number, counted from 0: ballots with proofs, which name a teacher,
+    /// can be made no other way.
+    fn encrypt_as<R: RngCore + CryptoRng>(
+        &self,
+        key: &Self::PublicKey,
+        batch: usize,
+        _teacher: u32,
+        votes: &[Vote],
+        rng: &mut R,
+    ) -> Result<Self::Ballot, Self::Error> {
+        self.encrypt(key, batch, votes, rng)
+    }
+
+    /// Refuses a ballot of a teacher without a valid proof, where ballots carry proofs.
+    /// Aggregations check it again.
+    fn check_proof(
+        &self,
+        _key: Holder<'_, Self>,
+        _teacher: u32,
+        _ballot: &Self::Ballot,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// What the server does with a ballot when it arrives, while it waits for the others. Nothing,
     /// unless an engine can do some of its work ahead; a ballot that was never received is

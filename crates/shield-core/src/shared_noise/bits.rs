@@ -4,6 +4,27 @@
 //! and variance m (sum of w^2)/4 for m shares with weights of sum W. A bit can be proven to be one,
 //! where a Poisson variable cannot. Every class has as many shares, so the mean cancels in the
 //! argmax; against a threshold it is taken off, rounded up.
+//!
+//! # Public signs
+//!
+//! That a bit is 0 or 1 can be checked; that it was drawn cannot. A teacher who sets all bits of a
+//! class shifts its count by W/2. Let every bit b (of a teacher, sample, class and weight) have a
+//! fair sign of its own, drawn when all ballots are frozen and public from then on, and let it
+//! count as b or, where the sign is negative, as 1 - b.
+//!
+//! **Cheats gain nothing.** Whatever a teacher puts into its bits before the signs are known, what
+//! counts are fair bits, independent of each other and of everything known before: b and 1 - b are
+//! equally likely, bit by bit. So counts have the law that they have if the teacher is honest, and
+//! a cheat moves labels by its vote alone. (With one sign for all bits of a share, set bits count
+//! as 0 or as W, which is more noise than was promised.)
+//!
+//! **Privacy is unchanged.** Given all signs, an honest teacher's bits count as fair bits, because
+//! b is fair and independent of its sign: for whoever knows the signs, the noise has the law that
+//! it has without signs. Who sets its bits knows its own share; the price holds for the shares of
+//! all others, as it does when such a teacher is missing, so dropouts must cover both.
+//!
+//! **Nobody can choose the signs** if they follow from randomness that several parties commit to
+//! before anyone votes and open after the freeze, one honest among them.
 
 use rand::{CryptoRng, RngCore};
 
@@ -110,6 +131,39 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
 
     use super::*;
+
+    /// The law of a share whose bits were set before the signs were drawn, all signs equally
+    /// likely; `sign` gives the sign of a bit under one of so many draws.
+    fn law_of_set_bits(
+        weights: &[u32],
+        set: u32,
+        draws: u32,
+        sign: impl Fn(u32, usize) -> bool,
+    ) -> Vec<f64> {
+        let mut law = vec![0.0; weights.iter().sum::<u32>() as usize + 1];
+        for draw in 0..draws {
+            let counts = |place: usize| (set >> place & 1 == 1) != sign(draw, place);
+            let bits = weights.iter().enumerate().filter(|(place, _)| counts(*place));
+            law[bits.map(|(_, &weight)| weight).sum::<u32>() as usize] += 1.0 / f64::from(draws);
+        }
+        law
+    }
+
+    #[test]
+    fn set_bits_under_signs_have_the_law_of_fair_bits() {
+        for weights in [vec![1, 2, 4], vec![1, 4], vec![3, 3, 5]] {
+            let honest = WeightedBits::new(&weights).unwrap().masses(1);
+            let draws = 1 << weights.len();
+            for set in 0..draws {
+                let own = |draw: u32, place: usize| draw >> place & 1 == 1;
+                assert_eq!(law_of_set_bits(&weights, set, draws, own), honest, "{weights:?}");
+            }
+            // One sign for the whole share: all or nothing.
+            let one = law_of_set_bits(&weights, draws - 1, 2, |draw, _| draw == 1);
+            assert_eq!((one[0], one[one.len() - 1]), (0.5, 0.5));
+            assert_ne!(one, honest);
+        }
+    }
 
     #[test]
     fn a_law_by_its_definition() {

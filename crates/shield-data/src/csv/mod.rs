@@ -175,9 +175,7 @@ impl Table<'_> {
                 }
                 _ if cell.is_empty() => self.intake.number(Value::Missing, row, column + 1)?,
                 _ => {
-                    let cell = cell.trim();
-                    let text = cell.strip_prefix('\'').filter(|text| text.starts_with(FORMULA));
-                    let cell = layout.decimal_point(text.unwrap_or(cell));
+                    let cell = layout.decimal_point(cell.trim());
                     self.intake.number(Value::Text(&cell), row, column + 1)?
                 }
             };
@@ -200,13 +198,18 @@ fn small(cell: &str) -> Option<i128> {
     Some(digits.iter().fold(0, |number, digit| 10 * number + i128::from(digit - b'0')))
 }
 
-/// Goes through the cells of a line; quotes around a cell are taken off.
+/// Goes through the cells of a line; quotes around a cell are taken off, and so is the apostrophe
+/// in front of what would be a formula.
 fn cells(
     line: &str,
     separator: Separator,
     row: usize,
     mut each: impl FnMut(&str) -> Result<(), FileProblem>,
 ) -> Result<(), FileProblem> {
+    let mut each = |cell: &str| {
+        let text = cell.strip_prefix('\'').filter(|text| text.starts_with(FORMULA));
+        each(text.unwrap_or(cell))
+    };
     let Separator::Character(separator) = separator else {
         return line.split_ascii_whitespace().try_for_each(each);
     };

@@ -22,6 +22,16 @@ impl Grid {
         Self { step, first, nodes: (last - first + 1) as usize }
     }
 
+    /// A grid for that many queries of a typical loss: fine enough for it, and not too many nodes.
+    pub(super) fn of(queries: u64, deviation: f64, below: f64, above: f64) -> Self {
+        let queries = queries as f64;
+        // Grids grow with the root of the number of queries; coarser steps keep them in bounds.
+        let parts = (160.0 / queries.sqrt()).clamp(6.0, 16.0);
+        let nodes = (200_000.0 / queries).clamp(1024.0, 8192.0);
+        let step = (deviation / parts).min((below + above) / nodes);
+        Self::new(step.max((below + above) / 32_768.0), below, above)
+    }
+
     pub(super) fn place(&self, node: usize) -> f64 {
         self.step * (self.first + node as i64) as f64
     }

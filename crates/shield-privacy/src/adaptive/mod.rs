@@ -43,6 +43,13 @@
 //!    themselves, losses by 1e-12, every expectation by 1e-11 of itself: each far more than what
 //!    floats lose.
 //!
+//! # Samples that differ
+//!
+//! Where queries are of several kinds, as samples with different numbers of voters are, each has
+//! its own sup. Which sample is of which kind is public and fixed beforehand, so the recursion runs
+//! through the kinds in an order of its own ([`Mixture`]). Where a sample may be of any of several
+//! kinds, the sup runs over the pairs of all of them.
+//!
 //! # The strategy
 //!
 //! From below, the same recursion runs over the pairs that were worst somewhere, with tangents
@@ -58,7 +65,7 @@ mod partition;
 mod strategy;
 
 pub(crate) use family::{Cut, Family};
-use grid::{Grid, Value};
+use grid::{Grid, Shifts, Value};
 use partition::{Closeness, Partition};
 pub(crate) use strategy::Achieved;
 
@@ -102,45 +109,21 @@ impl<F: Family> Task<'_, F> {
         let (below, above) = (self.below, self.above);
         let laws = self.starts.iter().flat_map(|pair| self.family.laws(pair));
         let deviation = laws.map(|laws| deviation(&laws)).fold(0.0, f64::max);
-        let queries = self.usage.queries.count() as f64;
-        // Grids grow with the root of the number of queries; coarser steps keep them in bounds.
-        let parts = (160.0 / queries.sqrt()).clamp(6.0, 16.0);
-        let nodes = (200_000.0 / queries).clamp(1024.0, 8192.0);
-        let step = (deviation / parts).min((below + above) / nodes);
-        Grid::new(step.max((below + above) / 32_768.0), below, above)
+        Grid::of(self.usage.queries.count(), deviation, below, above)
     }
 
     /// The proven epsilon.
     pub(crate) fn prove(&mut self) -> Proven<F::Pair> {
-        const SAMPLES: usize = 64;
         let grid = self.grid();
-        let (delta, queries) = (self.usage.delta.get(), self.usage.queries.count());
-        let mut partition = Partition::new(&mut *self.family, grid.step, self.starts);
-        let mut value = Value::last(grid, partition.reach());
-        let mut next = 1;
-        for left in 1..=queries {
-            // The value changes less and less: the cells that were right for it stay so for long.
-            if left == next {
-                next = (left + 1).max(left * 5 / 4);
-                partition.restart();
-                for node in (0..grid.nodes).step_by((grid.nodes / SAMPLES).max(1)) {
-                    let share = 1.0 / queries as f64;
-                    let close = Closeness {
-                        // A step that is one of many need not be as close as the others together.
-                        relative: self.close * (1.0 + 0.1 / (share * left as f64)),
-                        absolute: share * (0.005 * value.nodes()[node] + 0.0025 * delta),
-                        splits: self.splits,
-                    };
-                    partition.refine(&value, node, close);
-                }
-                value = value.widened(partition.reach());
-            }
-            value = value.before(&partition.choices());
-            self.watch.tell(left, queries);
-        }
+        let partition = Partition::new(&mut *self.family, grid.step, self.starts);
+        let queries = self.usage.queries.count();
+        let mut stages = [Queries { partitions: vec![partition], queries }];
+        let care = Care { delta: self.usage.delta.get(), close: self.close, splits: self.splits };
+        let value = before_all(grid, &mut stages, care, self.watch);
+        let [Queries { partitions, .. }] = &stages;
         Proven {
-            epsilon: value.epsilon(delta).unwrap_or(f64::INFINITY),
-            pairs: partition.worst().cloned().collect(),
+            epsilon: value.epsilon(care.delta).unwrap_or(f64::INFINITY),
+            pairs: partitions.iter().flat_map(Partition::worst).cloned().collect(),
         }
     }
 
@@ -148,6 +131,116 @@ impl<F: Family> Task<'_, F> {
     pub(crate) fn achieve(&self, pairs: &[F::Pair]) -> Achieved {
         let laws: Vec<Vec<LawPair>> = pairs.iter().map(|pair| self.family.laws(pair)).collect();
         strategy::best(&self.grid(), &laws, self.usage.queries.count(), self.usage.delta.get())
+    }
+}
+
+/// Queries whose pairs are all of any of some families.
+struct Queries<'a, F: Family> {
+    partitions: Vec<Partition<'a, F>>,
+    queries: u64,
+}
+
+/// How closely cells must enclose the worst pairs.
+#[derive(Clone, Copy, Debug)]
+struct Care {
+    delta: f64,
+    close: f64,
+    splits: usize,
+}
+
+/// The value before all queries, stage after stage; the last query is of the first stage.
+fn before_all<F: Family>(
+    grid: Grid,
+    stages: &mut [Queries<'_, F>],
+    care: Care,
+    watch: &Watch,
+) -> Value {
+    const SAMPLES: usize = 64;
+    let all: u64 = stages.iter().map(|stage| stage.queries).sum();
+    let mut value = Value::last(grid, (0, 0));
+    let mut left = 0;
+    for Queries { partitions, queries } in stages {
+        value = value.widened(reach(partitions));
+        let mut next = left + 1;
+        for _ in 0..*queries {
+            left += 1;
+            // The value changes less and less: the cells that were right for it stay so for long.
+            if left == next {
+                next = (left + 1).max(left * 5 / 4);
+                for partition in &mut *partitions {
+                    partition.restart();
+                    for node in (0..grid.nodes).step_by((grid.nodes / SAMPLES).max(1)) {
+                        let share = 1.0 / all as f64;
+                        let close = Closeness {
+                            // A step that is one of many need not be as close as the others
+                            // together.
+                            relative: care.close * (1.0 + 0.1 / (share * left as f64)),
+                            absolute: share * (0.005 * value.nodes()[node] + 0.0025 * care.delta),
+                            splits: care.splits,
+                        };
+                        partition.refine(&value, node, close);
+                    }
+                }
+                value = value.widened(reach(partitions));
+            }
+            let choices: Vec<&Shifts> = partitions.iter().flat_map(Partition::choices).collect();
+            value = value.before(&choices);
+            watch.tell(left, all);
+        }
+    }
+    value
+}
+
+/// How far a query can move the loss, in steps down and up.
+fn reach<F: Family>(partitions: &[Partition<'_, F>]) -> (usize, usize) {
+    let reach = partitions.iter().map(Partition::reach);
+    reach.fold((0, 0), |(down, up), (lower, higher)| (down.max(lower), up.max(higher)))
+}
+
+/// Queries of a [`Mixture`]: each has a pair of any of some families.
+pub(crate) struct Stage<'a, F: Family> {
+    /// The families, each with pairs that may be bad.
+    pub(crate) families: Vec<(F, &'a [F::Pair])>,
+    pub(crate) queries: u64,
+}
+
+/// Queries of several kinds, composed in a known order.
+pub(crate) struct Mixture<'a, F: Family> {
+    pub(crate) stages: Vec<Stage<'a, F>>,
+    pub(crate) delta: f64,
+    /// An epsilon that is known to be enough.
+    pub(crate) enough: f64,
+    pub(crate) watch: &'a Watch,
+}
+
+impl<F: Family> Mixture<'_, F> {
+    /// The proven epsilon; infinite if none was found on the grid.
+    pub(crate) fn prove(&mut self) -> f64 {
+        let care = Care { delta: self.delta, close: 0.008, splits: 300 };
+        let queries: u64 = self.stages.iter().map(|stage| stage.queries).sum();
+        let squares = self.stages.iter().map(|stage| {
+            let families = stage.families.iter();
+            let laws = families.flat_map(|(family, starts)| {
+                starts.iter().flat_map(|pair| family.laws(pair)).collect::<Vec<_>>()
+            });
+            let deviation = laws.map(|laws| deviation(&laws)).fold(0.0, f64::max);
+            stage.queries as f64 * deviation * deviation
+        });
+        // A few samples that cost much must not make the grid coarse for the many.
+        let typical = (squares.sum::<f64>() / queries.max(1) as f64).sqrt();
+        let grid = Grid::of(queries, typical, 1.3 * self.enough, 0.5 * self.enough);
+        let mut stages: Vec<Queries<'_, F>> = self
+            .stages
+            .iter_mut()
+            .map(|stage| {
+                let families = stage.families.iter_mut();
+                let partitions =
+                    families.map(|(family, starts)| Partition::new(family, grid.step, starts));
+                Queries { partitions: partitions.collect(), queries: stage.queries }
+            })
+            .collect();
+        let value = before_all(grid, &mut stages, care, self.watch);
+        value.epsilon(self.delta).unwrap_or(f64::INFINITY)
     }
 }
 

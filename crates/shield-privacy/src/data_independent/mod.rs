@@ -100,6 +100,7 @@ mod cell;
 mod envelope;
 mod histograms;
 mod log_sum;
+mod mixed;
 mod pair;
 mod suspects;
 mod worst;
@@ -116,6 +117,7 @@ use serde::Serialize;
 
 use envelope::Objective;
 use histograms::{Histograms, maximise};
+pub(crate) use mixed::Mixed;
 use pair::Pair;
 pub(crate) use suspects::Suspects;
 

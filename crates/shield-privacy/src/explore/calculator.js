@@ -9,6 +9,9 @@
   const others = ["gnmax", "lnmax", "noisy-argmax", "exponential"];
   const names = { "noisy-argmax": "noisy argmax", gnmax: "GNMax", lnmax: "LNMax" };
   const curves = new Map();
+  const classNames = (root.dataset.names ?? "").split("\u001f").filter((name) => name);
+  // The name of a class, where the votes have as many names as there are classes.
+  const named = (i) => (classNames.length === histogram.length ? classNames[i] : String(i));
   let histogram = JSON.parse(root.dataset.histogram || "[]");
   let asked = 0;
   let proving = 0;
@@ -90,10 +93,15 @@
       });
       bar(votes / teachers, 0.1, "series s6 dot");
       laws.forEach((law, number) => bar(law.classes[i], 0.36 + 0.25 * number, `series s${number} dot`));
-      if (step > 22) add("text", { x: x + step / 2, y: base + 20, class: "tick middle" }, String(i));
+      const room = Math.floor(step / 8);
+      const name = named(i).length <= room ? named(i) : `${named(i).slice(0, Math.max(1, room - 1))}…`;
+      if (step > 22) {
+        add("text", { x: x + step / 2, y: base + 20, class: "tick middle" }, name)
+          .append(Object.assign(document.createElementNS(NS, "title"), { textContent: named(i) }));
+      }
       const handle = add("rect", {
         x, y: 10, width: step, height: base - 6, class: "handle", tabindex: 0, role: "slider",
-        "data-class": i, "aria-label": `Votes for class ${i}`, "aria-valuemin": 0,
+        "data-class": i, "aria-label": `Votes for class ${named(i)}`, "aria-valuemin": 0,
         "aria-valuemax": teachers, "aria-valuenow": votes, "aria-orientation": "vertical",
       });
       const set = (value) => {
@@ -132,7 +140,7 @@
     const best = laws[0] ? Math.max(...laws[0].classes) : 0;
     const leader = laws[0]?.classes.indexOf(best);
     part("law").textContent = laws[0]
-      ? `SHIELD gives class ${leader} with ${percent(best)}${none}.`
+      ? `SHIELD gives class ${named(leader)} with ${percent(best)}${none}.`
       : "";
   };
 
@@ -153,7 +161,10 @@
       const curve = curves.get(name);
       return [names[name] ?? name, curve.curve, curve.holds_against_server];
     });
-    part("rows").replaceChildren(...shield.concat(rest).map(([name, points, holds]) => {
+    const wanted = field("filter").value.trim().toLowerCase();
+    const shown = shield.concat(rest).filter(([name, , holds]) =>
+      name.toLowerCase().includes(wanted) || (wanted === "server" && holds));
+    part("rows").replaceChildren(...shown.map(([name, points, holds]) => {
       const point = name === "SHIELD" ? within(points) : between(points);
       const row = document.createElement("tr");
       const cells = point
@@ -277,6 +288,7 @@
     }
     changed();
   });
+  field("filter").addEventListener("input", () => { if (estimate) rows(); });
   root.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
   part("copy").addEventListener("click", async () => {
     await navigator.clipboard.writeText(part("commands").textContent);

@@ -37,7 +37,10 @@ pub(super) struct Share {
 }
 
 /// Noise along a curve, in votes.
-const NOISES: [f64; 12] = [3.0, 6.0, 10.0, 15.0, 20.0, 28.0, 40.0, 56.0, 80.0, 120.0, 200.0, 400.0];
+const NOISES: [f64; 16] = [
+    0.75, 1.5, 3.0, 6.0, 10.0, 15.0, 20.0, 28.0, 40.0, 56.0, 80.0, 120.0, 200.0, 400.0, 1500.0,
+    6000.0,
+];
 
 /// Samples that a curve is measured on: laws with noise are integrals.
 const FEW: usize = 60;

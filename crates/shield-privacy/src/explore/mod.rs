@@ -15,14 +15,14 @@ pub mod page;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::Mechanism;
-use crate::Usage;
+use crate::attendance::Attendance;
 use crate::data_independent::DataIndependent;
 use crate::mechanism::best;
+use crate::{Mechanism, Proven, Usage};
 use serde::{Deserialize, Serialize};
 use shield_core::{
     Classes, Delta, Epsilon, Histogram, Labels, Offset, ParameterError, Polynomial, Queries,
-    Sampling, Setting, Voters, synthetic,
+    Sampling, Setting, Voters, Watch, synthetic,
 };
 
 pub use curves::Other;
@@ -155,6 +155,8 @@ pub struct Observed {
     pub labels: Option<Labels>,
     /// How many teachers there are.
     pub teachers: u32,
+    /// The names of the classes; empty if they have none.
+    pub names: Vec<String>,
 }
 
 /// Histograms to count right labels on.
@@ -164,8 +166,8 @@ struct Sample {
     source: String,
 }
 
-/// A setting with its classes and voters.
-type Proven = (Setting, usize, u32);
+/// What a price was proven of.
+type Asking = (Setting, Attendance, Usage);
 
 /// A mechanism, how many vote, and on how many classes.
 type Crowd = (Other, u32, usize);
@@ -176,7 +178,7 @@ pub struct Calculator {
     observed: Option<Observed>,
     samples: Mutex<HashMap<(u32, usize), Arc<Sample>>>,
     shares: Mutex<HashMap<Crowd, Arc<Vec<curves::Share>>>>,
-    proofs: Mutex<HashMap<Proven, DataIndependent>>,
+    proofs: Mutex<Vec<(Asking, Proven)>>,
 }
 
 /// A question whose values make sense.
@@ -246,17 +248,21 @@ impl Calculator {
                 }
             }
             Part::Proof => {
-                let (classes, voters) = (asked.classes, asked.voters);
-                let key = (asked.setting.clone(), classes.count(), voters.count());
-                // One proof at a time: it keeps a core busy, and the next wants what it has found.
+                let key = (asked.setting.clone(), self.attendance(&asked), asked.usage);
+                // One proof at a time: it keeps a core busy, and the next may ask the same.
                 let mut proofs = lock(&self.proofs);
-                if proofs.len() > 64 {
-                    proofs.clear();
-                }
-                let proof = proofs
-                    .entry(key)
-                    .or_insert_with(|| DataIndependent::new(&asked.setting, classes, voters));
-                let epsilon = proof.epsilon(asked.usage).get();
+                let known = proofs.iter().find(|known| known.0 == key).map(|known| known.1);
+                let epsilon = known.unwrap_or_else(|| {
+                    let mechanism = Mechanism::Shield(key.0.clone());
+                    let delta = asked.usage.delta;
+                    let proof = mechanism.price(asked.classes, &key.1, delta, &Watch::default());
+                    if proofs.len() >= 64 {
+                        proofs.clear();
+                    }
+                    proofs.push((key, proof.price()));
+                    proof.price()
+                });
+                let epsilon = epsilon.get();
                 Answer::Proof { epsilon: epsilon.is_finite().then_some(epsilon) }
             }
         })
@@ -279,6 +285,16 @@ impl Calculator {
             }
         };
         Ok(remember(&self.samples, key, Arc::new(sample)))
+    }
+
+    /// How many vote on each sample: as on the votes given, where they have the shape asked for.
+    fn attendance(&self, asked: &Asked) -> Attendance {
+        match &self.observed {
+            Some(observed) if observed.fits(asked) => {
+                Attendance::of(&observed.histograms, asked.usage.queries)
+            }
+            _ => Attendance::whole(asked.voters, asked.usage.queries),
+        }
     }
 
     fn commands(&self, asked: &Asked) -> Vec<String> {

@@ -72,6 +72,7 @@ fn votes_that_were_given_count_where_they_have_the_shape() {
         histograms: votes.histograms().collect(),
         labels: None,
         teachers: 3,
+        names: Vec::new(),
     };
     let calculator = Calculator::new(Some(observed));
     let own = Question { teachers: 3, classes: 3, histogram: vec![], ..question(Part::Estimate) };

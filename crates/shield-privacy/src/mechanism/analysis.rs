@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Costs, Description, Mechanism, Observed};
+use super::{Costs, Description, Mechanism, Observed, Quote};
 use crate::Usage;
 use crate::server_view::ServerView;
 use shield_core::Watch;
@@ -33,7 +33,9 @@ pub struct Analysis {
     pub delta: f64,
     /// How good the labels are.
     pub accuracy: Accuracy,
-    /// What they cost.
+    /// What they cost: the figure that counts, and what it holds for.
+    pub price: Quote,
+    /// What they cost, by every accounting.
     pub epsilon: Costs,
     /// Which of the costs do not depend on the votes.
     pub may_be_published: &'static [&'static str],
@@ -53,13 +55,18 @@ impl Analysis {
         usage: Usage,
         watch: &Watch,
     ) -> Self {
+        let epsilon = mechanism.costs(observed, usage, &watch.part(0, 80));
+        let (histograms, teachers) = (observed.histograms, observed.shape().teachers);
+        let proof = epsilon.proof();
+        let watch = &watch.part(80, 100);
         Self {
+            price: Quote::of(mechanism, proof, histograms, teachers, usage, watch),
             votes: observed.shape(),
             mechanism: mechanism.description(),
             queries: usage.queries.count(),
             delta: usage.delta.get(),
             accuracy: mechanism.accuracy(observed.histograms, labels),
-            epsilon: mechanism.costs(observed, usage, watch),
+            epsilon,
             may_be_published: &["data_independent", "exact.data_independent"],
             holds_against_server: mechanism.against_server().holds(),
             server_view: mechanism.server_view(observed.histograms, usage.queries),

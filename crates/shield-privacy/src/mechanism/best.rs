@@ -11,15 +11,17 @@ mod others;
 use rayon::prelude::*;
 
 pub use others::{
-    Composition, confident_gnmax_for, noise_within, others_within, silent_argmax_for,
+    Composition, about_noise, confident_gnmax_for, noise_within, others_within, silent_argmax_for,
 };
 
 use super::{Mechanism, classes_of};
 use crate::Usage;
-use crate::data_independent::{self, DataIndependent};
+use crate::attendance::Attendance;
+use crate::data_independent::DataIndependent;
 use crate::price::Proven;
+use shield_core::Watch;
 use shield_core::histogram::Histogram;
-use shield_core::parameters::{Classes, Epsilon, Offset, Sampling, Voters};
+use shield_core::parameters::{Classes, Delta, Epsilon, Offset, Queries, Sampling, Voters};
 use shield_core::polynomial::Polynomial;
 use shield_core::setting::Setting;
 use shield_core::votes::{Label, Labels};
@@ -62,8 +64,14 @@ impl Known {
     }
 
     /// What the table knows of a setting: it was proven once, and need not be proven again.
-    fn cost(setting: &Setting, classes: Classes, voters: Voters, usage: Usage) -> Option<Proven> {
-        let same = (classes.count(), voters.count()) == (10, 250) && usage == Usage::default();
+    fn cost(
+        setting: &Setting,
+        classes: Classes,
+        attendance: &Attendance,
+        usage: Usage,
+    ) -> Option<Proven> {
+        let voters = attendance.only()?.count();
+        let same = (classes.count(), voters) == (10, 250) && usage == Usage::default();
         let known = KNOWN.iter().find(|known| same && known.is(setting))?;
         Epsilon::new(known.epsilon).ok().map(|epsilon| Proven::new(epsilon, usage.delta))
     }
@@ -81,7 +89,7 @@ pub const KNOWN: [Known; 4] = [
 ];
 
 /// Offsets that are tried.
-const OFFSETS: [u32; 32] = [
+pub(crate) const OFFSETS: [u32; 32] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 23, 26, 30, 35, 40, 50, 60, 80, 100,
     120, 150, 200, 300, 400, 600, 1000,
 ];
@@ -147,7 +155,9 @@ pub fn shield_within(
     labels: Option<&Labels>,
     usage: Usage,
 ) -> Vec<Candidate> {
-    candidates(ENOUGH, CLOSER_LOOKS, Aim::Right, budget, histograms, labels, usage)
+    let attendance = Attendance::of(histograms, usage.queries);
+    let looks = (ENOUGH, CLOSER_LOOKS);
+    candidates(looks, Aim::Right, budget, histograms, labels, (&attendance, usage))
 }
 
 /// The best of them that moments alone prove: in a moment, where tight composition takes long.
@@ -156,7 +166,9 @@ pub fn shield_by_moments(
     histograms: &[Histogram],
     usage: Usage,
 ) -> Option<Candidate> {
-    candidates(1, 0, Aim::Right, budget, histograms, None, usage).into_iter().next()
+    let attendance = Attendance::of(histograms, usage.queries);
+    let found = candidates((1, 0), Aim::Right, budget, histograms, None, (&attendance, usage));
+    found.into_iter().next()
 }
 
 /// The best of them, for either aim.
@@ -167,23 +179,41 @@ pub fn shield_for(
     labels: Option<&Labels>,
     usage: Usage,
 ) -> Option<Candidate> {
-    candidates(1, CLOSER_LOOKS, aim, budget, histograms, labels, usage).into_iter().next()
+    let attendance = Attendance::of(histograms, usage.queries);
+    shield_planned(aim, Composition::Tight, budget, (histograms, labels), &attendance, usage.delta)
 }
 
+/// The best of them for samples of which only the turnout is known: how good it is, is measured on
+/// other votes.
+pub fn shield_planned(
+    aim: Aim,
+    composition: Composition,
+    budget: Epsilon,
+    (histograms, labels): (&[Histogram], Option<&Labels>),
+    attendance: &Attendance,
+    delta: Delta,
+) -> Option<Candidate> {
+    let looks = if composition == Composition::Tight { CLOSER_LOOKS } else { 0 };
+    let usage = Usage { queries: Queries::new(attendance.samples()).ok()?, delta };
+    let found = candidates((1, looks), aim, budget, histograms, labels, (attendance, usage));
+    found.into_iter().next()
+}
+
+/// At most so many settings, of which so many are composed tightly.
 fn candidates(
-    enough: usize,
-    mut closer_looks: usize,
+    (enough, mut closer_looks): (usize, usize),
     aim: Aim,
     budget: Epsilon,
     histograms: &[Histogram],
     labels: Option<&Labels>,
-    usage: Usage,
+    (attendance, usage): (&Attendance, Usage),
 ) -> Vec<Candidate> {
     let classes = classes_of(histograms);
-    let voters = data_independent::voters(histograms);
+    let typical = attendance.typical();
     let (some, truth) = spread(histograms, labels);
-    let estimate =
-        |polynomial: &Polynomial| affordable(polynomial, budget, classes, &voters, usage);
+    let estimate = |polynomial: &Polynomial| {
+        affordable(polynomial, budget, classes, (attendance, &typical), usage)
+    };
     let mut ranked: Vec<(f64, Setting)> = polynomials(aim)
         .par_iter()
         .flat_map_iter(estimate)
@@ -209,29 +239,27 @@ fn candidates(
         let closely = found.is_empty() && closer_looks > 0;
         let mut looked = false;
         // Nothing where it is more than the budget.
-        let mut cost = |&voters: &Voters| {
-            if let Some(known) = Known::cost(&setting, classes, voters, usage) {
+        let mut cost = || {
+            if let Some(known) = Known::cost(&setting, classes, attendance, usage) {
                 return Some(known);
             }
-            let mut figure = DataIndependent::new(&setting, classes, voters);
             // A pair that costs too much by moments needs no proof that the worst one does.
-            let suspect = figure.worst_suspect(usage);
+            let suspect = suspected(&setting, classes, &typical, usage.delta);
             if suspect * if closely { TIGHTEST } else { 1.0 } > budget.get() {
                 return None;
             }
-            let moments = figure.epsilon(usage);
+            let mechanism = Mechanism::Shield(setting.clone());
+            let moments = mechanism.by_moments_of(classes, attendance, usage.delta);
             let hopeless = moments.get() * TIGHTEST > budget.get();
             if moments <= budget || hopeless || !closely {
                 return Some(moments);
             }
             looked = true;
-            Some(figure.exact(usage))
+            Some(mechanism.price(classes, attendance, usage.delta, &Watch::default()).price())
         };
-        let costs: Option<Vec<Proven>> = voters.iter().map(&mut cost).collect();
+        let epsilon = cost();
         closer_looks -= usize::from(looked);
-        let worst =
-            |costs: Vec<Proven>| costs.into_iter().fold(Proven::free(usage.delta), Proven::larger);
-        if let Some(epsilon) = costs.map(worst).filter(|epsilon| *epsilon <= budget) {
+        if let Some(epsilon) = epsilon.filter(|epsilon| *epsilon <= budget) {
             let mechanism = Mechanism::Shield(setting.clone());
             let (right, answered) = right_and_answered(&mechanism, histograms, labels);
             found.push(Candidate { setting, epsilon, right, answered });
@@ -274,13 +302,26 @@ fn polynomials(aim: Aim) -> Vec<Polynomial> {
     }
 }
 
+/// What a setting costs at least, by moments: what the samples of the typical turnout do.
+fn suspected(
+    setting: &Setting,
+    classes: Classes,
+    typical: &[(Voters, Queries)],
+    delta: Delta,
+) -> f64 {
+    let cost = |&(voters, queries): &(Voters, Queries)| {
+        DataIndependent::new(setting, classes, voters).worst_suspect(Usage { queries, delta })
+    };
+    typical.iter().map(cost).fold(0.0, f64::max)
+}
+
 /// The settings of a polynomial that may fit: the smallest offsets whose worst pairs do not exceed
 /// the budget, as far as tight composition could make up for it.
 fn affordable(
     polynomial: &Polynomial,
     budget: Epsilon,
     classes: Classes,
-    voters: &[Voters],
+    (attendance, typical): (&Attendance, &[(Voters, Queries)]),
     usage: Usage,
 ) -> Vec<Setting> {
     let setting = |dummies: u32| {
@@ -289,24 +330,20 @@ fn affordable(
     };
     if polynomial.rounds().count() > PROVEN_ROUNDS {
         let fits = |setting: &Setting| {
-            let cost = |&voters: &Voters| Known::cost(setting, classes, voters, usage);
-            voters.iter().all(|voters| cost(voters).is_some_and(|cost| cost <= budget))
+            let cost = Known::cost(setting, classes, attendance, usage);
+            cost.is_some_and(|cost| cost <= budget)
         };
         return OFFSETS.iter().filter_map(|&dummies| setting(dummies)).filter(fits).collect();
     }
-    // The largest number of voters is the dearest or close to it; what is chosen is proven for all.
-    let (few, many) = (voters.first().copied(), voters.last().copied());
     let cost = |dummies: u32| {
-        let figures = [few, many].into_iter().flatten().filter_map(|voters| {
-            let figure = DataIndependent::new(&setting(dummies)?, classes, voters);
-            Some(figure.worst_suspect(usage))
-        });
-        figures.fold(0.0, f64::max)
+        setting(dummies).map_or(0.0, |setting| suspected(&setting, classes, typical, usage.delta))
     };
     // The cost falls as dummies are added, as far as is known; what is returned is proven later.
     let first = OFFSETS.partition_point(|&dummies| cost(dummies) * TIGHTEST > budget.get());
     let sure = OFFSETS.partition_point(|&dummies| cost(dummies) * 1.02 > budget.get());
-    let end = (sure + 1).min(OFFSETS.len()).max(first);
+    // Samples with few voters cost more than these: larger offsets may make up for them.
+    let spare = if attendance.only().is_some() { 1 } else { 3 };
+    let end = (sure + spare).min(OFFSETS.len()).max(first);
     OFFSETS[first..end].iter().filter_map(|&dummies| setting(dummies)).collect()
 }
 

@@ -1,24 +1,23 @@
 //! What a mechanism costs in privacy, by every accounting that knows it: what is proven for all
 //! votes, and what was computed from those at hand.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Mechanism, Observed, classes_of, exponential, gaussian};
+use crate::attendance::Attendance;
 use crate::conversion::Conversion;
 use crate::data_dependent::streamed;
-use crate::data_independent::{self, DataIndependent};
+use crate::data_independent::{DataIndependent, Mixed};
 use crate::label_only::{LabelOnly, Strategy};
 use crate::noisy_argmax::{NoisyArgmax, pure_log_moment};
 use crate::price::{FromVotes, Proven};
 use crate::queries::Queries as QueryLosses;
 use crate::shared_argmax::SharedArgmax;
+use crate::turnouts::Turnouts;
 use crate::{Usage, argmax, data_dependent};
 use shield_core::Watch;
 use shield_core::histogram::Histogram;
-use shield_core::parameters::{Classes, Epsilon, Voters};
+use shield_core::parameters::{Classes, Delta, Epsilon, Queries, Voters};
 use shield_core::votes::Votes;
 
 /// The prices by every accounting. Written down and read back, what was proven is a number.
@@ -66,6 +65,12 @@ impl Costs {
         Self::new([cost(Conversion::TailBound), renyi, renyi, tight], proof)
     }
 
+    /// What they prove for all votes.
+    pub(crate) fn proof(&self) -> Proof {
+        let tight = self.exact.as_ref().map(|tight| tight.data_independent);
+        Proof { moments: self.moments.data_independent, tight }
+    }
+
     /// The figures as they are written down.
     pub fn figures(&self) -> Costs<Epsilon> {
         let figures = |&Prices { teacher_wise, data_independent }: &Prices| Prices {
@@ -82,22 +87,18 @@ impl Costs {
 }
 
 /// What is proven for all votes there could be.
-#[derive(Clone, Copy, Debug)]
-struct Proof {
-    moments: Proven,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Proof {
+    /// By moments, which ledgers add up.
+    pub moments: Proven,
     /// By tight composition, where that is known.
-    tight: Option<Proven>,
+    pub tight: Option<Proven>,
 }
 
 impl Proof {
     /// The smaller of both: each is proven, so it counts.
-    fn price(self) -> Proven {
+    pub fn price(self) -> Proven {
         self.tight.map_or(self.moments, |tight| self.moments.smaller(tight))
-    }
-
-    fn larger(self, other: Self) -> Self {
-        let tight = self.tight.zip(other.tight).map(|(a, b)| a.larger(b));
-        Self { moments: self.moments.larger(other.moments), tight }
     }
 }
 
@@ -130,20 +131,66 @@ impl Mechanism {
         }
     }
 
-    fn prove(&self, classes: Classes, voters: Voters, usage: Usage, watch: &Watch) -> Proof {
-        let search = |figure: DataIndependent| {
-            let mut figure = figure.watched(watch.clone());
-            Proof { moments: figure.epsilon(usage), tight: Some(figure.exact(usage)) }
+    /// What is proven of a mechanism whose price depends on the turnout; `None` for others.
+    fn mixed(
+        &self,
+        classes: Classes,
+        attendance: &Attendance,
+        delta: Delta,
+        watch: &Watch,
+    ) -> Option<Mixed> {
+        let search = |dummies: u32, figure: &dyn Fn(Voters, Voters) -> Option<DataIndependent>| {
+            let figure = |low, high| Some(figure(low, high)?.watched(watch.clone()));
+            let dummies = f64::from(dummies) * classes.count() as f64;
+            Some(Mixed::new(attendance, delta, dummies, figure, watch))
         };
         match self {
-            Self::Shield(setting) => {
-                return search(DataIndependent::new(setting, classes, voters));
-            }
+            Self::Shield(setting) => search(setting.offset.dummies(), &|low, high| {
+                if low == high {
+                    return Some(DataIndependent::new(setting, classes, low));
+                }
+                Some(Turnouts::new(setting, classes, low, high)?.figure())
+            }),
             Self::ExponentialOperator(operator) => {
-                return search(operator.worst_case(classes, voters));
+                search(operator.offset().dummies(), &|low, high| {
+                    (low == high).then(|| operator.worst_case(classes, low))
+                })
             }
-            _ => {}
+            _ => None,
         }
+    }
+
+    /// The price of such samples by moments alone: at once, where tight composition takes seconds.
+    pub fn by_moments_of(&self, classes: Classes, attendance: &Attendance, delta: Delta) -> Proven {
+        if let Some(mut mixed) = self.mixed(classes, attendance, delta, &Watch::default()) {
+            return mixed.by_moments();
+        }
+        match (Voters::new(attendance.most()), Queries::new(attendance.samples())) {
+            (Ok(voters), Ok(queries)) => self.by_moments(classes, voters, Usage { queries, delta }),
+            _ => Proven::free(delta),
+        }
+    }
+
+    /// The price of samples on which so many teachers vote: what every report of this project
+    /// states.
+    pub fn price(
+        &self,
+        classes: Classes,
+        attendance: &Attendance,
+        delta: Delta,
+        watch: &Watch,
+    ) -> Proof {
+        let free = Proven::free(delta);
+        let free = Proof { moments: free, tight: Some(free) };
+        let Ok(queries) = Queries::new(attendance.samples()) else { return free };
+        let (Ok(voters), usage) = (Voters::new(attendance.most()), Usage { queries, delta }) else {
+            return free;
+        };
+        if let Some(mut mixed) = self.mixed(classes, attendance, delta, watch) {
+            return Proof { moments: mixed.by_moments(), tight: Some(mixed.tight()) };
+        }
+        // What noise costs does not depend on how many vote; noise in shares is whole as long as no
+        // more are missing than were allowed for.
         if let Self::NoisyArgmax(argmax) = self {
             let argmax = SharedArgmax::of_votes(&argmax.noise, classes.count()).watched(watch);
             return Proof { moments: argmax.by_moments(usage), tight: Some(argmax.tight(usage)) };
@@ -209,35 +256,20 @@ impl Mechanism {
 
     /// The price for votes of that many teachers.
     pub fn proven(&self, classes: Classes, voters: Voters, usage: Usage) -> Proven {
-        self.prove(classes, voters, usage, &Watch::default()).price()
+        let attendance = Attendance::whole(voters, usage.queries);
+        self.price(classes, &attendance, usage.delta, &Watch::default()).price()
     }
 
-    /// The price of some samples. Who takes part is public, so the worst of the numbers of voters
-    /// that occur counts.
+    /// The price of some samples. Who takes part is public, and each costs what its number of
+    /// voters makes it cost.
     pub fn proven_for(&self, histograms: &[Histogram], usage: Usage) -> Proven {
-        self.prove_for(histograms, usage, &Watch::default()).price()
+        self.price_of(histograms, usage, &Watch::default()).price()
     }
 
-    fn prove_for(&self, histograms: &[Histogram], usage: Usage, watch: &Watch) -> Proof {
-        let classes = classes_of(histograms);
-        let free = Proven::free(usage.delta);
-        let free = Proof { moments: free, tight: Some(free) };
-        let mut voters = data_independent::voters(histograms);
-        if !matches!(self, Self::Shield(_) | Self::ExponentialOperator(_)) {
-            // What noise costs does not depend on how many vote; noise in shares is whole as long
-            // as no more are missing than were allowed for.
-            voters.truncate(1);
-        }
-        // One number of voters is watched while it is proven; several are counted.
-        let (several, done) = (voters.len() as u64, AtomicU64::new(0));
-        let own = if several == 1 { watch.clone() } else { Watch::default() };
-        let prove = |voters: Voters| {
-            let proof = self.prove(classes, voters, usage, &own);
-            watch.tell(done.fetch_add(1, Ordering::Relaxed) + 1, several);
-            proof
-        };
-        let costs: Vec<Proof> = voters.into_par_iter().map(prove).collect();
-        costs.into_iter().reduce(Proof::larger).unwrap_or(free)
+    /// The same, by both ways of composition.
+    pub fn price_of(&self, histograms: &[Histogram], usage: Usage, watch: &Watch) -> Proof {
+        let attendance = Attendance::of(histograms, usage.queries);
+        self.price(classes_of(histograms), &attendance, usage.delta, watch)
     }
 
     /// What the votes at hand cost, by every accounting.
@@ -246,7 +278,7 @@ impl Mechanism {
     /// some samples at a time, by moments alone.
     pub fn costs(&self, observed: Observed, usage: Usage, watch: &Watch) -> Costs {
         let Observed { histograms, votes } = observed;
-        let proof = self.prove_for(histograms, usage, &watch.part(0, 40));
+        let proof = self.price_of(histograms, usage, &watch.part(0, 40));
         let watch = &watch.part(40, 100);
         let noisy = |argmax: NoisyArgmax| {
             let cost = |conversion| argmax.data_dependent(histograms, usage, conversion);

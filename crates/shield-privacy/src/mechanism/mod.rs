@@ -31,6 +31,7 @@ pub mod costs;
 mod exponential;
 mod exponential_operator;
 mod gaussian;
+pub mod quote;
 
 #[cfg(test)]
 mod tests;
@@ -38,24 +39,28 @@ mod tests;
 use serde::Serialize;
 
 pub use analysis::{Analysis, Shape};
-pub use costs::{Costs, Prices};
+pub use costs::{Costs, Prices, Proof};
 pub use exponential::Rate;
 pub use exponential_operator::{ExponentialOperator, Round};
 pub use gaussian::ConfidentGnmax;
+pub use quote::{Quote, Thin};
 
 use crate::argmax;
 use crate::noisy_argmax::{Noise, NoisyArgmax};
 use crate::server_view::ServerView;
 use crate::shared_argmax::SharedArgmax;
+use rand::RngCore;
+use rayon::prelude::*;
 use shield_core::accuracy::Accuracy;
 use shield_core::distribution::OutputDistribution;
 use shield_core::histogram::Histogram;
-use shield_core::parameters::{Classes, Offset, Queries, Sampling};
+use shield_core::parameters::{Class, Classes, Offset, Queries, Sampling};
 use shield_core::polynomial::Polynomial;
+use shield_core::seed::Seed;
 use shield_core::setting::Setting;
 use shield_core::shared_noise::NoiseFamily;
 use shield_core::shared_noise::SharedNoise;
-use shield_core::votes::{Labels, Votes};
+use shield_core::votes::{Label, Labels, Votes};
 
 /// A mechanism with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -278,6 +283,48 @@ impl Mechanism {
         }
     }
 
+    /// Whether its price depends on how many teachers vote on a sample.
+    pub(crate) fn depends_on_turnout(&self) -> bool {
+        matches!(self, Self::Shield(_) | Self::ExponentialOperator(_))
+    }
+
+    /// Its parameters in a few words, with as many digits as matter.
+    pub fn brief(&self) -> String {
+        let digits = |number: f64| match number.abs() {
+            large if large >= 100.0 => format!("{number:.0}"),
+            middle if middle >= 10.0 => format!("{number:.1}"),
+            small if small >= 0.1 => format!("{number:.2}"),
+            _ => format!("{number:.4}"),
+        };
+        match self {
+            Self::Shield(Setting { polynomial, offset, sampling }) => match sampling {
+                Sampling::WithReplacement => format!("{polynomial}, offset {offset}"),
+                Sampling::WithoutReplacement => {
+                    format!("{polynomial}, offset {offset}, {sampling}")
+                }
+            },
+            Self::Exact => "no noise".to_owned(),
+            Self::Lnmax(noise) | Self::Gnmax(noise) => format!("noise {}", digits(noise.get())),
+            Self::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {
+                let from =
+                    threshold.map_or_else(String::new, |votes| format!(", threshold {votes}"));
+                format!("noise {}, {}{from}", digits(noise.scale().get()), noise.family())
+            }
+            Self::ConfidentGnmax(ConfidentGnmax { threshold, check, answer }) => format!(
+                "noise {}, threshold {} with noise {}",
+                digits(answer.get()),
+                digits(*threshold),
+                digits(check.get())
+            ),
+            Self::Exponential(rate) | Self::PermuteAndFlip(rate) => {
+                format!("rate {}", digits(rate.get()))
+            }
+            Self::ExponentialOperator(operator) => {
+                format!("{}, offset {}", operator.text(), operator.offset())
+            }
+        }
+    }
+
     /// Whether its epsilon holds against the server that aggregates.
     pub fn against_server(&self) -> AgainstServer {
         match self {
@@ -330,6 +377,23 @@ impl Mechanism {
             _ => None,
         };
         Laws { mechanism: self, shared }
+    }
+
+    /// Labels of some samples, drawn from the output law in the clear, by whoever has the votes:
+    /// for mechanisms that no engine runs. In floats, which are right to about 1e-13.
+    pub fn draw(&self, histograms: &[Histogram], seed: &Seed) -> Vec<Label> {
+        let laws = self.laws(histograms.first().map_or(2, Histogram::classes));
+        let label = |(sample, histogram): (usize, &Histogram)| {
+            let mut rng = seed.stream("shield 2026 labels drawn in the clear", sample as u64);
+            let point = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+            let mut below = 0.0;
+            let class = laws.of(histogram).probabilities().position(|chance| {
+                below += chance;
+                point < below
+            });
+            class.and_then(|class| u16::try_from(class).ok()).map(Class)
+        };
+        histograms.par_iter().enumerate().map(label).collect()
     }
 
     /// How good the labels are on some samples; `labels`, where given, are as many.

@@ -34,15 +34,18 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use crate::Usage;
+use crate::attendance::Attendance;
 use crate::data_independent::{DataIndependent, Suspects};
+use crate::mechanism::{best, classes_of};
 use crate::price::Proven;
+use crate::{Mechanism, Usage};
 use evaluate::Evaluator;
 use front::{Cost, Front, Point};
 use shield_core::Watch;
 use shield_core::accuracy::Accuracy;
 use shield_core::histogram::Histogram;
 use shield_core::parameters::{Classes, Epsilon, Offset, ParameterError, Sampling, Voters};
+use shield_core::polynomial::Polynomial;
 use shield_core::setting::Setting;
 use shield_core::votes::Labels;
 pub use space::Space;
@@ -100,8 +103,10 @@ const WHOLE: u128 = 20_000;
 /// after it.
 const PROVEN_FIRST: usize = 12;
 const PROVEN_LAST: usize = 48;
-/// Polynomials that are weighed against the front at a time.
+/// Polynomials that are weighed against the front at a time; in a small space first so many, spread
+/// over all accuracies.
 const GENERATION: usize = 1024;
+const SPREAD: usize = 100;
 
 impl Objective {
     /// How many polynomials a search outwards looks at, for each offset: what takes a minute or
@@ -138,6 +143,7 @@ impl Search {
     ) -> Result<Outcome, ParameterError> {
         watch.begin("polynomials", self.work());
         let mut outcome = self.search(histograms, labels, watch)?;
+        self.price_all(histograms, &mut outcome);
         outcome.stopped = watch.is_stopped();
         outcome.exhaustive &= !outcome.stopped;
         if labels.is_some() {
@@ -153,6 +159,30 @@ impl Search {
         Ok(outcome)
     }
 
+    /// Searches follow the typical turnout; what they found is priced for the turnout that is.
+    fn price_all(&self, histograms: &[Histogram], outcome: &mut Outcome) {
+        let attendance = Attendance::of(histograms, self.usage.queries);
+        if self.objective == Objective::Published || attendance.only().is_some() {
+            return;
+        }
+        let classes = classes_of(histograms);
+        let priced = |point: &Point| {
+            let setting = Setting {
+                polynomial: point.polynomial.clone(),
+                offset: point.offset,
+                sampling: self.sampling,
+            };
+            let price =
+                Mechanism::Shield(setting).by_moments_of(classes, &attendance, self.usage.delta);
+            Point { epsilon: Cost::Proven(price), ..point.clone() }
+        };
+        let points: Vec<Point> = outcome.front.points().par_iter().map(priced).collect();
+        outcome.front = Front::default();
+        for point in points {
+            outcome.front.add(point);
+        }
+    }
+
     fn search(
         &self,
         histograms: &[Histogram],
@@ -160,16 +190,64 @@ impl Search {
         watch: &Watch,
     ) -> Result<Outcome, ParameterError> {
         let mut outcome = Outcome { exhaustive: self.is_whole(), ..Outcome::default() };
-        for &offset in &self.offsets {
-            let one = OffsetSearch::new(self, histograms, labels, offset, watch)?;
-            if self.is_whole() {
-                one.whole(&mut outcome);
-            } else {
-                one.outwards(&mut outcome)?;
+        let each = |&offset| OffsetSearch::new(self, histograms, labels, offset, watch);
+        if self.is_whole() {
+            // In turns, so that a search that ends early has seen something of every offset.
+            let each = self.offsets.iter().map(each).collect::<Result<Vec<_>, _>>()?;
+            let all: Vec<_> = each.iter().map(OffsetSearch::generations).collect();
+            for turn in 0..all.iter().map(Vec::len).max().unwrap_or(0) {
+                for (one, generations) in each.iter().zip(&all) {
+                    if let Some(generation) = generations.get(turn).filter(|_| !watch.is_stopped())
+                    {
+                        one.weigh(generation, &mut outcome);
+                    }
+                }
             }
+            return Ok(outcome);
+        }
+        for offset in &self.offsets {
+            each(offset)?.outwards(&mut outcome)?;
         }
         Ok(outcome)
     }
+}
+
+/// The typical numbers of voters, each with how many samples have it.
+fn typical(histograms: &[Histogram], usage: Usage) -> Vec<(Voters, Usage)> {
+    let typical = Attendance::of(histograms, usage.queries).typical().into_iter();
+    typical.map(|(voters, queries)| (voters, Usage { queries, ..usage })).collect()
+}
+
+/// Offsets worth trying on some votes: those at which a few rounds, some and many cost a target,
+/// about; without a target those that lead from a strong to a weak promise.
+pub fn offsets(histograms: &[Histogram], usage: Usage, target: Option<Epsilon>) -> Vec<Offset> {
+    let (typical, classes) = (typical(histograms, usage), classes_of(histograms));
+    let cost = |polynomial: &Polynomial, dummies: u32| {
+        let Ok(offset) = Offset::new(dummies) else { return 0.0 };
+        let (polynomial, sampling) = (polynomial.clone(), Sampling::default());
+        let setting = Setting { polynomial, offset, sampling };
+        let figures = typical.iter().map(|&(voters, usage)| {
+            DataIndependent::new(&setting, classes, voters).worst_suspect(usage)
+        });
+        figures.fold(0.0, f64::max)
+    };
+    let affordable = |polynomial: &str, budget: f64| {
+        let polynomial = polynomial.parse().unwrap_or_default();
+        let tried = &best::OFFSETS;
+        let place = tried.partition_point(|&dummies| cost(&polynomial, dummies) > budget);
+        tried.get(place).or(tried.last()).and_then(|&dummies| Offset::new(dummies).ok())
+    };
+    let [few, some, many] = ["2X^3+3X^2+X", "8X^4+6X^3+4X^2+X", "34X^8+2X^4+27X^3+X"];
+    let wanted = match target.map(Epsilon::get) {
+        Some(target) => vec![(few, target), (some, target), (many, target)],
+        None => vec![(some, 8.0), (some, 4.0), (some, 2.0), (some, 1.0)],
+    };
+    let found: Vec<Option<Offset>> =
+        wanted.into_par_iter().map(|(polynomial, budget)| affordable(polynomial, budget)).collect();
+    let mut found: Vec<Offset> = found.into_iter().flatten().collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// The search for one offset.
@@ -177,9 +255,9 @@ struct OffsetSearch<'a> {
     search: &'a Search,
     offset: Offset,
     evaluator: Evaluator,
-    /// The numbers of voters that occur, and the classes: all that the data-independent figure
-    /// needs.
-    voters: Vec<Voters>,
+    /// The typical numbers of voters with how many samples have them, and the classes: all that the
+    /// data-independent figure needs.
+    typical: Vec<(Voters, Usage)>,
     classes: Classes,
     /// Pairs of neighbours that were bad for other polynomials, for each number of voters.
     suspects: Mutex<Vec<Suspects>>,
@@ -203,32 +281,28 @@ impl<'a> OffsetSearch<'a> {
         let evaluator =
             Evaluator::new(histograms, labels, offset, sampling, max_degree, max_terms, usage)?;
         let has_truth = labels.is_some();
-        let voters = crate::data_independent::voters(histograms);
-        let classes = Classes::new(histograms.first().map_or(2, Histogram::classes))?;
-        let suspects = Mutex::new(vec![Suspects::default(); voters.len()]);
-        Ok(Self { search, offset, evaluator, voters, classes, suspects, watch, has_truth })
+        let typical = typical(histograms, usage);
+        let classes = classes_of(histograms);
+        let suspects = Mutex::new(vec![Suspects::default(); typical.len()]);
+        Ok(Self { search, offset, evaluator, typical, classes, suspects, watch, has_truth })
     }
 
-    /// Every polynomial of the space: the most accurate first, so that the front soon beats the
-    /// rest.
-    fn whole(&self, outcome: &mut Outcome) {
+    /// Every polynomial of the space with its accuracy, in the order in which they are weighed: the
+    /// most accurate first, so that the front soon beats the rest.
+    fn generations(&self) -> Vec<Vec<(Coefficients, f64)>> {
         let all = self.search.space.all();
         let accuracies = self.evaluator.accuracy(&all);
         let mut ranked: Vec<(Coefficients, f64)> = all.into_iter().zip(accuracies).collect();
         // A spread over all accuracies first; it builds most of the front.
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let seeds = (ranked.len() / 400).max(1);
+        let seeds = (ranked.len() / SPREAD).max(1);
         let (first, rest): (Vec<_>, Vec<_>) =
             ranked.into_iter().enumerate().partition(|(i, _)| i % seeds == 0);
         let strip = |part: Vec<(usize, (Coefficients, f64))>| -> Vec<(Coefficients, f64)> {
             part.into_iter().map(|(_, candidate)| candidate).collect()
         };
-        for generation in strip(first).chunks(GENERATION).chain(strip(rest).chunks(GENERATION)) {
-            if self.watch.is_stopped() {
-                break;
-            }
-            self.weigh(generation, outcome);
-        }
+        let (first, rest) = (strip(first), strip(rest));
+        first.chunks(SPREAD).chain(rest.chunks(GENERATION)).map(<[_]>::to_vec).collect()
     }
 
     /// Outwards from a few starting points, along the front.
@@ -336,11 +410,10 @@ impl<'a> OffsetSearch<'a> {
     }
 
     fn at_least(&self, setting: &Setting, suspects: &[Suspects]) -> f64 {
-        let cost = |(&voters, suspects): (&Voters, &Suspects)| {
-            DataIndependent::new(setting, self.classes, voters)
-                .at_least(suspects, self.search.usage)
+        let cost = |(&(voters, usage), suspects): (&(Voters, Usage), &Suspects)| {
+            DataIndependent::new(setting, self.classes, voters).at_least(suspects, usage)
         };
-        self.voters.iter().zip(suspects).map(cost).fold(0.0, f64::max)
+        self.typical.iter().zip(suspects).map(cost).fold(0.0, f64::max)
     }
 
     /// Finds what some candidates cost, and adds them to the front.
@@ -393,9 +466,8 @@ impl<'a> OffsetSearch<'a> {
                 if beaten {
                     return None;
                 }
-                let usage = self.search.usage;
-                let mut cost = Proven::free(usage.delta);
-                for (i, &voters) in self.voters.iter().enumerate() {
+                let mut cost = Proven::free(self.search.usage.delta);
+                for (i, &(voters, usage)) in self.typical.iter().enumerate() {
                     let mut figure = DataIndependent::new(&setting, self.classes, voters);
                     cost = cost.larger(figure.epsilon(usage));
                     lock(&self.suspects)[i].merge(figure.suspects());

@@ -51,7 +51,8 @@ pub fn cast_counts<R: CryptoRng>(
     out: &Path,
     rng: &mut R,
 ) -> Result<Cast, ProtocolError> {
-    let key = write(file, public_key, teacher, out, |voting, batch, samples| {
+    let key = write(file, public_key, teacher, out, |voting, _, batch| {
+        let samples = file.engine().batch(batch);
         Ok(voting.encrypt_counts(batch, counts.get(samples).unwrap_or_default(), rng)?)
     })?;
     let abstentions = counts.iter().filter(|sample| sample.iter().all(|&count| count == 0)).count();

@@ -11,6 +11,7 @@ use crate::engine::{Counts, EngineName, EngineSpec, MechanismName, NoisyArgmax, 
 pub(super) struct EngineKeys {
     engine: Option<EngineName>,
     mechanism: Option<MechanismName>,
+    proofs: Option<bool>,
     noise: Option<Noise>,
     noise_law: Option<NoiseFamily>,
     dropouts: Option<u32>,
@@ -25,6 +26,7 @@ impl EngineKeys {
         Self {
             engine: reader.optional("engine", Reader::text::<EngineName>),
             mechanism: reader.optional("mechanism", Reader::text::<MechanismName>),
+            proofs: reader.optional("proofs", Reader::boolean),
             noise: reader.optional("noise", |reader, key| reader.number(key, Noise::new)),
             noise_law: reader.optional("noise_law", Reader::text::<NoiseFamily>),
             dropouts: reader.optional("dropouts", |reader, key| {
@@ -67,7 +69,9 @@ impl EngineKeys {
             }
         };
         let spec = EngineSpec::new(self.engine.unwrap_or_default(), argmax);
-        spec.map_err(|error| reader.mistake_at("engine", error.to_string())).ok()
+        let spec = spec.map_err(|error| reader.mistake_at("engine", error.to_string())).ok()?;
+        let spec = spec.with_proofs(self.proofs.unwrap_or(false));
+        spec.map_err(|error| reader.mistake_at("proofs", error.to_string())).ok()
     }
 
     fn noisy_argmax(&self, reader: &mut Reader, teachers: u32, quorum: u32) -> Option<NoisyArgmax> {

@@ -10,6 +10,7 @@
 //! sampling = "with-replacement"        # optional
 //! engine = "bfv"                       # optional, or "tfhe"
 //! mechanism = "shield"                 # optional, or "noisy-argmax"
+//! proofs = true                        # optional, false by default; for votes on bfv
 //! # noise = 40.0                       # for noisy-argmax: scale or deviation, in votes
 //! # noise_law = "skellam"              # optional, or "laplace"; for noisy-argmax
 //! # dropouts = 0                       # optional, for noisy-argmax: who may be missing
@@ -296,6 +297,9 @@ impl ElectionFile {
         }
         if self.spec.engine_name() != EngineName::default() {
             line("engine", &quoted(&self.spec.engine_name()));
+        }
+        if self.spec.proofs() {
+            line("proofs", &true);
         }
         match self.spec.argmax() {
             None => {

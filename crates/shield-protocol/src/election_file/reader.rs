@@ -93,6 +93,16 @@ impl<'a> Reader<'a> {
         if self.table.contains_key(key) { read(self, key) } else { None }
     }
 
+    /// True or false.
+    pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let value = self.take(key)?;
+        let found = value.get_ref().as_bool();
+        if found.is_none() {
+            self.mistake_at(key, format!("`{key}` must be true or false"));
+        }
+        found
+    }
+
     pub(super) fn text<T: FromStr<Err: fmt::Display>>(&mut self, key: &'static str) -> Option<T> {
         let value = self.take(key)?;
         let Some(text) = value.get_ref().as_str() else {

@@ -53,6 +53,7 @@ fn every_key_changes_the_digest() {
         ("\"amber\", \"birch\"", "\"birch\", \"amber\""),
         ("quorum", "polynomial = \"X\"\nquorum"),
         ("quorum", "sampling = \"without-replacement\"\nquorum"),
+        ("quorum", "proofs = true\nquorum"),
     ] {
         let other = ElectionFile::parse(&GOOD.replace(from, to)).expect(to);
         assert_ne!(file.digest(), other.digest(), "{from} -> {to}");
@@ -320,4 +321,20 @@ fn half_a_signed_election_is_none() {
         let error = ElectionFile::parse(&text).unwrap_err().to_string();
         assert!(error.contains(words), "{words}: {error}");
     }
+}
+
+#[test]
+fn proofs_are_for_votes_on_bfv() {
+    let with = |lines: &str| GOOD.replace("offset = 5", lines).replace("quorum = 2", "quorum = 3");
+    let argmax = "mechanism = \"noisy-argmax\"\nnoise = 2.0";
+    for lines in ["proofs = true", &format!("proofs = true\n{argmax}")] {
+        let file = ElectionFile::parse(&with(lines)).unwrap();
+        assert!(file.spec().proofs() && file.canonical().contains("proofs = true"));
+        assert_eq!(ElectionFile::parse(&file.canonical()).unwrap().digest(), file.digest());
+    }
+    let without = ElectionFile::parse(&with("proofs = false")).unwrap();
+    assert!(!without.canonical().contains("proofs"), "the same as nothing");
+    assert_eq!(mistakes(&with("proofs = 1")), ["line 6: `proofs` must be true or false"]);
+    let counts = format!("{argmax}\nvoters_per_teacher = 3\nproofs = true");
+    assert!(mistakes(&with(&counts)).concat().contains("leave `proofs`"));
 }

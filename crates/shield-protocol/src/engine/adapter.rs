@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rand::CryptoRng;
 use shield_core::Seed;
 use shield_core::engine::{
-    self, AuditError, Audits, Ballot, BallotBox, BallotBoxError, Encoding, Key, Presence, Shards,
+    self, AuditError, Audits, Ballot, BallotBox, BallotBoxError, Encoding, Holder, Key, Presence,
+    Shards,
 };
 use shield_core::framing::{DecodeError, KeyId, Kind};
 use shield_core::votes::Vote;
@@ -59,6 +60,19 @@ impl<E: engine::Engine> Adapter<E> {
         release: Result<E::Release, X>,
     ) -> Result<Vec<u8>, EngineError> {
         Ok(self.engine.encode_release(&release.map_err(EngineError::new)?))
+    }
+
+    /// Refuses a ballot without a valid proof.
+    fn check_proof(
+        &self,
+        key: Holder<'_, E>,
+        (batch, id): (usize, KeyId),
+        teacher: u32,
+        ballot: &[u8],
+    ) -> Result<(), EngineError> {
+        let ballot = self.engine.decode_ballot(self.votes(ballot), batch, id);
+        let ballot = ballot.map_err(EngineError::new)?;
+        self.engine.check_proof(key, teacher, &ballot).map_err(EngineError::new)
     }
 
     fn audits(&self) -> Result<&dyn Audits<E>, EngineError> {
@@ -164,11 +178,18 @@ impl<E: engine::Engine> Voting for With<E, Public<E::PublicKey>> {
     fn encrypt(
         &self,
         batch: usize,
+        teacher: u32,
         votes: &[Vote],
         mut rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, EngineError> {
-        let ballot = self.adapter.engine.encrypt(&self.key.0, batch, votes, &mut rng);
+        let engine = &self.adapter.engine;
+        let ballot = engine.encrypt_as(&self.key.0, batch, teacher, votes, &mut rng);
         self.adapter.seal(ballot, rng)
+    }
+
+    fn check_proof(&self, batch: usize, teacher: u32, ballot: &[u8]) -> Result<(), EngineError> {
+        let (key, place) = (Holder::Public(&self.key.0), (batch, self.key.0.id()));
+        self.adapter.check_proof(key, place, teacher, ballot)
     }
 
     fn encrypt_counts(
@@ -192,6 +213,11 @@ impl<E: engine::Engine> With<E, Evaluation<E::EvaluationKey>> {
 impl<E: engine::Engine> Aggregating for With<E, Evaluation<E::EvaluationKey>> {
     fn key(&self) -> KeyId {
         self.key.0.id()
+    }
+
+    fn check_proof(&self, batch: usize, teacher: u32, ballot: &[u8]) -> Result<(), EngineError> {
+        let (key, place) = (Holder::Evaluation(&self.key.0), (batch, self.key.0.id()));
+        self.adapter.check_proof(key, place, teacher, ballot)
     }
 
     fn aggregate(

@@ -8,6 +8,7 @@ mod adapter;
 #[cfg(any(test, feature = "test-engine"))]
 pub mod faults;
 mod labelling;
+mod names;
 mod spec;
 
 use std::error::Error;
@@ -23,12 +24,10 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 pub use labelling::Labelling;
+pub use names::{EngineName, MechanismName, Protects};
 pub use shield_bfv::argmax::BallotKind;
 pub use shield_core::engine::{Again, Alarm, Revealed};
-pub use spec::{
-    Counts, EngineName, EngineSpec, MechanismName, NoisyArgmax, Outline, Protects, SpecError,
-    UseEngine,
-};
+pub use spec::{Counts, EngineSpec, NoisyArgmax, Outline, SpecError, UseEngine};
 
 /// Random bytes at the end of every ballot: its teacher's part of the seed. Whatever the engine
 /// does, no two ballots are the same, and nobody knows their digests before they are sent.
@@ -121,13 +120,18 @@ pub trait Voting: Send + Sync {
     /// The name of its key.
     fn key(&self) -> KeyId;
 
-    /// One teacher's ballot for a batch.
+    /// The ballot for a batch of the teacher with this number, counted from 0.
     fn encrypt(
         &self,
         batch: usize,
+        teacher: u32,
         votes: &[Vote],
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, EngineError>;
+
+    /// Refuses a ballot of a teacher without a valid proof, where ballots carry proofs: after
+    /// [`Engine::check_ballot`].
+    fn check_proof(&self, batch: usize, teacher: u32, ballot: &[u8]) -> Result<(), EngineError>;
 
     /// One teacher's ballot of counts per class for a batch, sample by sample.
     fn encrypt_counts(
@@ -142,6 +146,10 @@ pub trait Voting: Send + Sync {
 pub trait Aggregating: Send + Sync {
     /// The name of its key.
     fn key(&self) -> KeyId;
+
+    /// Refuses a ballot of a teacher without a valid proof, where ballots carry proofs: after
+    /// [`Engine::check_ballot`].
+    fn check_proof(&self, batch: usize, teacher: u32, ballot: &[u8]) -> Result<(), EngineError>;
 
     /// What the student gets for one batch: the same bytes for the same arguments.
     fn aggregate(

@@ -14,7 +14,6 @@
 //!   together, such as how a whole ward voted, is *not* protected.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::ser::SerializeMap;
@@ -38,75 +37,7 @@ use super::Engine;
 use super::adapter::Adapter;
 #[cfg(any(test, feature = "test-engine"))]
 use super::faults;
-
-/// An engine, by the name that users type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineName {
-    /// Many samples in a ciphertext: the fastest for more than a few samples.
-    #[default]
-    Bfv,
-    /// One vote in a ciphertext: a single sample in milliseconds.
-    Tfhe,
-    /// No encryption: the reference that `label` can compare with, never for an election.
-    Clear,
-}
-
-/// A mechanism that runs encrypted, by the name that users type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MechanismName {
-    /// SHIELD's rounds of draws.
-    #[default]
-    Shield,
-    /// SPEED's argmax, with noise that the teachers add in shares.
-    NoisyArgmax,
-}
-
-/// Whose participation a privacy cost is stated for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protects {
-    /// A teacher with all voters behind it.
-    #[default]
-    Teacher,
-    /// One voter behind a teacher.
-    Voter,
-}
-
-/// Gives the values of an enum their names.
-macro_rules! names {
-    ($name:ident, $kind:literal, $($value:ident = $text:literal),+) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$value => $text),+ })
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let known = [$($text),+].join(", ");
-                match text {
-                    $($text => Ok(Self::$value),)+
-                    _ => Err(format!("`{text}` is not {}; it must be one of {known}", $kind)),
-                }
-            }
-        }
-    };
-}
-
-impl EngineName {
-    /// The law of the noise in shares that suits the engine: the one wherever none is named.
-    pub fn noise_law(self) -> NoiseFamily {
-        match self {
-            Self::Bfv => NoiseFamily::Skellam,
-            Self::Tfhe | Self::Clear => NoiseFamily::Laplace,
-        }
-    }
-}
-
-names!(EngineName, "an engine", Bfv = "bfv", Tfhe = "tfhe", Clear = "clear");
-names!(MechanismName, "a mechanism", Shield = "shield", NoisyArgmax = "noisy-argmax");
-names!(Protects, "whom the privacy cost protects", Teacher = "teacher", Voter = "voter");
+use super::names::{EngineName, MechanismName, Protects};
 
 /// Counts per class that teachers send, each of several voters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +115,7 @@ pub struct EngineSpec {
     argmax: Option<NoisyArgmax>,
     ballots: BallotKind,
     trustees: Option<Trustees>,
+    proofs: bool,
 }
 
 /// An engine that there is not, or that cannot do an election.
@@ -210,10 +142,11 @@ pub enum SpecError {
         /// The engine.
         engine: EngineName,
     },
-    /// Tiny ballots of another engine or mechanism.
+    /// Tiny ballots of another engine or mechanism, under trustees' keys or with proofs.
     #[error(
-        "tiny ballots are for --mechanism noisy-argmax with --backend bfv, and for a key that the \
-         student holds"
+        "tiny ballots are for --mechanism noisy-argmax with --backend bfv, for a key that the \
+         student holds, and carry no proof; take --ballots checked, or leave --trustees and \
+         --proofs out"
     )]
     Ballots,
     /// Tiny ballots of an election whose roles are in different places.
@@ -231,6 +164,12 @@ pub enum SpecError {
         /// The engine.
         engine: EngineName,
     },
+    /// Proofs that the engine does not make.
+    #[error(
+        "`proofs` are for ballots of votes on `engine = \"bfv\"` (--backend bfv); leave `proofs` \
+         (--proofs) out"
+    )]
+    Proofs,
     /// A number of voters that is none.
     #[error("`voters_per_teacher` is {0}; it must be from 1 to {MAX}", MAX = Counts::MAX_VOTERS)]
     Voters(u64),
@@ -288,7 +227,7 @@ impl EngineSpec {
         if engine == EngineName::Tfhe && argmax.is_some() {
             return Err(SpecError::Mechanism { engine });
         }
-        Ok(Self { engine, argmax, trustees: None, ballots: BallotKind::Checked })
+        Ok(Self { engine, argmax, ..Self::default() })
     }
 
     /// The same with a key that trustees hold, if there are any.
@@ -296,7 +235,7 @@ impl EngineSpec {
         if trustees.is_some() && self.engine != EngineName::Bfv {
             return Err(SpecError::Trustees { engine: self.engine });
         }
-        Ok(Self { trustees, ..self })
+        Self { trustees, ..self }.whole()
     }
 
     /// The trustees who hold the key; `None` where the student does.
@@ -306,18 +245,36 @@ impl EngineSpec {
 
     /// The same with ballots of some kind, which the BFV engine's noisy argmax has.
     pub fn with_ballots(self, ballots: BallotKind) -> Result<Self, SpecError> {
-        let bfv = self.engine == EngineName::Bfv && self.argmax.is_some();
-        let able = bfv && self.trustees.is_none();
-        if ballots == BallotKind::Checked || able {
-            Ok(Self { ballots, ..self })
-        } else {
-            Err(SpecError::Ballots)
-        }
+        Self { ballots, ..self }.whole()
     }
 
     /// What a teacher of a noisy argmax sends.
     pub fn ballots(&self) -> BallotKind {
         self.ballots
+    }
+
+    /// The same whose ballots carry a proof that they are well formed and that their makers know
+    /// them, or carry none.
+    pub fn with_proofs(self, proofs: bool) -> Result<Self, SpecError> {
+        if proofs && (self.engine != EngineName::Bfv || self.counts().is_some()) {
+            return Err(SpecError::Proofs);
+        }
+        Self { proofs, ..self }.whole()
+    }
+
+    /// Whether ballots carry a proof.
+    pub fn proofs(&self) -> bool {
+        self.proofs
+    }
+
+    /// What was put together, if tiny ballots are part of it only where there are any.
+    fn whole(self) -> Result<Self, SpecError> {
+        let bfv = self.engine == EngineName::Bfv && self.argmax.is_some();
+        let able = bfv && self.trustees.is_none() && !self.proofs;
+        if self.ballots == BallotKind::Tiny && !able {
+            return Err(SpecError::Ballots);
+        }
+        Ok(self)
     }
 
     /// The engine's name.
@@ -355,11 +312,13 @@ impl EngineSpec {
         let election = election.clone();
         Ok(match (self.engine, self.argmax) {
             (EngineName::Bfv, None) => {
-                let Some(trustees) = self.trustees else {
-                    return Ok(then.run(BfvEngine::new(election).map_err(SpecError::plan)?));
+                let engine = match (self.trustees, self.proofs) {
+                    (trustees, true) => BfvEngine::with_proofs(election, trustees),
+                    (Some(trustees), false) => BfvEngine::with_trustees(election, trustees),
+                    (None, false) => BfvEngine::new(election),
                 };
-                let engine = BfvEngine::with_trustees(election, trustees);
-                then.run_jointly(engine.map_err(SpecError::plan)?)
+                let engine = engine.map_err(SpecError::plan)?;
+                if self.trustees.is_some() { then.run_jointly(engine) } else { then.run(engine) }
             }
             (EngineName::Bfv, Some(argmax)) => {
                 let NoisyArgmax { noise, threshold, .. } = argmax;
@@ -368,13 +327,15 @@ impl EngineSpec {
                     let engine = TinyEngine::with_counts(election, noise, ballot, threshold);
                     return Ok(then.run(engine.map_err(SpecError::plan)?));
                 }
-                let Some(trustees) = self.trustees else {
-                    let engine = ArgmaxEngine::with_counts(election, noise, ballot, threshold);
-                    return Ok(then.run(engine.map_err(SpecError::plan)?));
+                let engine = match (self.trustees, self.proofs) {
+                    (held, true) => ArgmaxEngine::with_proofs(election, noise, threshold, held),
+                    (Some(trustees), false) => {
+                        ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees)
+                    }
+                    (None, false) => ArgmaxEngine::with_counts(election, noise, ballot, threshold),
                 };
-                let engine =
-                    ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees);
-                then.run_jointly(engine.map_err(SpecError::plan)?)
+                let engine = engine.map_err(SpecError::plan)?;
+                if self.trustees.is_some() { then.run_jointly(engine) } else { then.run(engine) }
             }
             #[cfg(feature = "tfhe")]
             (EngineName::Tfhe, None) => {
@@ -391,6 +352,33 @@ impl EngineSpec {
         })
     }
 
+    /// The plan of a noisy argmax on BFV.
+    pub fn argmax_plan(
+        &self,
+        election: &Election,
+        argmax: &NoisyArgmax,
+    ) -> Result<ArgmaxPlan, SpecError> {
+        let (NoisyArgmax { noise, threshold, .. }, ballot) = (argmax, argmax.ballot());
+        let plan = match (self.trustees, self.proofs) {
+            (held, true) => ArgmaxPlan::with_proofs(election, noise, *threshold, held),
+            (Some(trustees), false) => {
+                ArgmaxPlan::with_trustees(election, noise, ballot, *threshold, trustees)
+            }
+            (None, false) => ArgmaxPlan::of_kind(self.ballots, election, noise, ballot, *threshold),
+        };
+        plan.map_err(SpecError::plan)
+    }
+
+    /// The plan of SHIELD on BFV.
+    pub fn shield_plan(&self, election: &Election) -> Result<Plan, SpecError> {
+        let plan = match (self.trustees, self.proofs) {
+            (trustees, true) => Plan::with_proofs(election, trustees),
+            (Some(trustees), false) => Plan::with_trustees(election, trustees),
+            (None, false) => Plan::new(election),
+        };
+        plan.map_err(SpecError::plan)
+    }
+
     /// The outline of an election. Plans only, where that is cheaper than [`Self::engine`].
     pub fn outline(&self, election: &Election) -> Result<Outline, SpecError> {
         let planned = |batches: usize, audited| {
@@ -398,15 +386,9 @@ impl EngineSpec {
         };
         match (self.engine, self.argmax) {
             _ if self.trustees.is_some() => self.with(election, Outlining),
-            (EngineName::Bfv, None) => {
-                let plan = Plan::new(election).map_err(SpecError::plan)?;
-                planned(plan.batches(), true)
-            }
+            (EngineName::Bfv, None) => planned(self.shield_plan(election)?.batches(), true),
             (EngineName::Bfv, Some(argmax)) => {
-                let NoisyArgmax { noise, threshold, .. } = argmax;
-                let (kind, ballot) = (self.ballots, argmax.ballot());
-                let plan = ArgmaxPlan::of_kind(kind, election, &noise, ballot, threshold);
-                planned(plan.map_err(SpecError::plan)?.batches(), false)
+                planned(self.argmax_plan(election, &argmax)?.batches(), false)
             }
             (EngineName::Clear, _) => planned(self.engine(election)?.batches(), false),
             (EngineName::Tfhe, _) => self.with(election, Outlining),
@@ -467,6 +449,9 @@ impl Serialize for EngineSpec {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("mechanism", &self.mechanism_name().to_string())?;
         map.serialize_entry("backend", &self.engine.to_string())?;
+        if self.proofs {
+            map.serialize_entry("proofs", &true)?;
+        }
         if let Some(argmax) = &self.argmax {
             map.serialize_entry("noise", &argmax.noise.scale().get())?;
             map.serialize_entry("noise_law", &argmax.noise.family())?;

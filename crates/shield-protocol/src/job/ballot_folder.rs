@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rayon::prelude::*;
 use shield_core::Watch;
 use shield_core::engine::{BallotBoxError, Presence};
-use shield_core::framing::{KeyId, Kind};
+use shield_core::framing::Kind;
 
 use super::freeze::{RECORD, is_audit_record};
 use super::storage::{ByteRange, LocalFiles, Storage};
 use crate::bundle::{self, BundleReader, Content};
 use crate::election_file::PlannedElection;
-use crate::engine::{BallotBytes, votes_checksum};
+use crate::engine::{Aggregating, BallotBytes, votes_checksum};
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::parts;
 use crate::hex::hex;
@@ -160,7 +160,7 @@ impl BallotFolder {
     /// Checks every file of a folder but hidden ones, and says all that is wrong at once.
     pub(super) fn open(
         file: &PlannedElection,
-        key: KeyId,
+        aggregating: &dyn Aggregating,
         storage: &Arc<dyn Storage>,
         folder: &Path,
         watch: &Watch,
@@ -171,7 +171,7 @@ impl BallotFolder {
         let read: Vec<Result<(u32, BallotFile), Refused>> = paths
             .into_par_iter()
             .map(|path| {
-                let ballot = check(file, key, &**storage, &path);
+                let ballot = check(file, aggregating, &**storage, &path);
                 watch.add(1);
                 match ballot {
                     Ok((teacher, parts, attendance)) => {
@@ -223,10 +223,14 @@ impl BallotFolder {
     }
 
     /// Checks one more ballot and adds it; gives the teacher's number.
-    pub(super) fn take_in(&mut self, key: KeyId, path: &Path) -> Result<u32, Refused> {
+    pub(super) fn take_in(
+        &mut self,
+        aggregating: &dyn Aggregating,
+        path: &Path,
+    ) -> Result<u32, Refused> {
         let refuse = |problem| Refused::new(path, problem);
         let (teacher, parts, attendance) =
-            check(&self.file, key, &*self.storage, path).map_err(refuse)?;
+            check(&self.file, aggregating, &*self.storage, path).map_err(refuse)?;
         let ballot = BallotFile { path: path.to_owned(), is_split: false, parts, attendance };
         let mut owners = Owners::default();
         for (&of, known) in &*self.ballots {
@@ -349,7 +353,7 @@ fn list(storage: &dyn Storage, folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Reads one ballot file from end to end: nothing of it can fail later.
 fn check(
     file: &PlannedElection,
-    key: KeyId,
+    aggregating: &dyn Aggregating,
     storage: &dyn Storage,
     path: &Path,
 ) -> Result<(u32, Vec<Part>, Attendance), Problem> {
@@ -370,8 +374,12 @@ fn check(
     while let Some(bytes) = reader.part(engine.max_bytes(Kind::Ballot))? {
         let batch = found.len();
         let presence = engine
-            .check_ballot(&bytes, batch, key)
+            .check_ballot(&bytes, batch, aggregating.key())
             .map_err(|source| Problem::Batch { batch, source })?;
+        if file.spec().proofs() {
+            let proof = aggregating.check_proof(batch, teacher, &bytes);
+            proof.map_err(|source| Problem::Proof { batch, source })?;
+        }
         presences.push(presence);
         place += bundle::LENGTH;
         let (hash, votes) = (*blake3::hash(&bytes).as_bytes(), votes_checksum(&bytes));

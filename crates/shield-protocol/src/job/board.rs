@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use shield_board::{Folder, Kind as Says};
 use shield_core::Watch;
-use shield_core::framing::{KeyId, Kind};
+use shield_core::framing::Kind;
 
 use super::ballot_folder::BallotFolder;
 use super::inputs::{Checked, Inputs, read_key};
 use super::verify::{Released, same_bytes};
 use crate::election_file::PlannedElection;
+use crate::engine::Aggregating;
 use crate::error::{Problem, ProtocolError, Refused};
 use crate::files::read_bounded;
 use crate::hex::hex;
@@ -94,7 +95,7 @@ impl<'a> OnBoard<'a> {
     /// Reads every ballot, for an operator who takes in more of them.
     pub(crate) fn known(&self, watch: &Watch) -> Result<KnownBallots, ProtocolError> {
         let Tally { checked, .. } = self.ballots(watch)?;
-        Ok(KnownBallots { key: checked.aggregating.key(), ballots: checked.ballots })
+        Ok(KnownBallots { aggregating: checked.aggregating, ballots: checked.ballots })
     }
 
     fn check_author(
@@ -165,7 +166,7 @@ impl Tally<'_> {
 
 /// The ballots of a board, to which more are added.
 pub(crate) struct KnownBallots {
-    key: KeyId,
+    aggregating: Box<dyn Aggregating>,
     ballots: BallotFolder,
 }
 
@@ -173,7 +174,7 @@ impl KnownBallots {
     /// Checks one more ballot: it must be its author's, and no copy of another's.
     pub(crate) fn take_in(&mut self, author: &str, path: &Path) -> Result<(), ProtocolError> {
         let file = self.ballots.file.clone();
-        let number = self.ballots.take_in(self.key, path)?;
+        let number = self.ballots.take_in(&*self.aggregating, path)?;
         if file.teacher(author) == Some(number) {
             return Ok(());
         }

@@ -51,7 +51,7 @@ impl<'a> Inputs<'a> {
     pub(super) fn open(&self, watch: &Watch) -> Result<Checked, ProtocolError> {
         let (key, aggregating) = read_key(self.file, self.evaluation_key)?;
         let ballots =
-            BallotFolder::open(self.file, aggregating.key(), &self.storage, self.ballots, watch)?;
+            BallotFolder::open(self.file, &*aggregating, &self.storage, self.ballots, watch)?;
         let frozen = Frozen {
             election: self.file.digest(),
             evaluation_key: key,

@@ -98,7 +98,7 @@ async fn frozen(service: &Service, text: &str) -> Name {
     for teacher in 0..3 {
         for batch in 0..engine.batches() {
             let votes = vec![Some(shield_core::Class(1)); engine.batch(batch).len()];
-            let bytes = voting.encrypt(batch, &votes, &mut rng).unwrap();
+            let bytes = voting.encrypt(batch, teacher, &votes, &mut rng).unwrap();
             let presence = Presence::new(votes.iter().map(Option::is_some));
             let place = (teacher, u32::try_from(batch).unwrap());
             keep_ballot(service, &name, place, &presence, &bytes).await.unwrap();

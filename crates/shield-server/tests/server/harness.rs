@@ -226,21 +226,27 @@ impl Parties {
         client::rehearse(student, self.file.name(), &keys).expect("the keys work");
     }
 
-    /// The encoded ballots of a teacher, a batch each.
+    /// Encoded ballots, a batch each, in an election without proofs: anybody's.
     pub fn ballot(&self, votes: &[Vote], seed: u64) -> Vec<Vec<u8>> {
+        self.ballot_of(0, votes, seed)
+    }
+
+    /// The encoded ballots of a teacher, a batch each.
+    pub fn ballot_of(&self, teacher: u32, votes: &[Vote], seed: u64) -> Vec<Vec<u8>> {
         let mut rng = StdRng::seed_from_u64(seed);
         let voting = Arc::clone(self.file.engine()).voting(&self.keys.public).expect("a sound key");
         (0..self.file.batches())
             .map(|batch| {
                 let own = &votes[self.file.engine().batch(batch)];
-                voting.encrypt(batch, own, &mut rng).expect("a ballot")
+                voting.encrypt(batch, teacher, own, &mut rng).expect("a ballot")
             })
             .collect()
     }
 
     /// Writes a teacher's ballot file.
     pub fn write_ballot(&self, teacher: usize, votes: &[Vote]) -> PathBuf {
-        self.write_parts(teacher, &self.ballot(votes, 100 + teacher as u64))
+        let parts = self.ballot_of(teacher as u32, votes, 100 + teacher as u64);
+        self.write_parts(teacher, &parts)
     }
 
     /// Writes a teacher's ballot file of encoded batches.

@@ -160,7 +160,7 @@ async fn prepare(folder: &Path) -> PlannedElection {
     for (batch, number) in (0..engine.batches()).zip(0..) {
         for teacher in 0..3_u16 {
             let votes = engine.batch(batch).map(|_| Some(Class(teacher))).collect::<Vec<_>>();
-            let bytes = voting.encrypt(batch, &votes, &mut rng).unwrap();
+            let bytes = voting.encrypt(batch, teacher.into(), &votes, &mut rng).unwrap();
             let presence = engine.check_ballot(&bytes, batch, made.id).unwrap();
             ballot(&store, &name, (teacher.into(), number), &presence, &bytes).await;
         }

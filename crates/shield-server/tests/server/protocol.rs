@@ -13,7 +13,7 @@ use shield_protocol::ledger::Budget;
 use shield_server::openapi;
 
 use crate::described::{Answered, check};
-use crate::harness::{Parties, Running, election, open, settings, votes, wait};
+use crate::harness::{Parties, Running, election, election_with, open, settings, votes, wait};
 
 fn refused(result: Result<impl Sized, ClientError>) -> (u16, String) {
     match result {
@@ -30,6 +30,21 @@ fn two_servers_never_share_a_data_folder() {
     let _server = Running::start(settings(&data));
     let second = wait(shield_server::Service::open(&settings(&data)));
     assert!(second.err().expect("refused").to_string().contains("another server"));
+}
+
+/// A ballot made for another teacher, whose votes its sender does not know, is refused on arrival;
+/// the teacher's own is taken, and the labels come.
+#[test]
+fn a_ballot_must_prove_itself_in_its_teachers_name() {
+    let lines = "classes = 3\npolynomial = \"X^2+X\"\noffset = 2\nproofs = true";
+    let (_folder, server, parties) = open(election_with(lines, "proven", 2, 10, 2));
+    let teacher = server.client(&parties.teacher(0));
+    let path = "/v1/elections/proven/ballots/t0/0";
+    let others = parties.ballot_of(1, &votes(1, 10), 1);
+    assert_eq!(refused(teacher.put(path, &others[0])), (422, "unusable".to_owned()));
+    parties.submit(&server, 0, &votes(0, 10));
+    parties.submit(&server, 1, &votes(1, 10));
+    client::close(&server.client(&parties.student()), parties.file.name()).unwrap();
 }
 
 #[test]

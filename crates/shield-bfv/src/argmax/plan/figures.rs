@@ -6,7 +6,7 @@ use crate::argmax::mlwe::Grid;
 use crate::argmax::pairing::Pairing;
 use crate::argmax::wins::Steps;
 use crate::layout::Places;
-use crate::noise::Ring;
+use crate::noise::{Lengths, Ring};
 use crate::quorum::{OpeningPlan, Trustees};
 
 impl ArgmaxPlan {
@@ -115,6 +115,11 @@ impl ArgmaxPlan {
     /// The trustees who hold the key, if the student does not.
     pub fn trustees(&self) -> Option<Trustees> {
         self.opening.map(|opening| opening.trustees)
+    }
+
+    /// Whether ballots carry a proof that they are short and that their makers know them.
+    pub fn proofs(&self) -> bool {
+        self.ring.lengths == Lengths::Proven
     }
 
     /// What a teacher sends.

@@ -1,4 +1,4 @@
-//! Why an election cannot be planned, and what to take instead.
+//! Elections that the batched argmax cannot be planned for, and what to take instead.
 
 use thiserror::Error;
 

@@ -4,6 +4,7 @@
 mod large;
 mod noise;
 mod plan;
+mod proven;
 mod suite;
 mod view;
 

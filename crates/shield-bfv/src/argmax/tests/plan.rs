@@ -53,3 +53,16 @@ fn runs_are_long_where_samples_are_few() {
     let many = plan(250, 10, 2_048, 20.0).unwrap();
     assert_eq!((many.samples_per_batch(), many.evaluations()), (2_048, 3));
 }
+
+#[test]
+fn proven_ballots_have_a_plan() {
+    for (samples, deviation) in [(100, 40.0), (512, 40.0), (2_048, 28.0)] {
+        let election = election(250, 10, samples);
+        let noise = skellam(deviation, 250, 0);
+        let plan = ArgmaxPlan::with_proofs(&election, &noise, None, None).expect("a plan");
+        let assumed = ArgmaxPlan::new(&election, &noise, Sensitivity::Vote, None).expect("a plan");
+        println!("{samples}: {} limbs, assumed {}", plan.log_q() / 51, assumed.log_q() / 51);
+        assert!(plan.proofs() && plan.noise_margin_bits() >= 0.0 && plan.security_bits() >= 128);
+        assert!(plan.log_q() >= assumed.log_q() && plan.ballot_bytes() > assumed.ballot_bytes());
+    }
+}

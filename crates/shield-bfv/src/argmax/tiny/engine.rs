@@ -29,6 +29,7 @@ use crate::argmax::mlwe::{Grid, Points};
 use crate::argmax::plan::{ArgmaxPlan, BallotKind, Rings};
 use crate::bytes;
 use crate::keys::KeyId;
+use crate::noise::Lengths;
 use crate::release::Release;
 use crate::ring::PLAINTEXT;
 
@@ -91,9 +92,9 @@ impl TinyEngine {
         threshold: Option<u32>,
         rings: Rings,
     ) -> Result<Self, ArgmaxError> {
-        let kind = BallotKind::Tiny;
+        let (kind, lengths) = (BallotKind::Tiny, Lengths::Assumed);
         let of = (sensitivity, threshold);
-        let argmax = ArgmaxEngine::of_kind(election, noise, of, rings, None, kind)?;
+        let argmax = ArgmaxEngine::held_by(election, noise, of, rings, None, kind, lengths)?;
         let grid = argmax.plan().grid().expect("a plan for tiny ballots has a grid");
         let (points, columns) = (Points::new(grid.module().degree()), grid.columns_of());
         Ok(Self { argmax, grid, points, columns })

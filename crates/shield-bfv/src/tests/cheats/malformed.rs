@@ -66,7 +66,7 @@ fn idempotent(fixture: &Fixture) -> BfvBallot {
     let ciphertexts = (0..engine.plan().layout().planes()).map(|_| ciphertext()).collect();
     let presence = Presence::new((0..engine.batch(0).len()).map(|_| true));
     let (key, digest) = (keys.public.id, [0; 32]);
-    let ballot = BfvBallot { ciphertexts, presence, batch: 0, key, digest };
+    let ballot = BfvBallot { ciphertexts, presence, batch: 0, key, digest, proof: None };
     engine.decode_ballot(&engine.encode_ballot(&ballot), 0, key).expect("a ballot in form")
 }
 

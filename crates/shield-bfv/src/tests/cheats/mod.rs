@@ -14,7 +14,7 @@ use shield_core::engine::{BallotBox, Encoding, Engine, MemoryBallotBox, Presence
 use super::{Fixture, shape};
 use crate::layout::Layout;
 use crate::ring::{Modulus, PLAINTEXT};
-use crate::{BfvBallot, Coding};
+use crate::{BfvBallot, BfvEngine, Coding};
 
 /// The class that cheats want to win.
 const WANTED: usize = 3;
@@ -93,21 +93,27 @@ fn cheats(layout: &Layout) -> Vec<(&'static str, Forgery)> {
     ONE_HOT.into_iter().chain(copies).collect()
 }
 
-/// A ballot that says what a forgery does on the samples that `cheated` names, and votes for the
-/// wanted class elsewhere.
-pub(crate) fn forged(
-    fixture: &Fixture,
+/// The slots of the first ciphertext of a ballot that says what a forgery does on the samples that
+/// `cheated` names, and votes for the wanted class elsewhere.
+pub(crate) fn forged_slots(
+    engine: &BfvEngine,
     forgery: impl Fn(Slot<'_>) -> u64,
     cheated: &[usize],
-) -> BfvBallot {
-    let Fixture { engine, keys, .. } = fixture;
-    let (layout, context) = (engine.plan().layout(), engine.context());
-    let samples = engine.batch(0).len();
+) -> Vec<u64> {
+    forged_planes(engine, forgery, cheated).swap_remove(0)
+}
+
+fn forged_planes(
+    engine: &BfvEngine,
+    forgery: impl Fn(Slot<'_>) -> u64,
+    cheated: &[usize],
+) -> Vec<Vec<u64>> {
+    let layout = engine.plan().layout();
     let mut rng = ChaCha20Rng::seed_from_u64(77);
-    let mut plane = |plane: usize| {
-        let mut slots = vec![0; context.degree()];
+    let plane = |plane: usize| {
+        let mut slots = vec![0; layout.degree()];
         for group in 0..layout.groups() {
-            for sample in 0..samples {
+            for sample in 0..engine.batch(0).len() {
                 let places = engine.places().slots(group, sample);
                 for (number, &place) in places.iter().enumerate() {
                     let at = Slot { rng: &mut rng, layout, plane, group, number };
@@ -116,14 +122,31 @@ pub(crate) fn forged(
                 }
             }
         }
+        slots
+    };
+    (0..layout.planes()).map(plane).collect()
+}
+
+/// A ballot that says what a forgery does on the samples that `cheated` names, and votes for the
+/// wanted class elsewhere.
+pub(crate) fn forged(
+    fixture: &Fixture,
+    forgery: impl Fn(Slot<'_>) -> u64,
+    cheated: &[usize],
+) -> BfvBallot {
+    let Fixture { engine, keys, .. } = fixture;
+    let mut rng = ChaCha20Rng::seed_from_u64(78);
+    let mut encrypted = |slots: Vec<u64>| {
+        let context = engine.context();
         let mut ciphertext = keys.public.key.zero(context, context.limbs(), &mut rng);
         ciphertext.add_slots(context, slots);
         ciphertext
     };
-    let ciphertexts = (0..layout.planes()).map(&mut plane).collect();
-    let presence = Presence::new((0..samples).map(|_| true));
+    let planes = forged_planes(engine, forgery, cheated);
+    let ciphertexts = planes.into_iter().map(&mut encrypted).collect();
+    let presence = Presence::new(engine.batch(0).map(|_| true));
     let (key, digest) = (keys.public.id, [0; 32]);
-    let ballot = BfvBallot { ciphertexts, presence, batch: 0, key, digest };
+    let ballot = BfvBallot { ciphertexts, presence, batch: 0, key, digest, proof: None };
     // Through bytes, as a cheat would send it.
     let bytes = engine.encode_ballot(&ballot);
     engine.decode_ballot(&bytes, 0, keys.public.id).expect("a ballot in form")
@@ -134,11 +157,21 @@ pub(crate) fn replaced(
     fixture: &Fixture,
     cheats: &[(u32, BfvBallot)],
 ) -> MemoryBallotBox<BfvBallot> {
-    let own = |teacher| fixture.ballots.open(teacher).ok().map(std::borrow::Cow::into_owned);
+    let samples = fixture.engine.batch(0).len();
+    replaced_in(&fixture.ballots, fixture.case.election.teachers(), samples, cheats)
+}
+
+/// The ballots of a box with some replaced.
+pub(crate) fn replaced_in(
+    ballots: &MemoryBallotBox<BfvBallot>,
+    teachers: u32,
+    samples: usize,
+    cheats: &[(u32, BfvBallot)],
+) -> MemoryBallotBox<BfvBallot> {
+    let own = |teacher| ballots.open(teacher).ok().map(std::borrow::Cow::into_owned);
     let forged = |teacher| cheats.iter().find(|(t, _)| *t == teacher).map(|(_, b)| b.clone());
-    let teachers = fixture.case.election.teachers();
     let ballots = (0..teachers).map(|teacher| forged(teacher).or_else(|| own(teacher)));
-    MemoryBallotBox::new(fixture.engine.batch(0).len(), ballots.collect())
+    MemoryBallotBox::new(samples, ballots.collect())
 }
 
 /// Twelve teachers, ten classes, four rounds, one-hot.

@@ -91,7 +91,7 @@ fn noise_stays_below_the_bounds_for_several_secrets() {
         let mut rng = rng(1);
         let fresh = keys.public.key.zero(context, context.limbs(), &mut rng);
         let found = measured(context, &joint, &fresh);
-        let bound = stages.fresh.bits();
+        let bound = stages.ballot.bits();
         assert!(found <= bound && found > bound - 8.0, "{n}: fresh {found}, bound {bound}");
         let (ring, limbs) = (engine.plan().ring(), context.limbs());
         // What a product is relinearised with, by itself: d s^2.

@@ -16,9 +16,10 @@ use shield_core::{Sampling, Seed};
 use shield_privacy::skellam::Sensitivity;
 
 use super::*;
-use crate::argmax::{ArgmaxEngine, Rings};
+use crate::argmax::{ArgmaxEngine, BallotKind, Rings};
 use crate::ballot::BfvBallot;
 use crate::engine::BfvEngine;
+use crate::noise::Lengths;
 
 pub(super) fn trustees(threshold: u32, count: u32) -> Trustees {
     Trustees::new(count, threshold).expect("trustees")
@@ -47,7 +48,9 @@ pub(super) fn argmax(case: &Case, trustees: Trustees, degree: usize) -> ArgmaxEn
     let amount = Noise::new(0.01).expect("noise");
     let noise = SharedNoise::of(NoiseFamily::Skellam, amount, teachers, 0).expect("noise");
     let (of, rings) = ((Sensitivity::Vote, None), Rings::Tiny(degree));
-    ArgmaxEngine::held_by(case.election.clone(), noise, of, rings, Some(trustees)).expect("a plan")
+    let (election, kind, assumed) = (case.election.clone(), BallotKind::Checked, Lengths::Assumed);
+    ArgmaxEngine::held_by(election, noise, of, rings, Some(trustees), kind, assumed)
+        .expect("a plan")
 }
 
 /// An election whose trustees have made keys, with a release of its first batch.

@@ -8,6 +8,7 @@ use shield_core::engine::noisy_argmax::{argmax, noisy_one_hot};
 use shield_core::engine::{Engine, Setup};
 use shield_core::shared_noise::{SharedNoise, Shares};
 use shield_core::{Label, Seed, Votes};
+use shield_protocol::engine::EngineSpec;
 
 use super::measuring::{Case, Kept, ballot_rng, measure};
 use super::{BenchArgs, plural};
@@ -40,13 +41,20 @@ struct Batched {
 pub(super) fn run(
     args: &BenchArgs,
     noise: SharedNoise,
-    kind: BallotKind,
+    spec: EngineSpec,
     output: Output,
 ) -> Result<(), Failure> {
     let samples = args.samples.unwrap_or(2048);
     let (election, votes) = args.election(samples)?;
+    let kind = spec.ballots();
     let checked = || -> Result<Batched, Failure> {
-        let engine = ArgmaxEngine::new(election.clone(), noise).map_err(Failure::bad_input)?;
+        let election = election.clone();
+        let engine = if spec.proofs() {
+            ArgmaxEngine::with_proofs(election, noise, None, None)
+        } else {
+            ArgmaxEngine::new(election, noise)
+        };
+        let engine = engine.map_err(Failure::bad_input)?;
         bfv(&engine, engine.plan(), noise, &votes)
     };
     let (batched, beside) = match kind {

@@ -124,7 +124,7 @@ where
             let own = votes.teacher(teacher as usize, engine.batch(batch));
             let mut rng = ballot_rng(seed, votes, batch, teacher as usize);
             let start = Instant::now();
-            let ballot = engine.encrypt(&keys.public, batch, &own, &mut rng);
+            let ballot = engine.encrypt_as(&keys.public, batch, teacher, &own, &mut rng);
             found.encrypt += start.elapsed().as_secs_f64();
             let ballot = ballot.map_err(Failure::failed)?;
             let start = Instant::now();

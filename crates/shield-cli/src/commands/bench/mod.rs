@@ -75,9 +75,8 @@ pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
         }
         return trustees::run(args, spec, trustees, output);
     }
-    let argmax = spec.argmax();
-    match (args.backend, argmax) {
-        (_, Some(argmax)) => argmax::run(args, argmax.noise, spec.ballots(), output),
+    match (args.backend, spec.argmax()) {
+        (_, Some(argmax)) => argmax::run(args, argmax.noise, spec, output),
         (EngineName::Bfv, None) => paper::run(args, output),
         #[cfg(feature = "tfhe")]
         (EngineName::Tfhe, None) => tfhe::run(args, output),

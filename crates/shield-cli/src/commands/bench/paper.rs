@@ -4,6 +4,7 @@ use rand::rngs::{OsRng, StdRng};
 use rand::{SeedableRng, TryRngCore};
 use shield_bfv::{BallotCheck, BfvEngine, baseline};
 use shield_core::{Election, Seed, Votes};
+use shield_protocol::engine::{EngineName, EngineSpec};
 
 use super::measuring::{Case, Kept, Measured, measure};
 use super::{BenchArgs, plural};
@@ -16,10 +17,11 @@ pub(super) const RUNS: usize = 5;
 
 pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
     let (election, votes) = args.election(args.samples.unwrap_or(100))?;
+    let spec = args.spec.spec(EngineName::Bfv, args.teachers)?;
     let seed = Seed::random(&mut OsRng.unwrap_err());
-    let checked = ours(&election, &votes, BallotCheck::On, &seed)?;
+    let checked = ours(spec, &election, &votes, BallotCheck::On, &seed)?;
     // The paper's circuit does not check them either.
-    let unchecked = ours(&election, &votes, BallotCheck::Off, &seed)?;
+    let unchecked = ours(spec, &election, &votes, BallotCheck::Off, &seed)?;
     let published = if args.ours_only {
         None
     } else {
@@ -81,12 +83,18 @@ pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
 
 /// SHIELD on BFV, on all teachers' ballots.
 pub(super) fn ours(
+    spec: EngineSpec,
     election: &Election,
     votes: &Votes,
     check: BallotCheck,
     seed: &Seed,
 ) -> Result<Measured, Failure> {
-    let engine = BfvEngine::new(election.clone()).map_err(Failure::bad_input)?;
+    let engine = if spec.proofs() {
+        BfvEngine::with_proofs(election.clone(), None)
+    } else {
+        BfvEngine::new(election.clone())
+    };
+    let engine = engine.map_err(Failure::bad_input)?;
     let case = Case { votes, seed, runs: RUNS, ballots: Kept::Open };
     measure(&engine.with_ballot_check(check), &case, |_| 0..election.teachers())
 }

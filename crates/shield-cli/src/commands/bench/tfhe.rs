@@ -12,6 +12,7 @@ use shield_core::draws::{Drawn, Draws, Urn};
 use shield_core::parameters::Noise;
 use shield_core::shared_noise::SharedNoise;
 use shield_core::{Election, Label, Polynomial, Seed, Setting, Votes, operator, synthetic};
+use shield_protocol::engine::EngineSpec;
 use shield_tfhe::baseline::{gates as paper, noisy_argmax as speed};
 use shield_tfhe::leveled::LeveledEngine;
 
@@ -168,7 +169,7 @@ fn leveled(case: &Case) -> Result<Row, Failure> {
 fn bfv(case: &Case, samples: usize) -> Result<Row, Failure> {
     let (election, votes, right) = case.election(samples)?;
     let engine = BfvEngine::new(election.clone()).map_err(Failure::bad_input)?;
-    let found = ours(&election, &votes, BallotCheck::On, &case.seed)?;
+    let found = ours(EngineSpec::default(), &election, &votes, BallotCheck::On, &case.seed)?;
     let best = found.shortest() / samples as f64;
     let plan = engine.plan();
     let held = (plan.samples_per_batch().min(samples)) as f64;

@@ -53,12 +53,21 @@ pub(super) fn run(
         let (noise, threshold) = (argmax.noise, argmax.threshold);
         let ballot = argmax.ballot();
         let alone = ArgmaxEngine::with_counts(election.clone(), noise, ballot, threshold);
-        let joint = ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees);
+        let joint = if spec.proofs() {
+            ArgmaxEngine::with_proofs(election, noise, threshold, Some(trustees))
+        } else {
+            ArgmaxEngine::with_trustees(election, noise, ballot, threshold, trustees)
+        };
         let engines = [alone.map_err(Failure::bad_input)?, joint.map_err(Failure::bad_input)?];
         compare(&engines, &votes, &seed, (ARGMAX_RUNS, of), trustees)?
     } else {
         let alone = BfvEngine::new(election.clone()).map_err(Failure::bad_input)?;
-        let joint = BfvEngine::with_trustees(election, trustees).map_err(Failure::bad_input)?;
+        let joint = if spec.proofs() {
+            BfvEngine::with_proofs(election, Some(trustees))
+        } else {
+            BfvEngine::with_trustees(election, trustees)
+        };
+        let joint = joint.map_err(Failure::bad_input)?;
         compare(&[alone, joint], &votes, &seed, (paper::RUNS, of), trustees)?
     };
     report(args, spec, trustees, &votes, &found).print(output)

@@ -2,13 +2,13 @@
 //! something. Products and rotations count one batch.
 
 use serde_json::{Value, json};
-use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan, BallotKind};
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
 use shield_bfv::flooding::STATISTICAL_BITS;
 use shield_bfv::trustees::Trustees;
 use shield_core::shared_noise::NoiseFamily;
 use shield_core::{Delta, Election, Queries};
 use shield_privacy::Usage;
-use shield_protocol::engine::{Counts, NoisyArgmax};
+use shield_protocol::engine::{Counts, EngineSpec, NoisyArgmax};
 
 use super::{megabytes, of_trustees};
 use crate::console::{Report, duration};
@@ -17,16 +17,11 @@ use crate::failure::Failure;
 pub(super) fn plan(
     report: Report,
     election: &Election,
+    spec: EngineSpec,
     argmax: NoisyArgmax,
-    (kind, trustees): (BallotKind, Option<Trustees>),
+    trustees: Option<Trustees>,
 ) -> Result<Report, Failure> {
-    let NoisyArgmax { noise, threshold, .. } = argmax;
-    let ballot = argmax.ballot();
-    let plan = match trustees {
-        None => ArgmaxPlan::of_kind(kind, election, &noise, ballot, threshold),
-        Some(trustees) => ArgmaxPlan::with_trustees(election, &noise, ballot, threshold, trustees),
-    };
-    let plan = plan.map_err(Failure::bad_input)?;
+    let plan = spec.argmax_plan(election, &argmax)?;
     let queries = Queries::new(election.samples() as u64)?;
     let usage = Usage { queries, delta: Delta::default() };
     // Of all samples together, for all votes.
@@ -117,8 +112,14 @@ pub(super) fn plan(
             ),
         ])
         .rows(unlocking(&plan));
+    let NoisyArgmax { noise, threshold, .. } = argmax;
     let made = trustees.map(|trustees| {
-        ArgmaxEngine::with_trustees(election.clone(), noise, ballot, threshold, trustees)
+        let election = election.clone();
+        if spec.proofs() {
+            ArgmaxEngine::with_proofs(election, noise, threshold, Some(trustees))
+        } else {
+            ArgmaxEngine::with_trustees(election, noise, argmax.ballot(), threshold, trustees)
+        }
     });
     match made.transpose().map_err(Failure::bad_input)? {
         None => Ok(report),

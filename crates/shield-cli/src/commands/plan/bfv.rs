@@ -1,23 +1,24 @@
 //! The plan of SHIELD on BFV. Products and rotations count one batch.
 
 use serde_json::json;
+use shield_bfv::BfvEngine;
+use shield_bfv::Calibration;
 use shield_bfv::flooding::STATISTICAL_BITS;
 use shield_bfv::trustees::Trustees;
-use shield_bfv::{BfvEngine, Calibration, Plan};
 use shield_core::Election;
+use shield_protocol::engine::EngineSpec;
 
-use super::{megabytes, of_trustees, stages};
+use super::{megabytes, of_trustees, proven, stages};
 use crate::console::{Report, duration};
 use crate::failure::Failure;
 
 pub(super) fn plan(
     report: Report,
     election: &Election,
+    spec: EngineSpec,
     trustees: Option<Trustees>,
 ) -> Result<Report, Failure> {
-    let made = trustees
-        .map_or_else(|| Plan::new(election), |trustees| Plan::with_trustees(election, trustees));
-    let plan = made.map_err(Failure::bad_input)?;
+    let plan = spec.shield_plan(election)?;
     let (layout, moduli, batches) = (plan.layout(), plan.moduli_bits(), plan.batches());
     // Expected of one thread of this machine.
     let seconds_per_batch = plan.seconds_per_batch(&Calibration::measure());
@@ -97,7 +98,7 @@ pub(super) fn plan(
         ("layout", layout),
         ("classes", format!("{}: {}", plan.coding(), plan.coding_reason())),
         ("batches", batches.to_string()),
-        ("ballots", plan.ballot_check().to_owned()),
+        ("ballots", proven(plan.proofs(), plan.ballot_check())),
         ("circuit, per batch", circuit),
         ("noise bound, bits", noise),
         ("flooding", flooding),
@@ -109,7 +110,14 @@ pub(super) fn plan(
         ("expected time", time),
         ("whole election", whole),
     ];
-    let engine = trustees.map(|trustees| BfvEngine::with_trustees(election.clone(), trustees));
+    let engine = trustees.map(|trustees| {
+        let election = election.clone();
+        if spec.proofs() {
+            BfvEngine::with_proofs(election, Some(trustees))
+        } else {
+            BfvEngine::with_trustees(election, trustees)
+        }
+    });
     let report = report.keys(&document).rows(rows);
     match engine.transpose().map_err(Failure::bad_input)? {
         None => Ok(report),

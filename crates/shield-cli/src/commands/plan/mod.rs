@@ -60,8 +60,7 @@ impl PlanArgs {
             ));
         };
         let counts = Some(Counts::new(voters, self.protects, argmax.noise.family())?);
-        let held = EngineSpec::new(self.backend, Some(NoisyArgmax { counts, ..argmax }))?;
-        Ok(held.held_by(spec.trustees())?.with_ballots(spec.ballots())?)
+        self.spec.named(self.backend, Some(NoisyArgmax { counts, ..argmax }))
     }
 }
 
@@ -71,9 +70,9 @@ pub(super) fn run(args: &PlanArgs, output: Output) -> Result<(), Failure> {
     let spec = args.spec()?;
     let report = Report::default().keys(&spec);
     let report = match (args.backend, spec.argmax()) {
-        (EngineName::Bfv, None) => bfv::plan(report, &election, spec.trustees())?,
+        (EngineName::Bfv, None) => bfv::plan(report, &election, spec, spec.trustees())?,
         (EngineName::Bfv, Some(argmax)) => {
-            argmax::plan(report, &election, argmax, (spec.ballots(), spec.trustees()))?
+            argmax::plan(report, &election, spec, argmax, spec.trustees())?
         }
         #[cfg(feature = "tfhe")]
         (EngineName::Tfhe, _) => tfhe::plan(report, &election)?,
@@ -115,6 +114,14 @@ fn stages(noise: &[(&str, f64)]) -> (Value, String) {
     let document = noise.iter().map(|(stage, bits)| json!({ "stage": stage, "bits": bits }));
     let words = noise.iter().map(|(stage, bits)| format!("{stage} {bits:.1}"));
     (document.collect(), words.collect::<Vec<_>>().join(", "))
+}
+
+/// What is known of a ballot, for people.
+fn proven(proofs: bool, checked: &str) -> String {
+    if !proofs {
+        return checked.to_owned();
+    }
+    format!("each proves that it is well formed and that its maker knows it; {checked}")
 }
 
 /// Bytes, for people.

@@ -7,7 +7,7 @@ use super::wrong::resealed;
 use crate::engine::{Ballot, Encoding, Engine, Key, Keys, KeysOf, MemoryBallotBox};
 use crate::framing::{DecodeError, HEADER, KeyId, Kind};
 use crate::seed::Seed;
-use crate::votes::{Vote, Votes};
+use crate::votes::Votes;
 
 /// The keys, after they were sent as bytes.
 ///
@@ -83,12 +83,13 @@ impl Files {
         rng: &mut ChaCha20Rng,
     ) -> Self {
         let samples = engine.batch(0);
-        let ballot = |votes: &[Vote], rng: &mut _| {
-            engine.encrypt(&keys.public, 0, votes, rng).expect("a ballot")
+        let mut ballot = |teacher: usize| {
+            let votes = votes.teacher(teacher, samples.clone());
+            let number = u32::try_from(teacher).expect("32 bits");
+            let ballot = engine.encrypt_as(&keys.public, 0, number, &votes, rng);
+            ballot.expect("a ballot")
         };
-        let ballots: Vec<_> = (0..votes.teachers())
-            .map(|teacher| ballot(&votes.teacher(teacher, samples.clone()), rng))
-            .collect();
+        let ballots: Vec<_> = (0..votes.teachers()).map(&mut ballot).collect();
         // The first that votes: an abstention can be shorter.
         let voter = ballots.iter().find(|ballot| !ballot.presence().is_nobody()).expect("a voter");
         let bytes = engine.encode_ballot(voter);

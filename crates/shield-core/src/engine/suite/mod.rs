@@ -183,7 +183,9 @@ fn ballots<E: Engine>(
     let samples = engine.batch(batch);
     let ballot = |teacher| {
         let votes = votes.teacher(teacher, samples.clone());
-        let ballot = engine.encrypt(&keys.public, batch, &votes, rng).expect("a ballot");
+        let number = u32::try_from(teacher).expect("32 bits");
+        let ballot = engine.encrypt_as(&keys.public, batch, number, &votes, rng);
+        let ballot = ballot.expect("a ballot");
         Some(sent_ballot(engine, &ballot, batch))
     };
     MemoryBallotBox::new(samples.len(), (0..votes.teachers()).map(ballot).collect())
@@ -220,7 +222,9 @@ fn a_teacher_may_be_missing<E: Engine>(
     let mut ballots: Vec<Option<E::Ballot>> = (0..last)
         .map(|teacher| {
             let votes = case.votes.teacher(teacher, samples.clone());
-            Some(engine.encrypt(&keys.public, 0, &votes, rng).expect("a ballot"))
+            let number = u32::try_from(teacher).expect("32 bits");
+            let ballot = engine.encrypt_as(&keys.public, 0, number, &votes, rng);
+            Some(ballot.expect("a ballot"))
         })
         .collect();
     ballots.push(None);
@@ -271,12 +275,15 @@ pub fn bad_votes_are_refused<E: Engine>(
     let stray = Class(u16::try_from(case.election.classes().count()).expect("16 bits"));
     let mut votes = vec![Some(Class(0)); samples];
     votes[samples - 1] = Some(stray);
-    assert!(engine.encrypt(&keys.public, 0, &votes, rng).is_err(), "a vote that is not a class");
+    assert!(
+        engine.encrypt_as(&keys.public, 0, 0, &votes, rng).is_err(),
+        "a vote that is not a class"
+    );
     let short = vec![Some(Class(0)); samples - 1];
-    assert!(engine.encrypt(&keys.public, 0, &short, rng).is_err(), "a vote too few");
+    assert!(engine.encrypt_as(&keys.public, 0, 0, &short, rng).is_err(), "a vote too few");
     let long = vec![Some(Class(0)); samples + 1];
-    assert!(engine.encrypt(&keys.public, 0, &long, rng).is_err(), "a vote too many");
+    assert!(engine.encrypt_as(&keys.public, 0, 0, &long, rng).is_err(), "a vote too many");
     let past = engine.batches();
     let none = vec![Some(Class(0)); samples];
-    assert!(engine.encrypt(&keys.public, past, &none, rng).is_err(), "a batch past the last");
+    assert!(engine.encrypt_as(&keys.public, past, 0, &none, rng).is_err(), "a batch past the last");
 }

@@ -12,6 +12,9 @@ use shield_core::parameters::{Classes, Epsilon, Voters};
 use shield_core::shared_noise::{NoiseFamily, SharedNoise};
 use shield_core::votes::Labels;
 
+/// Above so many labels PATE's mechanisms are priced by moments alone.
+const MANY: u64 = 200;
+
 /// The other mechanisms, each with the parameter that fits the budget and its price; those that
 /// cannot fit are left out.
 pub fn others_within(
@@ -45,17 +48,26 @@ pub fn others_within(
         start = start.map(|scale| scale * 0.95);
     }
     let priced = |found: Option<Mechanism>| found.map(|found| (found.clone(), price(&found)));
-    [
-        noise_within(Mechanism::Lnmax, Composition::Tight, budget, usage),
-        noise_within(Mechanism::Gnmax, Composition::Tight, budget, usage),
-        shared(NoiseFamily::Laplace),
-        shared(NoiseFamily::Skellam),
-        priced(least(start, exponential, &|mechanism| price(mechanism) <= budget)),
-        priced(least(scale, flip, &|mechanism| price(mechanism) <= budget)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let ((laplace, skellam), (exponential, flip)) = rayon::join(
+        || rayon::join(|| shared(NoiseFamily::Laplace), || shared(NoiseFamily::Skellam)),
+        || {
+            rayon::join(
+                || priced(least(start, exponential, &|mechanism| price(mechanism) <= budget)),
+                || priced(least(scale, flip, &|mechanism| price(mechanism) <= budget)),
+            )
+        },
+    );
+    // Noise of one party costs what the same noise in shares costs, but for the last digits.
+    let pate = |kind: fn(Noise) -> Mechanism, shares: &Option<(Mechanism, Proven)>| {
+        let near = shares.as_ref().and_then(|shares| shares.0.description().noise);
+        // Many labels with real noise take long to compose tightly, which gains little by then.
+        let many = usage.queries.count() > MANY;
+        let composition = if many { Composition::Moments } else { Composition::Tight };
+        noise_near(near, kind, composition, budget, usage)
+    };
+    let (lnmax, gnmax) =
+        rayon::join(|| pate(Mechanism::Lnmax, &laplace), || pate(Mechanism::Gnmax, &skellam));
+    [lnmax, gnmax, laplace, skellam, exponential, flip].into_iter().flatten().collect()
 }
 
 /// A noisy argmax that labels a share of the samples at least, with the noise of one that labels
@@ -90,6 +102,14 @@ pub fn silent_argmax_for(
     Some(Mechanism::NoisyArgmax(ArgmaxOfShares { noise: *noise, threshold }))
 }
 
+/// The deviation of Gaussian or Skellam noise whose labels cost about a budget: an estimate within
+/// some percent, at once. Many labels cost what Gaussian noise with their Fisher information does
+/// ([`label_only`](crate::label_only)).
+pub fn about_noise(budget: Epsilon, usage: Usage) -> Option<f64> {
+    const FISHER: f64 = 1.2796;
+    gaussian::square_within(budget, usage).map(|square| (FISHER / square).sqrt())
+}
+
 /// How the prices of labels are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Composition {
@@ -107,12 +127,24 @@ pub fn noise_within(
     budget: Epsilon,
     usage: Usage,
 ) -> Option<(Mechanism, Proven)> {
+    noise_near(None, kind, composition, budget, usage)
+}
+
+/// The same, starting from an amount that should nearly do, if one is known.
+fn noise_near(
+    near: Option<f64>,
+    kind: fn(Noise) -> Mechanism,
+    composition: Composition,
+    budget: Epsilon,
+    usage: Usage,
+) -> Option<(Mechanism, Proven)> {
     // The price of noise depends neither on the classes nor on how many vote.
     let (classes, voters) = (Classes::new(2).ok()?, Voters::new(1).ok()?);
     let infinite = Proven::infinite(usage.delta);
     let of_counts = |noise: Noise| kind(noise).of_counts(usage).unwrap_or(infinite);
     let enough = calibrate::noise_within(budget, of_counts)?;
-    let guess = calibrate::expected_share(matches!(kind(enough), Mechanism::Lnmax(_)));
+    let usual = calibrate::expected_share(matches!(kind(enough), Mechanism::Lnmax(_)));
+    let guess = near.map_or(usual, |near| (near / enough.get()).min(1.0));
     calibrate::less_noise(budget, enough.get(), guess, |amount| {
         let mechanism = kind(Noise::new(amount).ok()?);
         let price = match composition {

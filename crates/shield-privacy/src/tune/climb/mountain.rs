@@ -5,10 +5,12 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::{Climb, Composition};
-use crate::data_independent::{DataIndependent, Suspects, voters};
+use crate::attendance::Attendance;
+use crate::data_independent::{DataIndependent, Suspects};
 use crate::price::Proven;
 use crate::rounds::{Rounds, geometric};
 use crate::tune::space::{Coefficients, polynomial};
+use crate::{Mechanism, Usage};
 use shield_core::Watch;
 use shield_core::histogram::Histogram;
 use shield_core::parameters::{Classes, ParameterError, Voters};
@@ -66,7 +68,8 @@ pub(super) struct Mountain<'a> {
     climb: &'a Climb,
     samples: Vec<Sample>,
     classes: Classes,
-    voters: Vec<Voters>,
+    typical: Vec<(Voters, Usage)>,
+    attendance: Attendance,
     suspects: Vec<Suspects>,
 }
 
@@ -77,10 +80,12 @@ impl<'a> Mountain<'a> {
         labels: Option<&Labels>,
     ) -> Result<Self, ParameterError> {
         let classes = Classes::new(histograms.first().map_or(2, Histogram::classes))?;
-        let voters = voters(histograms);
-        let suspects = vec![Suspects::default(); voters.len()];
-        let samples = Vec::new();
-        let mut mountain = Self { climb, samples, classes, voters, suspects };
+        let attendance = Attendance::of(histograms, climb.usage.queries);
+        let typical = attendance.typical().into_iter();
+        let typical: Vec<(Voters, Usage)> =
+            typical.map(|(voters, queries)| (voters, Usage { queries, ..climb.usage })).collect();
+        let (suspects, samples) = (vec![Suspects::default(); typical.len()], Vec::new());
+        let mut mountain = Self { climb, samples, classes, typical, attendance, suspects };
         let weight = 1.0 / histograms.len().max(1) as f64;
         let all = vec![1; climb.max_degree as usize];
         let sample = |(sample, histogram): (usize, &Histogram)| {
@@ -140,9 +145,12 @@ impl<'a> Mountain<'a> {
         Rounds::new(&self.setting(counts), self.classes, voters)
     }
 
-    fn figures(&self, counts: &Counts) -> impl Iterator<Item = DataIndependent> {
-        let figure = |voters: &Voters| self.rounds(counts, voters.count());
-        self.voters.iter().map(figure).map(DataIndependent::of_rounds)
+    /// What the samples of each typical turnout cost.
+    fn figures(&self, counts: &Counts) -> impl Iterator<Item = (DataIndependent, Usage)> {
+        let figure = |&(voters, usage): &(Voters, Usage)| {
+            (DataIndependent::of_rounds(self.rounds(counts, voters.count())), usage)
+        };
+        self.typical.iter().map(figure)
     }
 
     pub(super) fn right(&self, counts: &Counts) -> f64 {
@@ -151,28 +159,40 @@ impl<'a> Mountain<'a> {
 
     fn at_least(&self, counts: &Counts) -> f64 {
         let costs = self.figures(counts).zip(&self.suspects);
-        let costs = costs.map(|(figure, suspects)| figure.at_least(suspects, self.climb.usage));
+        let costs = costs.map(|((figure, usage), suspects)| figure.at_least(suspects, usage));
         costs.fold(0.0, f64::max)
     }
 
     /// A place with what it costs, after looking for pairs that are worse for it than the known
     /// suspects.
     fn place(&mut self, counts: Counts) -> Place {
-        let figures: Vec<DataIndependent> = self.figures(&counts).collect();
-        for (figure, suspects) in figures.iter().zip(&mut self.suspects) {
-            figure.suspect(suspects, self.climb.usage);
+        let figures: Vec<(DataIndependent, Usage)> = self.figures(&counts).collect();
+        for ((figure, usage), suspects) in figures.iter().zip(&mut self.suspects) {
+            figure.suspect(suspects, *usage);
         }
         Place { right: self.right(&counts), at_least: self.at_least(&counts), counts }
     }
 
     /// The proven cost. The pairs that were worst in the proof are suspects from then on.
     pub(super) fn prove(&mut self, counts: &Counts, how: Composition) -> Proven {
-        let figures: Vec<DataIndependent> = self.figures(counts).collect();
-        let mut most = Proven::free(self.climb.usage.delta);
-        for (mut figure, suspects) in figures.into_iter().zip(&mut self.suspects) {
+        let figures: Vec<(DataIndependent, Usage)> = self.figures(counts).collect();
+        let delta = self.climb.usage.delta;
+        let mut most = Proven::free(delta);
+        if self.attendance.only().is_none() {
+            let mechanism = Mechanism::Shield(self.setting(counts));
+            most = match how {
+                Composition::Moments => {
+                    mechanism.by_moments_of(self.classes, &self.attendance, delta)
+                }
+                Composition::Tight => mechanism
+                    .price(self.classes, &self.attendance, delta, &Watch::default())
+                    .price(),
+            };
+        }
+        for ((mut figure, usage), suspects) in figures.into_iter().zip(&mut self.suspects) {
             let next = match how {
-                Composition::Moments => figure.epsilon(self.climb.usage),
-                Composition::Tight => figure.exact(self.climb.usage),
+                Composition::Moments => figure.epsilon(usage),
+                Composition::Tight => figure.exact(usage),
             };
             suspects.merge(figure.suspects());
             most = most.larger(next);

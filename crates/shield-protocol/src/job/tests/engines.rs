@@ -4,6 +4,7 @@ use super::*;
 use shield_core::engine::noisy_argmax::argmax as argmax_of;
 use shield_core::shared_noise::Shares;
 
+use crate::bundle::{BundleReader, BundleWriter, Content};
 use crate::cast_counts;
 use crate::engine::faults;
 
@@ -33,6 +34,30 @@ fn tfhe_is_the_clear_operator() {
     is_the_clear_operator(3, "polynomial = \"X^2+X\"\nengine = \"tfhe\"");
 }
 
+#[test]
+fn proven_ballots_are_the_clear_operators() {
+    is_the_clear_operator(9, "polynomial = \"X^2+X\"\nproofs = true");
+}
+
+/// Another's votes under the name of the one who sends them: refused when ballots are frozen, by
+/// teacher and file.
+#[test]
+fn a_proof_does_not_go_with_another_name() {
+    let held = Held::with(9, "polynomial = \"X^2+X\"\nproofs = true");
+    held.all_vote(4);
+    let mut bytes = std::fs::read(held.path("ballots").join(TEACHERS[0])).unwrap();
+    let mut reader = BundleReader::ballot(&bytes[..], &held.file.digest(), 1).unwrap();
+    let part = reader.part(bytes.len()).unwrap().unwrap();
+    let digest = held.file.digest();
+    bytes.clear();
+    let content = Content::Ballot { teacher: 4 };
+    BundleWriter::new(&mut bytes, content, &digest, 1).unwrap().part(&part).unwrap();
+    std::fs::write(held.path("ballots").join("stolen"), bytes).unwrap();
+    let said = held.aggregate("results", 7).unwrap_err().to_string();
+    assert!(said.contains("stolen") && said.contains("teacher 4"), "{said}");
+    assert!(!held.path("results").exists());
+}
+
 /// Four of five teachers vote. Shares of noise this small are 0, so the label is the class with the
 /// most votes, the lowest of several.
 fn is_the_argmax(samples: usize, engine: &str) {
@@ -55,6 +80,7 @@ fn is_the_argmax(samples: usize, engine: &str) {
 fn the_noisy_argmax_of_bfv_goes_over_files() {
     is_the_argmax(9, "engine = \"bfv\"");
     is_the_argmax(9, "engine = \"bfv\"\nnoise_law = \"laplace\"");
+    is_the_argmax(9, "proofs = true");
 }
 
 /// With more noise than votes, nobody could tell who won; but who is missing is known, and below

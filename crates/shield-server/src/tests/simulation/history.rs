@@ -249,7 +249,7 @@ impl History {
         let keys = engine.make_keys(&mut self.rng).unwrap();
         let voting = Arc::clone(engine).voting(&keys.public).unwrap();
         let mut ballots = Vec::new();
-        for _ in 0..teachers {
+        for teacher in 0..teachers {
             let votes: Vec<Vote> = (0..samples)
                 .map(|_| {
                     let absent = self.rng.random_bool(0.1);
@@ -257,7 +257,8 @@ impl History {
                 })
                 .collect();
             let batches = (0..engine.batches()).map(|batch| {
-                voting.encrypt(batch, &votes[engine.batch(batch)], &mut self.rng).unwrap()
+                let own = &votes[engine.batch(batch)];
+                voting.encrypt(batch, teacher as u32, own, &mut self.rng).unwrap()
             });
             ballots.push(batches.collect());
         }

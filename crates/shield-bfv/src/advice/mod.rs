@@ -1,19 +1,24 @@
 //! Advice that needs both the accounting and the engine's plans: which mechanism is best for each
-//! epsilon on given votes, and which setting to take before there are any.
+//! epsilon on given votes ([`Comparison`]), which to take before there are any ([`decide`]), and
+//! what other sizes would give ([`outlook`]).
+
+pub mod decide;
+pub mod outlook;
+
+pub use decide::{Against, Decision, Planned, Recommendation, RecommendationError, Wishes};
+pub use decide::{decide, decide_shield, recommend};
+pub use outlook::{Help, Outlook};
 
 use rayon::prelude::*;
 use serde::Serialize;
 use shield_core::Watch;
-use shield_core::shared_noise::NoiseFamily;
 use shield_core::{
-    Classes, Election, Epsilon, Histogram, Histograms, Labels, Offset, ParameterError, Polynomial,
-    Setting, Voters, synthetic,
+    Election, Epsilon, Histogram, Histograms, Labels, ParameterError, Setting, Voters,
 };
 use shield_privacy::mechanism::ArgmaxOfShares;
 use shield_privacy::mechanism::best::{self, Aim};
 use shield_privacy::skellam::Sensitivity;
-use shield_privacy::{Mechanism, Proven, Usage, calibrate};
-use thiserror::Error;
+use shield_privacy::{Mechanism, Proven, Usage};
 
 use crate::argmax::ArgmaxPlan;
 use crate::plan::Plan;
@@ -40,6 +45,8 @@ pub struct Row {
     pub answers: Answers,
     /// Its setting.
     pub setting: String,
+    /// The same in a few words.
+    pub brief: String,
     /// What it may cost.
     pub budget: f64,
     /// What it costs.
@@ -55,6 +62,8 @@ pub struct Row {
     pub holds_against_server: bool,
     /// Of the encrypted engine, estimated for one core; none where nothing runs encrypted.
     pub seconds_per_sample: Option<f64>,
+    /// Whether it is the best of those at its budget that label as many samples.
+    pub best: bool,
 }
 
 /// Which samples a mechanism labels.
@@ -133,6 +142,7 @@ impl Comparison {
                     mechanism: mechanism.name(),
                     answers,
                     setting: mechanism.setting(),
+                    brief: mechanism.brief(),
                     budget: budget.get(),
                     epsilon,
                     right,
@@ -140,13 +150,67 @@ impl Comparison {
                     precision: if answered > 0.0 { (right / answered).min(1.0) } else { 0.0 },
                     holds_against_server: mechanism.against_server().holds(),
                     seconds_per_sample: seconds_per_sample(&mechanism, votes),
+                    best: false,
                 });
+            }
+            for answers in [Answers::All, Answers::WhereSure] {
+                let those = rows.iter_mut().filter(|row| row.answers == answers);
+                let best = those.max_by(|a, b| a.precision.total_cmp(&b.precision));
+                if let Some(best) = best {
+                    best.best = true;
+                }
             }
             rows
         };
         // A budget takes minutes of proofs where there are many rounds, and needs no other.
         let rows = aims.budgets.par_iter().map(at).collect::<Vec<_>>().concat();
         Ok(Self { queries: usage.queries.count(), delta: usage.delta.get(), rows })
+    }
+
+    /// What to take at each budget, in a sentence: of those that run encrypted and label every
+    /// sample, the best, and the best against the server.
+    pub fn verdicts(&self) -> Vec<String> {
+        let mut budgets: Vec<f64> = self.rows.iter().map(|row| row.budget).collect();
+        budgets.dedup();
+        let verdict = |budget: f64| {
+            let those = || {
+                // The same number, not a close one.
+                let rows =
+                    self.rows.iter().filter(move |row| row.budget.total_cmp(&budget).is_eq());
+                rows.filter(|row| row.answers == Answers::All && row.seconds_per_sample.is_some())
+            };
+            let most = |a: &&Row, b: &&Row| a.right.total_cmp(&b.right);
+            let best = those().max_by(most);
+            let against = those().filter(|row| row.holds_against_server).max_by(most);
+            let named = |row: &Row| format!("{} ({})", row.mechanism, row.brief);
+            match (best, against) {
+                (Some(best), Some(server)) if best.holds_against_server => format!(
+                    "At epsilon {budget} take {}: {:.1}% right, and private against the server, \
+                     too.",
+                    named(server),
+                    100.0 * best.right
+                ),
+                (Some(best), Some(server)) => format!(
+                    "At epsilon {budget} take {}: {:.1}% right; or {}: {:.1}% right, and private \
+                     against the server, too.",
+                    named(best),
+                    100.0 * best.right,
+                    named(server),
+                    100.0 * server.right
+                ),
+                (Some(best), None) => format!(
+                    "At epsilon {budget} take {}: {:.1}% right; nothing known here holds against \
+                     the server.",
+                    named(best),
+                    100.0 * best.right
+                ),
+                (None, _) => format!(
+                    "At epsilon {budget} nothing that runs encrypted fits: raise epsilon, or ask \
+                     about fewer samples."
+                ),
+            }
+        };
+        budgets.into_iter().map(verdict).collect()
     }
 }
 
@@ -179,145 +243,5 @@ fn seconds_per_sample(mechanism: &Mechanism, votes: &Histograms) -> Option<f64> 
             Some(plan.seconds_per_batch() * plan.batches() as f64 / samples as f64)
         }
         _ => None,
-    }
-}
-
-/// An election that is planned.
-#[derive(Clone, Copy, Debug)]
-pub struct Planned {
-    /// How many teachers vote on a sample.
-    pub teachers: Voters,
-    /// How many classes there are.
-    pub classes: Classes,
-    /// How many samples are labelled, and the delta.
-    pub usage: Usage,
-    /// The most that all labels together may cost.
-    pub budget: Epsilon,
-}
-
-/// A setting for a planned election.
-#[derive(Clone, Debug, Serialize)]
-pub struct Recommendation {
-    /// The rounds.
-    pub polynomial: Polynomial,
-    /// The dummies of each class.
-    pub offset: Offset,
-    /// The cost.
-    pub epsilon: Proven,
-    /// The share of right labels on made-up votes.
-    pub expected_right: f64,
-    /// The ring that the engine will use.
-    pub profile: String,
-    /// Bytes of a ballot, per batch.
-    pub ballot_bytes: usize,
-    /// Of one core, for the aggregation of all samples, estimated.
-    pub seconds: f64,
-    /// The noisy argmax that fits as well; none where no noise does.
-    pub noisy_argmax: Option<RecommendedArgmax>,
-}
-
-/// A noisy argmax for a planned election, with Skellam noise in shares. Its epsilon holds against
-/// the server, too.
-#[derive(Clone, Debug, Serialize)]
-pub struct RecommendedArgmax {
-    /// The deviation of the noise.
-    pub noise: f64,
-    /// The cost, with or without the threshold.
-    pub epsilon: Proven,
-    /// The share of right labels on made-up votes, with a label for every sample.
-    pub expected_right: f64,
-    /// Noisy votes below which samples get no label: those that label [`ANSWERED`] of the made-up
-    /// samples.
-    pub threshold: u32,
-    /// The share of right labels among those above it.
-    pub expected_precision: f64,
-}
-
-impl RecommendedArgmax {
-    /// For made-up votes, of which the threshold may thus depend.
-    fn new(planned: &Planned, histograms: &[Histogram], truth: &Labels) -> Option<Self> {
-        let Planned { teachers, classes, usage, budget } = *planned;
-        let (skellam, voters) = (NoiseFamily::Skellam, teachers.count());
-        let (noise, epsilon) =
-            calibrate::shared_noise_within(budget, usage, skellam, voters, 0, classes.count())?;
-        let right =
-            |mechanism: &Mechanism| best::right_and_answered(mechanism, histograms, Some(truth));
-        let silent = best::silent_argmax_for(ANSWERED, &noise, histograms)?;
-        let Mechanism::NoisyArgmax(ArgmaxOfShares { threshold: Some(threshold), .. }) = silent
-        else {
-            return None;
-        };
-        let (sure, answered) = right(&silent);
-        Some(Self {
-            noise: noise.scale().get(),
-            epsilon,
-            expected_right: right(&Mechanism::NoisyArgmax(noise.into())).0,
-            threshold,
-            expected_precision: sure / answered.max(f64::MIN_POSITIVE),
-        })
-    }
-}
-
-/// Why there is no recommendation.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RecommendationError {
-    /// The election cannot be one.
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
-    /// Nothing known fits the budget; says what is possible instead.
-    #[error("{0}")]
-    Impossible(String),
-}
-
-/// Made-up samples that accuracy is estimated on.
-const SAMPLES: usize = 200;
-
-/// The best setting known for a planned election. It depends on no votes, so that taking it gives
-/// nothing away.
-pub fn recommend(planned: &Planned) -> Result<Recommendation, RecommendationError> {
-    let &Planned { classes, usage, budget, .. } = planned;
-    let teachers = planned.teachers.count() as usize;
-    let samples = usize::try_from(usage.queries.count()).unwrap_or(usize::MAX);
-    let (votes, truth) = synthetic::votes(teachers, classes, SAMPLES, 1)?;
-    let histograms: Vec<Histogram> = votes.histograms().collect();
-    let found = best::shield_within(budget, &histograms, Some(&truth), usage);
-    let recommendation = found.into_iter().find_map(|candidate| {
-        let setting = candidate.setting.clone();
-        let election = Election::new(teachers, classes, samples, setting).ok()?;
-        let plan = Plan::new(&election).ok()?;
-        Some(Recommendation {
-            polynomial: candidate.setting.polynomial,
-            offset: candidate.setting.offset,
-            epsilon: candidate.epsilon,
-            expected_right: candidate.right,
-            profile: format!("bfv-{}", plan.ring_degree()),
-            ballot_bytes: plan.ballot_bytes(),
-            seconds: seconds(&plan),
-            noisy_argmax: None,
-        })
-    });
-    let noisy_argmax = RecommendedArgmax::new(planned, &histograms, &truth);
-    let recommendation = recommendation.map(|found| Recommendation { noisy_argmax, ..found });
-    recommendation.ok_or_else(|| RecommendationError::Impossible(impossible(planned, &histograms)))
-}
-
-/// What is possible instead.
-fn impossible(planned: &Planned, histograms: &[Histogram]) -> String {
-    let asked = format!(
-        "no setting known here labels {} samples of {} teachers and {} classes within epsilon {}",
-        planned.usage.queries, planned.teachers, planned.classes, planned.budget
-    );
-    let larger = [1.5, 2.0, 3.0, 5.0, 10.0, 100.0].into_iter().find_map(|factor| {
-        let budget = Epsilon::new(planned.budget.get().max(0.01) * factor).ok()?;
-        best::shield_by_moments(budget, histograms, planned.usage)
-    });
-    match larger {
-        Some(candidate) => format!(
-            "{asked}; {} with offset {} costs {:.2}: raise epsilon, ask about fewer samples, or \
-             find more teachers",
-            candidate.setting.polynomial, candidate.setting.offset, candidate.epsilon
-        ),
-        None => format!("{asked}; ask about fewer samples, or find more teachers"),
     }
 }
