@@ -2,7 +2,7 @@
 //! something. Products and rotations count one batch.
 
 use serde_json::json;
-use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan, ArgmaxPlanError};
 use shield_bfv::flooding::STATISTICAL_BITS;
 use shield_bfv::trustees::Trustees;
 use shield_core::shared_noise::NoiseFamily;
@@ -20,13 +20,7 @@ pub(super) fn plan(
     argmax: NoisyArgmax,
     trustees: Option<Trustees>,
 ) -> Result<Report, Failure> {
-    let NoisyArgmax { noise, threshold, .. } = argmax;
-    let ballot = argmax.ballot();
-    let plan = match trustees {
-        None => ArgmaxPlan::new(election, &noise, ballot, threshold),
-        Some(trustees) => ArgmaxPlan::with_trustees(election, &noise, ballot, threshold, trustees),
-    };
-    let plan = plan.map_err(Failure::bad_input)?;
+    let plan = planned(election, argmax, trustees).map_err(Failure::bad_input)?;
     let queries = Queries::new(election.samples() as u64)?;
     let usage = Usage { queries, delta: Delta::default() };
     // Of all samples together, for all votes.
@@ -76,12 +70,12 @@ pub(super) fn plan(
         NoiseFamily::Skellam => ("Skellam", "deviation"),
         NoiseFamily::Bits(_) => ("weighted bits", "deviation"),
     };
-    let noise_words = format!(
+    let noise = format!(
         "{law} of {amount} {}, in shares; up to {} teachers may be missing",
         argmax.noise.scale().get(),
         argmax.noise.dropouts()
     );
-    let ballot_words = argmax.counts.map(Counts::voters).map_or_else(
+    let ballot = argmax.counts.map(Counts::voters).map_or_else(
         || "one vote per sample".to_owned(),
         |voters| format!("counts per class, of up to {voters} voters per sample"),
     );
@@ -90,14 +84,6 @@ pub(super) fn plan(
         usage.delta.get(),
         argmax.protects()
     );
-    let ring = format!(
-        "{} coefficients, {} primes of {} bits",
-        plan.ring_degree(),
-        moduli.len(),
-        moduli[0]
-    );
-    let comparison =
-        format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree());
     let circuit = format!(
         "{} evaluations, {} products, {} relinearisations, {} rotations",
         plan.evaluations(),
@@ -111,14 +97,14 @@ pub(super) fn plan(
         plan.flooding_bits()
     );
     let report = report.keys(&document).rows([
-        ("noise", noise_words),
-        ("a ballot", ballot_words),
+        ("noise", noise),
+        ("a ballot", ballot),
         ("cost", cost),
         ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
-        ("ring", ring),
+        ("ring", ring(&plan)),
         ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
         ("batches", format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch())),
-        ("comparison", comparison),
+        ("comparison", comparison(&plan)),
         ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
         ("circuit, per batch", circuit),
         ("noise bound, bits", stages.join(", ")),
@@ -131,11 +117,46 @@ pub(super) fn plan(
         ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
         ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
     ]);
-    let made = trustees.map(|trustees| {
-        ArgmaxEngine::with_trustees(election.clone(), noise, ballot, threshold, trustees)
-    });
-    match made.transpose().map_err(Failure::bad_input)? {
+    match trustees {
         None => Ok(report),
-        Some(engine) => of_trustees(report, &engine),
+        Some(trustees) => opened(report, election, argmax, trustees),
     }
+}
+
+/// The ring, for people.
+fn ring(plan: &ArgmaxPlan) -> String {
+    let moduli = plan.moduli_bits();
+    let (degree, bits) = (plan.ring_degree(), moduli[0]);
+    format!("{degree} coefficients, {} primes of {bits} bits", moduli.len())
+}
+
+/// The comparison, for people.
+fn comparison(plan: &ArgmaxPlan) -> String {
+    format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree())
+}
+
+/// What trustees add.
+fn opened(
+    report: Report,
+    election: &Election,
+    argmax: NoisyArgmax,
+    trustees: Trustees,
+) -> Result<Report, Failure> {
+    let (ballot, threshold) = (argmax.ballot(), argmax.threshold);
+    let election = election.clone();
+    let engine = ArgmaxEngine::with_trustees(election, argmax.noise, ballot, threshold, trustees);
+    of_trustees(report, &engine.map_err(Failure::bad_input)?)
+}
+
+/// The plan, whoever holds the key.
+fn planned(
+    election: &Election,
+    argmax: NoisyArgmax,
+    trustees: Option<Trustees>,
+) -> Result<ArgmaxPlan, ArgmaxPlanError> {
+    let (ballot, NoisyArgmax { noise, threshold, .. }) = (argmax.ballot(), argmax);
+    let Some(trustees) = trustees else {
+        return ArgmaxPlan::new(election, &noise, ballot, threshold);
+    };
+    ArgmaxPlan::with_trustees(election, &noise, ballot, threshold, trustees)
 }
