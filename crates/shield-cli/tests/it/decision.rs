@@ -1,5 +1,7 @@
 //! From votes to a decision: one price wherever it is asked for, and advice that spends the budget.
 
+#![expect(clippy::float_cmp, reason = "the same figure, to the last digit")]
+
 use serde_json::Value;
 use shield_core::{Classes, Delta, Setting, Watch};
 use shield_privacy::explore::{Answer, Calculator, Observed, Part, Question};

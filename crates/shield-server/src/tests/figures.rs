@@ -139,7 +139,7 @@ fn vote(
     let mut rng = StdRng::seed_from_u64((teacher * file.batches() + batch) as u64);
     let samples = 4.min(file.election().samples() - 4 * batch);
     let votes = vec![Some(Class(u16::try_from(teacher % 10).unwrap())); samples];
-    let body = voting.encrypt(batch, teacher as u32, &votes, &mut rng).unwrap();
+    let body = voting.encrypt(batch, u32::try_from(teacher).unwrap(), &votes, &mut rng).unwrap();
     let path = format!("/v1/elections/{}/ballots/{name}/{batch}", file.name());
     let bearer = bearer(&token(1000 + teacher as u64));
     let start = Instant::now();

@@ -245,7 +245,7 @@ impl Parties {
 
     /// Writes a teacher's ballot file.
     pub fn write_ballot(&self, teacher: usize, votes: &[Vote]) -> PathBuf {
-        let parts = self.ballot_of(teacher as u32, votes, 100 + teacher as u64);
+        let parts = self.ballot_of(u32::try_from(teacher).unwrap(), votes, 100 + teacher as u64);
         self.write_parts(teacher, &parts)
     }
 

@@ -29,7 +29,6 @@ pub(super) fn plan(
     let of_counts = accounting.of_counts(usage);
     // Trustees recompute releases, so they and the student know the masks of the reveal.
     let epsilon = if trustees.is_some() { of_counts } else { accounting.tight(usage) };
-    let moduli = plan.moduli_bits();
     let stages = plan.noise_bits();
     let memory = plan.memory_bytes(rayon::current_num_threads());
     let costs = json!({
@@ -39,18 +38,17 @@ pub(super) fn plan(
         // At most, on this machine's threads.
         "memory_bytes": memory,
     });
-    let report = report.keys(&costs).keys(&circuit(&plan)).keys(&bytes(&plan));
     let (law, amount) = match argmax.noise.family() {
         NoiseFamily::Laplace => ("discrete Laplace", "scale"),
         NoiseFamily::Skellam => ("Skellam", "deviation"),
         NoiseFamily::Bits(_) => ("weighted bits", "deviation"),
     };
-    let noise_words = format!(
+    let noise = format!(
         "{law} of {amount} {}, in shares; up to {} teachers may be missing",
         argmax.noise.scale().get(),
         argmax.noise.dropouts()
     );
-    let ballot_words = argmax.counts.map(Counts::voters).map_or_else(
+    let ballot = argmax.counts.map(Counts::voters).map_or_else(
         || "one vote per sample".to_owned(),
         |voters| format!("counts per class, of up to {voters} voters per sample"),
     );
@@ -59,14 +57,6 @@ pub(super) fn plan(
         usage.delta.get(),
         argmax.protects()
     );
-    let ring = format!(
-        "{} coefficients, {} primes of {} bits",
-        plan.ring_degree(),
-        moduli.len(),
-        moduli[0]
-    );
-    let comparison =
-        format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree());
     let operations = format!(
         "{} evaluations, {} products, {} relinearisations, {} rotations",
         plan.evaluations(),
@@ -79,52 +69,44 @@ pub(super) fn plan(
         "3 uniform integers of {} bits per coefficient; statistical distance 2^-{STATISTICAL_BITS}",
         plan.flooding_bits()
     );
-    let sent = sent(&plan);
-    let report = report
-        .rows([
-            ("noise", noise_words),
-            ("a ballot", ballot_words),
-            ("cost", cost),
-            ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
-            ("ring", ring),
-            ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
-            (
-                "batches",
-                format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch()),
-            ),
-            ("comparison", comparison),
-            (
-                "wrong label",
-                format!("probability at most 2^{:.0} per sample", -plan.failure_bits()),
-            ),
-            ("circuit, per batch", operations),
-            ("noise bound, bits", stages.join(", ")),
-            ("flooding", flooding),
-            ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
-            ("ballot", sent),
-            ("public key", megabytes(plan.public_key_bytes())),
-            ("evaluation key", megabytes(plan.evaluation_key_bytes())),
-            ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
-            ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
-            (
-                "time",
-                format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch())),
-            ),
-        ])
-        .rows(unlocking(&plan));
-    let NoisyArgmax { noise, threshold, .. } = argmax;
-    let made = trustees.map(|trustees| {
-        let election = election.clone();
-        if spec.proofs() {
-            ArgmaxEngine::with_proofs(election, noise, threshold, Some(trustees))
-        } else {
-            ArgmaxEngine::with_trustees(election, noise, argmax.ballot(), threshold, trustees)
-        }
-    });
-    match made.transpose().map_err(Failure::bad_input)? {
+    let report = report.keys(&costs).keys(&circuit(&plan)).keys(&bytes(&plan)).rows([
+        ("noise", noise),
+        ("a ballot", ballot),
+        ("cost", cost),
+        ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
+        ("ring", ring(&plan)),
+        ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
+        ("batches", format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch())),
+        ("comparison", comparison(&plan)),
+        ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
+        ("circuit, per batch", operations),
+        ("noise bound, bits", stages.join(", ")),
+        ("flooding", flooding),
+        ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
+        ("ballot", sent(&plan)),
+        ("public key", megabytes(plan.public_key_bytes())),
+        ("evaluation key", megabytes(plan.evaluation_key_bytes())),
+        ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
+        ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
+        ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
+    ]);
+    let report = report.rows(unlocking(&plan));
+    match trustees {
         None => Ok(report),
-        Some(engine) => of_trustees(report, &engine),
+        Some(trustees) => opened(report, election, spec, argmax, trustees),
     }
+}
+
+/// The ring, for people.
+fn ring(plan: &ArgmaxPlan) -> String {
+    let moduli = plan.moduli_bits();
+    let (degree, bits) = (plan.ring_degree(), moduli[0]);
+    format!("{degree} coefficients, {} primes of {bits} bits", moduli.len())
+}
+
+/// The comparison, for people.
+fn comparison(plan: &ArgmaxPlan) -> String {
+    format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree())
 }
 
 /// The circuit, for machines.
@@ -191,4 +173,22 @@ fn unlocking(plan: &ArgmaxPlan) -> Vec<(&'static str, String)> {
         ]
     });
     rows.unwrap_or_default()
+}
+
+/// What trustees add.
+fn opened(
+    report: Report,
+    election: &Election,
+    spec: EngineSpec,
+    argmax: NoisyArgmax,
+    trustees: Trustees,
+) -> Result<Report, Failure> {
+    let NoisyArgmax { noise, threshold, .. } = argmax;
+    let election = election.clone();
+    let engine = if spec.proofs() {
+        ArgmaxEngine::with_proofs(election, noise, threshold, Some(trustees))
+    } else {
+        ArgmaxEngine::with_trustees(election, noise, argmax.ballot(), threshold, trustees)
+    };
+    of_trustees(report, &engine.map_err(Failure::bad_input)?)
 }

@@ -110,17 +110,25 @@ pub(super) fn plan(
         ("expected time", time),
         ("whole election", whole),
     ];
-    let engine = trustees.map(|trustees| {
-        let election = election.clone();
-        if spec.proofs() {
-            BfvEngine::with_proofs(election, Some(trustees))
-        } else {
-            BfvEngine::with_trustees(election, trustees)
-        }
-    });
     let report = report.keys(&document).rows(rows);
-    match engine.transpose().map_err(Failure::bad_input)? {
+    match trustees {
         None => Ok(report),
-        Some(engine) => of_trustees(report, &engine),
+        Some(trustees) => opened(report, election, spec, trustees),
     }
+}
+
+/// What trustees add.
+fn opened(
+    report: Report,
+    election: &Election,
+    spec: EngineSpec,
+    trustees: Trustees,
+) -> Result<Report, Failure> {
+    let election = election.clone();
+    let engine = if spec.proofs() {
+        BfvEngine::with_proofs(election, Some(trustees))
+    } else {
+        BfvEngine::with_trustees(election, trustees)
+    };
+    of_trustees(report, &engine.map_err(Failure::bad_input)?)
 }

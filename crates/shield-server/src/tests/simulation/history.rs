@@ -249,7 +249,7 @@ impl History {
         let keys = engine.make_keys(&mut self.rng).unwrap();
         let voting = Arc::clone(engine).voting(&keys.public).unwrap();
         let mut ballots = Vec::new();
-        for teacher in 0..teachers {
+        for teacher in 0..u32::try_from(teachers).unwrap() {
             let votes: Vec<Vote> = (0..samples)
                 .map(|_| {
                     let absent = self.rng.random_bool(0.1);
@@ -258,7 +258,7 @@ impl History {
                 .collect();
             let batches = (0..engine.batches()).map(|batch| {
                 let own = &votes[engine.batch(batch)];
-                voting.encrypt(batch, teacher as u32, own, &mut self.rng).unwrap()
+                voting.encrypt(batch, teacher, own, &mut self.rng).unwrap()
             });
             ballots.push(batches.collect());
         }
