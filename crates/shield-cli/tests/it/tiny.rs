@@ -41,4 +41,29 @@ fn a_plan_states_the_bytes_of_a_vote() {
     refused(&format!("{argmax} --noise 40 --noise-law laplace"), &["--noise-law skellam"]);
     refused("", &["noisy-argmax"]);
     refused(&format!("{argmax} --backend clear"), &["--backend bfv"]);
+    for held in ["--proofs", "--trustees 3", "--trustees 2/3 --proofs"] {
+        let left_out = ["student holds", "--ballots checked", "leave --trustees and --proofs out"];
+        refused(&format!("{argmax} --noise 42.75 {held}"), &left_out);
+    }
+    let counts = "--noise 42.75 --voters-per-teacher 3";
+    assert_eq!(plan(&format!("--samples 10 {counts} --ballots tiny"))["ballots"], "tiny");
+    refused(&format!("{argmax} {counts} --trustees 3"), &["student holds"]);
+}
+
+#[test]
+fn noise_that_an_epsilon_chose_keeps_the_ballots() {
+    let folder = Folder::new();
+    folder.write("votes.csv", VOTES);
+    let within = |epsilon| format!("label --votes votes.csv --classes 2 --epsilon {epsilon}");
+    let argmax = |epsilon| format!("{} --mechanism noisy-argmax", within(epsilon));
+    let tiny = format!("{} --ballots tiny", argmax(3));
+    assert_eq!(folder.json(&tiny)["labels"].as_array().map(Vec::len), Some(3));
+    // Checked ballots take the noise that hides no tiny one.
+    folder.json(&argmax(5));
+    folder.refused(&format!("{} --ballots tiny", argmax(5)), &["--noise of 2.12"]);
+    folder.refused(&format!("{tiny} --proofs"), &["--proofs out"]);
+    folder.refused(
+        &format!("{} --mechanism shield --ballots tiny", within(3)),
+        &["--mechanism noisy-argmax"],
+    );
 }
