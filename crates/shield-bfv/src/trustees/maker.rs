@@ -1,6 +1,6 @@
 //! A trustee's side of the ceremony: everything that it sends follows from one seed.
 
-use rand::{CryptoRng, RngCore};
+use rand::CryptoRng;
 use shield_core::framing::{KeyId, Kind};
 use zeroize::Zeroizing;
 
@@ -127,11 +127,7 @@ pub(super) struct Mine<'c, 'a, E> {
 }
 
 /// An error in Montgomery's form.
-pub(super) fn error(
-    context: &Context,
-    limbs: usize,
-    rng: &mut (impl RngCore + CryptoRng),
-) -> SecretValues {
+pub(super) fn error(context: &Context, limbs: usize, rng: &mut impl CryptoRng) -> SecretValues {
     let mut error = SecretValues(context.small(&errors(context.degree(), rng), limbs));
     context.to_montgomery(&mut error.0);
     error
@@ -142,7 +138,7 @@ pub(super) fn zero(
     context: &Context,
     a: &Poly<Values>,
     secret: &SecretValues,
-    rng: &mut (impl RngCore + CryptoRng),
+    rng: &mut impl CryptoRng,
 ) -> Poly<Values> {
     let mut b = context.product(a, &secret.0);
     context.subtract_from(&mut b, &error(context, a.limbs(), rng).0);
@@ -206,7 +202,7 @@ impl<'c, 'a, E: Jointly> Mine<'c, 'a, E> {
         number: usize,
         secret: &SecretValues,
         target: &SecretValues,
-        rng: &mut (impl RngCore + CryptoRng),
+        rng: &mut impl CryptoRng,
         polys: &mut Vec<Poly<Values>>,
     ) {
         let context = self.ceremony.context();

@@ -37,6 +37,9 @@ impl std::fmt::Debug for PairSecret {
     }
 }
 
+/// A trustee's number, and its part of each ciphertext.
+pub(super) type Part = (usize, Vec<Poly<Coefficients>>);
+
 /// A release to be opened, with everything that an opening of it is bound to.
 pub(super) struct Opened<'a, E> {
     pub(super) engine: &'a E,
@@ -85,8 +88,8 @@ impl<'a, E: Jointly> Opened<'a, E> {
         set: u16,
         limbs: usize,
         openings: &[impl AsRef<[u8]>],
-    ) -> Result<Vec<(usize, Vec<Poly<Coefficients>>)>, TrusteeError> {
-        let mut read: Vec<(usize, Vec<Poly<Coefficients>>)> = Vec::new();
+    ) -> Result<Vec<Part>, TrusteeError> {
+        let mut read: Vec<Part> = Vec::new();
         for bytes in openings {
             let message =
                 self.with_format(limbs, |format| format.read(self.made_for(), bytes.as_ref()))?;

@@ -172,7 +172,7 @@ fn openings_belong_to_one_release_and_one_set() {
     assert!(matches!(mixed, Err(TrusteeError::OtherOpening { trustee: 0 })));
     let twice = run.combine(&[0, 1], &[first.clone(), first.clone()]);
     assert!(matches!(twice, Err(TrusteeError::OtherOpening { trustee: 0 })));
-    let missing = run.combine(&[0, 1], &[first.clone()]);
+    let missing = run.combine(&[0, 1], std::slice::from_ref(&first));
     assert!(matches!(missing, Err(TrusteeError::Count { found: 1, expected: 2, .. })));
     let cut = run.combine(&[0, 1], &[first[1..].to_vec(), partner[1].clone()]);
     assert!(matches!(cut, Err(TrusteeError::Release(_))));

@@ -11,13 +11,13 @@ fn path(name: &str) -> PathBuf {
 }
 
 /// A line for each message of an election that 2 of 3 trustees open.
-fn lines<E: Jointly<Ballot = BfvBallot>>(engine: E, case: &Case) -> String {
+fn lines<E: Jointly<Ballot = BfvBallot>>(engine: &E, case: &Case) -> String {
     let mut lines = String::new();
     let mut line = |what: &str, bytes: &[u8]| {
         let digest = blake3::hash(bytes).to_hex();
         let _ = writeln!(lines, "{what}: {} bytes, {digest}", bytes.len());
     };
-    let ceremony = Ceremony::new(&engine, &[1; 32]).expect("a ceremony");
+    let ceremony = Ceremony::new(engine, &[1; 32]).expect("a ceremony");
     let makers: Vec<_> = (0..3).map(|i| ceremony.maker(i, [i as u8; 32]).expect("one")).collect();
     let firsts: Vec<_> = makers.iter().map(|maker| maker.first(2)).collect();
     let commitments: Vec<_> = firsts.iter().map(|first| commitment(first)).collect();
@@ -37,7 +37,7 @@ fn lines<E: Jointly<Ballot = BfvBallot>>(engine: E, case: &Case) -> String {
             makers[j].receive(&first, id, &public, &dealt).expect("a key")
         })
         .collect();
-    line("trustee's key", &keys[1].encode(&engine).expect("bytes"));
+    line("trustee's key", &keys[1].encode(engine).expect("bytes"));
     drop(makers);
     let joint = ceremony.keys(first, &seconds).expect("keys");
     line("public key", &engine.encode_public_key(&joint.public));
@@ -59,13 +59,13 @@ fn lines<E: Jointly<Ballot = BfvBallot>>(engine: E, case: &Case) -> String {
         .map(|&own| {
             let with = 2 - own;
             let pair = PairSecret { with, secret: [9; 32].into() };
-            keys[own].open(&engine, 0, &release, &set, &[pair], &mut Openings::default()).unwrap()
+            keys[own].open(engine, 0, &release, &set, &[pair], &mut Openings::default()).unwrap()
         })
         .collect();
     line("opening", &openings[1]);
-    let checked = keys[1].open_checked(&engine, 0, &release, &mut Openings::default());
+    let checked = keys[1].open_checked(engine, 0, &release, &mut Openings::default());
     line("checked opening", &checked.expect("an opening"));
-    let revealed = combine(&engine, id, 0, &release, &set, &openings).expect("a reading");
+    let revealed = combine(engine, id, 0, &release, &set, &openings).expect("a reading");
     line("labels", format!("{:?}", revealed.labels).as_bytes());
     lines
 }
@@ -74,8 +74,8 @@ fn all() -> [(&'static str, String); 2] {
     let case = case(3, 2, "X");
     let trustees = trustees(2, 3);
     [
-        ("argmax.txt", lines(argmax(&case, trustees, 256), &case)),
-        ("shield.txt", lines(shield(&case, trustees), &case)),
+        ("argmax.txt", lines(&argmax(&case, trustees, 256), &case)),
+        ("shield.txt", lines(&shield(&case, trustees), &case)),
     ]
 }
 
