@@ -1,10 +1,9 @@
 //! Labelling votes in one process, with the engine that an [`EngineSpec`](super::EngineSpec) names.
 
-use rand::CryptoRng;
 use shield_bfv::trustees::{Jointly, Together};
 use shield_core::engine;
 use shield_core::labelling::{self, BallotRandomness, Held, Labelled, Run};
-use shield_core::{Label, Seed, Votes, Watch};
+use shield_core::{Seed, Votes, Watch};
 
 use super::{EngineError, UseEngine};
 
@@ -34,23 +33,16 @@ impl UseEngine for Labelling<'_> {
     fn run_jointly<E: Jointly>(self, engine: E) -> Self::Output {
         let Self { votes, seed, ballots, watch } = self;
         let run = Run { votes, seed, ballots, watch };
-        let held = |rng: &mut _| together(&engine, rng);
+        let held = |rng: &mut _| {
+            let made = Together::new(&engine, rng).map_err(EngineError::new)?;
+            let Together { keys, openers } = made;
+            let engine = &engine;
+            let reveal = move |batch: usize, release: &E::Release| {
+                let revealed = openers.reveal(engine, batch, release);
+                Ok(revealed.map_err(EngineError::new)?.labels)
+            };
+            Ok(Held { public: keys.public, evaluation: keys.evaluation, reveal })
+        };
         labelling::label_with(&engine, run, EngineError::new, held).map_err(EngineError::new)
     }
-}
-
-/// Keys of trustees, who open every release.
-fn together<'e, E: Jointly, R: CryptoRng>(
-    engine: &'e E,
-    rng: &mut R,
-) -> Result<
-    Held<E, impl Fn(usize, &E::Release) -> Result<Vec<Label>, EngineError> + use<'e, E, R>>,
-    EngineError,
-> {
-    let Together { keys, openers } = Together::new(engine, rng).map_err(EngineError::new)?;
-    let reveal = move |batch: usize, release: &E::Release| {
-        let revealed = openers.reveal(engine, batch, release).map_err(EngineError::new)?;
-        Ok(revealed.labels)
-    };
-    Ok(Held { public: keys.public, evaluation: keys.evaluation, reveal })
 }

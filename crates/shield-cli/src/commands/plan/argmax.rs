@@ -2,7 +2,7 @@
 //! something. Products and rotations count one batch.
 
 use serde_json::json;
-use shield_bfv::argmax::ArgmaxEngine;
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
 use shield_bfv::flooding::STATISTICAL_BITS;
 use shield_bfv::trustees::Trustees;
 use shield_core::shared_noise::NoiseFamily;
@@ -71,12 +71,12 @@ pub(super) fn plan(
         NoiseFamily::Skellam => ("Skellam", "deviation"),
         NoiseFamily::Bits(_) => ("weighted bits", "deviation"),
     };
-    let noise_words = format!(
+    let noise = format!(
         "{law} of {amount} {}, in shares; up to {} teachers may be missing",
         argmax.noise.scale().get(),
         argmax.noise.dropouts()
     );
-    let ballot_words = argmax.counts.map(Counts::voters).map_or_else(
+    let ballot = argmax.counts.map(Counts::voters).map_or_else(
         || "one vote per sample".to_owned(),
         |voters| format!("counts per class, of up to {voters} voters per sample"),
     );
@@ -85,14 +85,6 @@ pub(super) fn plan(
         usage.delta.get(),
         argmax.protects()
     );
-    let ring = format!(
-        "{} coefficients, {} primes of {} bits",
-        plan.ring_degree(),
-        moduli.len(),
-        moduli[0]
-    );
-    let comparison =
-        format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree());
     let circuit = format!(
         "{} evaluations, {} products, {} relinearisations, {} rotations",
         plan.evaluations(),
@@ -106,14 +98,14 @@ pub(super) fn plan(
         plan.flooding_bits()
     );
     let report = report.keys(&document).rows([
-        ("noise", noise_words),
-        ("a ballot", ballot_words),
+        ("noise", noise),
+        ("a ballot", ballot),
         ("cost", cost),
         ("cost of the noisy counts", format!("epsilon {of_counts:.4}, were they all seen")),
-        ("ring", ring),
+        ("ring", ring(&plan)),
         ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
         ("batches", format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch())),
-        ("comparison", comparison),
+        ("comparison", comparison(&plan)),
         ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
         ("circuit, per batch", circuit),
         ("noise bound, bits", stages.join(", ")),
@@ -126,17 +118,38 @@ pub(super) fn plan(
         ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
         ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
     ]);
-    let NoisyArgmax { noise, threshold, .. } = argmax;
-    let made = trustees.map(|trustees| {
-        let election = election.clone();
-        if spec.proofs() {
-            ArgmaxEngine::with_proofs(election, noise, threshold, Some(trustees))
-        } else {
-            ArgmaxEngine::with_trustees(election, noise, argmax.ballot(), threshold, trustees)
-        }
-    });
-    match made.transpose().map_err(Failure::bad_input)? {
+    match trustees {
         None => Ok(report),
-        Some(engine) => of_trustees(report, &engine),
+        Some(trustees) => opened(report, election, spec, argmax, trustees),
     }
+}
+
+/// The ring, for people.
+fn ring(plan: &ArgmaxPlan) -> String {
+    let moduli = plan.moduli_bits();
+    let (degree, bits) = (plan.ring_degree(), moduli[0]);
+    format!("{degree} coefficients, {} primes of {bits} bits", moduli.len())
+}
+
+/// The comparison, for people.
+fn comparison(plan: &ArgmaxPlan) -> String {
+    format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree())
+}
+
+/// What trustees add.
+fn opened(
+    report: Report,
+    election: &Election,
+    spec: EngineSpec,
+    argmax: NoisyArgmax,
+    trustees: Trustees,
+) -> Result<Report, Failure> {
+    let NoisyArgmax { noise, threshold, .. } = argmax;
+    let election = election.clone();
+    let engine = if spec.proofs() {
+        ArgmaxEngine::with_proofs(election, noise, threshold, Some(trustees))
+    } else {
+        ArgmaxEngine::with_trustees(election, noise, argmax.ballot(), threshold, trustees)
+    };
+    of_trustees(report, &engine.map_err(Failure::bad_input)?)
 }
