@@ -76,8 +76,8 @@ fn describe(comparison: &Comparison) -> String {
         "* the best of its kind. Epsilons are those of {} labels at delta {:e}, proven; \
          \"server\": whether they hold against the server, too. \"if sure\": no label where \
          votes are not clear, by thresholds chosen on these votes, which an election's must not \
-         be. A sample takes so long encrypted, on one core; - is for mechanisms that need someone who sees the \
-         votes.",
+         be. A sample takes so long encrypted, on one core; - is for mechanisms that need someone \
+         who sees the votes.",
         comparison.queries, comparison.delta
     ));
     table + &notes.iter().map(|note| wrapped(note)).collect::<String>()
