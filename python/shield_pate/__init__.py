@@ -16,12 +16,23 @@
 
 from __future__ import annotations
 
-from . import _chat, _client, _dataset, _functions, _job, _results, _votes
+from . import (
+    _chat,
+    _client,
+    _dataset,
+    _functions,
+    _job,
+    _labelling,
+    _results,
+    _setting,
+    _votes,
+)
 from ._chat import *
 from ._client import *
 from ._dataset import *
 from ._functions import *
 from ._job import *
+from ._labelling import *
 from ._native import (
     DamagedError,
     Election,
@@ -32,6 +43,7 @@ from ._native import (
     __version__,
 )
 from ._results import *
+from ._setting import *
 from ._votes import *
 
 __all__ = [
@@ -48,5 +60,7 @@ __all__ += _client.__all__
 __all__ += _dataset.__all__
 __all__ += _functions.__all__
 __all__ += _job.__all__
+__all__ += _labelling.__all__
 __all__ += _results.__all__
+__all__ += _setting.__all__
 __all__ += _votes.__all__

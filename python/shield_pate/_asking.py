@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import threading
@@ -117,9 +118,7 @@ def predict_of(teacher: Any, number: int) -> Predict:
     if remote is not None:
 
         def ask(samples: list[Any]) -> Any:
-            import ray
-
-            return ray.get(remote(samples))
+            return importlib.import_module("ray").get(remote(samples))
 
         return ask
     if not callable(predict):
@@ -161,6 +160,25 @@ def ask_all(
             if tell is not None:
                 tell(done, len(samples) * len(teachers))
 
+    def tried(predict: Predict, part: list[Any], where: str) -> Any:
+        attempt = 0
+        while not stop.is_set():
+            try:
+                return predict(list(part))
+            except Exception as error:
+                if attempt == retries:
+                    kept = (
+                        "" if journal is None
+                        else f"; all votes before are in {journal.folder}: call again to go on"
+                    )
+                    raise ShieldError(
+                        f"{where}: {type(error).__name__}: {error}, after {retries + 1}"
+                        f" tries{kept}"
+                    ) from error
+                pause(min(LONGEST_PAUSE, 0.5 * 2**attempt))
+                attempt += 1
+        return None
+
     def ask(number: int) -> None:
         teacher = teachers[number]
         name, predict = name_of(teacher, number), predict_of(teacher, number)
@@ -170,23 +188,9 @@ def ask_all(
         for start in range(len(said), len(samples), batch):
             part = samples[start : start + batch]
             where = f"{name}, samples {start} to {start + len(part) - 1}"
-            for attempt in range(retries + 1):
-                if stop.is_set():
-                    return
-                try:
-                    answers = predict(list(part))
-                    break
-                except Exception as error:
-                    if attempt == retries:
-                        kept = (
-                            "" if journal is None
-                            else f"; all votes before are in {journal.folder}: call again to go on"
-                        )
-                        raise ShieldError(
-                            f"{where}: {type(error).__name__}: {error}, after {retries + 1}"
-                            f" tries{kept}"
-                        ) from error
-                    pause(min(LONGEST_PAUSE, 0.5 * 2**attempt))
+            answers = tried(predict, part, where)
+            if stop.is_set():
+                return
             votes = _numbers(answers, len(part), numbers, where)
             if journal is not None:
                 journal.append(number, votes)

@@ -20,7 +20,9 @@ LONGEST_REPLY = 1 << 20
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """A redirected request would take the key to another host."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(
+        self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any
+    ) -> None:
         return None
 
 

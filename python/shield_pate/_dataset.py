@@ -15,9 +15,10 @@ import numpy as np
 from ._asking import Journal, ask_all, name_of, predict_of
 from ._display import percent
 from ._functions import label
+from ._labelling import Labelling
 from ._native import SecondDrawError, ShieldError, __version__
 from ._progress import Progress, reporting
-from ._results import Labelling, Setting
+from ._setting import Setting
 from ._tables import Table
 from ._votes import Votes
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from . import _native
 from ._numbers import check_counts
 from ._progress import Progress, reporting
+from ._labelling import Labelling
 from ._results import (
     Analysis,
     Bound,
@@ -24,11 +25,10 @@ from ._results import (
     Decision,
     Front,
     LabelBound,
-    Labelling,
     Point,
     Recommendation,
-    Setting,
 )
+from ._setting import Setting
 from ._votes import Votes, as_labels, as_votes
 
 __all__ = [
@@ -148,8 +148,9 @@ def bound(
     """Proves what labels cost, for all votes there could be: needs none.
 
     `voters` is for teachers who abstain: the fewest that vote on a sample, or samples x voters as
-    in "391x30,8x29,1x4". With `mechanism="noisy-argmax"`, "lnmax" or "gnmax" what the labels of an argmax of noisy counts
-    cost. Its `noise_law="bits"` takes the `weights` of the fair bits in a teacher's share.
+    in "391x30,8x29,1x4". With `mechanism="noisy-argmax"`, "lnmax" or "gnmax" what the labels of an
+    argmax of noisy counts cost. Its `noise_law="bits"` takes the `weights` of the fair bits in a
+    teacher's share.
     """
     check_counts(teachers=teachers, classes=classes, queries=queries, threads=threads)
     if mechanism != "shield":

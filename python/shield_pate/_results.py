@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._display import duration, html_table, percent, text_table
-from ._numbers import check_counts
+from ._setting import Rounded, Setting, frame
 
 __all__ = [
     "Analysis",
@@ -22,80 +22,13 @@ __all__ = [
     "Decision",
     "Front",
     "LabelBound",
-    "Labelling",
     "Point",
     "Recommendation",
-    "Setting",
 ]
-
-DEFAULT_POLYNOMIAL = "8X^4+6X^3+4X^2+X"
-WITH_REPLACEMENT = "with-replacement"
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
-    import pandas
-
-    return pandas.DataFrame(list(rows))
-
-
-class _Rounded:
-    """Shows numbers with the digits that matter."""
-
-    def __repr__(self) -> str:
-        shown = (
-            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
-            for name, value in vars(self).items()
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """SHIELD's parameters: the rounds, the dummies of each class, and how a round draws."""
-
-    polynomial: str = DEFAULT_POLYNOMIAL
-    offset: int = 5
-    sampling: str = WITH_REPLACEMENT
-
-    def __post_init__(self) -> None:
-        check_counts(offset=self.offset)
-        polynomial, _, _ = _native.setting((self.polynomial, self.offset, self.sampling))
-        object.__setattr__(self, "polynomial", polynomial)
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds the polynomial has."""
-        return _native.setting(self._native)[1]
-
-    @property
-    def degree(self) -> int:
-        """How many votes the largest round draws."""
-        return _native.setting(self._native)[2]
-
-    @classmethod
-    def parse(cls, text: str) -> Setting:
-        """From text such as "8X^4+X", "8X^4+X, offset 3" or "8X^4+X, offset 3, with-replacement"."""
-        polynomial, *rest = (part.strip() for part in text.split(","))
-        options: dict[str, Any] = {}
-        for part in rest:
-            if part.startswith("offset ") and part[7:].strip().isdigit():
-                options["offset"] = int(part[7:])
-            elif part in (WITH_REPLACEMENT, "without-replacement"):
-                options["sampling"] = part
-            else:
-                raise _native.ShieldError(
-                    f"`{part}` says nothing of a setting; write it as"
-                    f" '{DEFAULT_POLYNOMIAL}, offset 5'"
-                )
-        return cls(polynomial, **options)
-
-    @property
-    def _native(self) -> tuple[str, int, str]:
-        return (self.polynomial, self.offset, self.sampling)
 
 
 @dataclass(frozen=True, repr=False)
-class Bound(_Rounded):
+class Bound(Rounded):
     """What labels cost for all votes there could be. May be published."""
 
     epsilon: float
@@ -131,7 +64,7 @@ class Bound(_Rounded):
 
 
 @dataclass(frozen=True, repr=False)
-class LabelBound(_Rounded):
+class LabelBound(Rounded):
     """What the labels of a noisy argmax cost for all votes there could be. May be published."""
 
     epsilon: float
@@ -196,7 +129,7 @@ class Analysis:
             {"figure": name, "value": value, "may_be_published": False}
             for name, value in self.private.items()
         ]
-        return _frame(rows)
+        return frame(rows)
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [("mechanism", self.mechanism)]
@@ -225,7 +158,7 @@ class Analysis:
 
 
 @dataclass(frozen=True, repr=False)
-class Point(_Rounded):
+class Point(Rounded):
     """A setting, what it costs and how accurate it is."""
 
     setting: Setting
@@ -269,7 +202,7 @@ class Front(Sequence[Point]):
 
     def to_frame(self) -> Any:
         """One row per setting, as a pandas frame."""
-        return _frame(
+        return frame(
             [
                 {
                     "polynomial": point.setting.polynomial,
@@ -310,7 +243,7 @@ class Front(Sequence[Point]):
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonRow(_Rounded):
+class ComparisonRow(Rounded):
     """One mechanism at its best setting for a budget."""
 
     mechanism: str
@@ -360,7 +293,7 @@ class Comparison(Sequence[ComparisonRow]):
 
     def to_frame(self) -> Any:
         """One row per mechanism and budget, as a pandas frame."""
-        return _frame([vars(row) for row in self.rows])
+        return frame([vars(row) for row in self.rows])
 
     def plot(self, ax: Any = None) -> Any:
         """Draws right labels over epsilon with matplotlib, a line per mechanism that labels every
@@ -410,7 +343,7 @@ class Comparison(Sequence[ComparisonRow]):
 
 
 @dataclass(frozen=True, repr=False)
-class Decision(_Rounded):
+class Decision(Rounded):
     """The mechanism to take, and why."""
 
     mechanism: str
@@ -430,7 +363,7 @@ class Decision(_Rounded):
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(_Rounded):
+class Recommendation(Rounded):
     """What to take for a planned election, found without any votes; the other figures are those of
     SHIELD's best setting, if it has one."""
 
@@ -470,122 +403,3 @@ class Recommendation(_Rounded):
             ("its ballot", f"{self.ballot_bytes:,} bytes per teacher and batch"),
             ("its aggregation", f"about {duration(self.seconds)} of one core"),
         ]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Labelling:
-    """Labels, and what they cost."""
-
-    labels: NDArray[np.int32]
-    """One per sample; -1 where there is none."""
-    epsilon: float
-    """Proven for all votes there could be: may be published."""
-    delta: float
-    queries: int
-    setting: Setting | None
-    """SHIELD's; none for another mechanism."""
-    seconds: Mapping[str, float]
-    """How long each role took."""
-    classes: tuple[Any, ...] | None = None
-    """What the numbers mean, where `collect` made the votes."""
-    mechanism: str = "shield"
-    holds_against_server: bool = False
-    """Whether the epsilon holds against a server that sees the labels, too."""
-    brief: str = ""
-    """The mechanism's setting, in a few words."""
-    why: str = ""
-    """Why it was chosen, where an epsilon chose it."""
-    holds_for: str = "all votes there could be"
-    """What the epsilon is proven for."""
-
-    def __post_init__(self) -> None:
-        self.labels.setflags(write=False)
-        object.__setattr__(self, "seconds", MappingProxyType(dict(self.seconds)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            type(self),
-            (
-                np.array(self.labels),
-                self.epsilon,
-                self.delta,
-                self.queries,
-                self.setting,
-                dict(self.seconds),
-                self.classes,
-                self.mechanism,
-                self.holds_against_server,
-                self.brief,
-                self.why,
-                self.holds_for,
-            ),
-        )
-
-    @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Which samples have a label."""
-        return np.asarray(self.labels >= 0)
-
-    def training_set(self, X: Any) -> tuple[Any, NDArray[Any]]:
-        """The samples that have a label, and their labels: what a student is fitted with."""
-        kept = np.flatnonzero(self.labelled)
-        rows = X.iloc[kept] if hasattr(X, "iloc") else np.asarray(X)[kept]
-        labels = self.labels[kept]
-        return rows, labels if self.classes is None else np.asarray(self.classes)[labels]
-
-    def to_frame(self) -> Any:
-        """One row per sample, as a pandas frame; a sample without a label is missing."""
-        names: list[Any] = [
-            None if label < 0 else int(label) if self.classes is None else self.classes[label]
-            for label in self.labels.tolist()
-        ]
-        import pandas
-
-        dtype = "Int32" if self.classes is None else None
-        return pandas.DataFrame({"label": pandas.array(names, dtype=dtype)})
-
-    def _counts(self) -> list[tuple[str, int]]:
-        """How many samples have each label."""
-        names: Sequence[Any] = self.classes or range(int(self.labels.max(initial=-1)) + 1)
-        counts = np.bincount(self.labels[self.labelled], minlength=len(names)).tolist()
-        return [(str(name), count) for name, count in zip(names, counts)]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draws how many samples have each label with matplotlib; gives the axes."""
-        if ax is None:
-            from matplotlib import pyplot
-
-            _, ax = pyplot.subplots()
-        counts = [*self._counts(), ("no label", int((~self.labelled).sum()))]
-        ax.barh([name for name, _ in counts], [count for _, count in counts])
-        ax.invert_yaxis()
-        ax.set_xlabel("samples")
-        ax.set_title(f"{len(self)} labels for epsilon {self.epsilon:.3g} at delta {self.delta:g}")
-        return ax
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.labels, dtype=dtype) if copy else np.asarray(self.labels, dtype=dtype)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.labels.tolist())
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.labels[index]
-
-    def __repr__(self) -> str:
-        shown = np.array2string(self.labels, threshold=12, edgeitems=5)
-        return (
-            f"Labelling({len(self)} labels, {int((~self.labelled).sum())} samples without,"
-            f" epsilon={self.epsilon:.4f} at delta={self.delta:g},\n  labels={shown})"
-        )
-
-    def _repr_html_(self) -> str:
-        rows = [(name, str(count)) for name, count in self._counts()]
-        rows.append(("no label", str(int((~self.labelled).sum()))))
-        caption = f"{len(self)} labels for epsilon {self.epsilon:.3f} at delta {self.delta:g}"
-        why = f" Chosen because {self.why}." if self.why else ""
-        note = f"{self.mechanism}, {self.brief}; proven for {self.holds_for}.{why}"
-        return html_table(("class", "samples"), rows, caption, note)

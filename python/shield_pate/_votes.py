@@ -127,7 +127,9 @@ def as_votes(
     found = [-1 if _is_empty(cell) else numbers.get(cell) for cell in flat]
     if None in found:
         unknown = flat[found.index(None)]
-        raise ShieldError(f"vote {unknown!r} is none of the classes {list(names)}; give all of them")
+        raise ShieldError(
+            f"vote {unknown!r} is none of the classes {list(names)}; give all of them"
+        )
     return np.array(found, dtype=np.int32).reshape(cells.shape), names
 
 

@@ -85,16 +85,15 @@ pub(crate) fn label<'py>(
         None => Seed::random(&mut OsRng.unwrap_err()),
     };
     let found = move |watch: &Watch| {
-        let (mechanism, why) = match budget {
-            Some(budget) => within(name.as_deref(), budget, &votes, usage)?,
-            None => {
-                let (noise, law, dropouts, rate, schedule, threshold, check) = options;
-                let law = law.unwrap_or_else(|| engine.noise_law().to_string());
-                let options = (noise, Some(law), dropouts, rate, schedule, threshold, check);
-                let teachers = u32::try_from(teachers).map_err(refuse)?;
-                let name = name.as_deref().unwrap_or("shield");
-                (analysis::mechanism(name, &setting, &options, teachers)?, String::new())
-            }
+        let (mechanism, why) = if let Some(budget) = budget {
+            within(name.as_deref(), budget, &votes, usage)?
+        } else {
+            let (noise, law, dropouts, rate, schedule, threshold, check) = options;
+            let law = law.unwrap_or_else(|| engine.noise_law().to_string());
+            let options = (noise, Some(law), dropouts, rate, schedule, threshold, check);
+            let teachers = u32::try_from(teachers).map_err(refuse)?;
+            let name = name.as_deref().unwrap_or("shield");
+            (analysis::mechanism(name, &setting, &options, teachers)?, String::new())
         };
         let argmax = match &mechanism {
             Mechanism::NoisyArgmax(ArgmaxOfShares { noise, threshold }) => {

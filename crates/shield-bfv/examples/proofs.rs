@@ -41,8 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let right = (0..).zip(&labels).filter(|(s, l)| **l == Some(Class((s % 10) as u16)));
         println!(
             "{name}: N {}, log Q {}, margin {:.1} bits; a ballot {made:.1} ms, its proof checked \
-             in {checked:.1} ms, {bytes} bytes; aggregation {aggregated:.2} s on {} threads; {} of {} \
-             labels",
+             in {checked:.1} ms, {bytes} bytes; aggregation {aggregated:.2} s on {} threads; {} of \
+             {} labels",
             plan.ring_degree(),
             plan.log_q(),
             plan.noise_margin_bits(),

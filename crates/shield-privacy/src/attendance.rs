@@ -61,8 +61,8 @@ impl Attendance {
         let refused = |value: &str| ParameterError {
             parameter: "the turnout",
             value: value.to_owned(),
-            allowed: "give the fewest voters of a sample, as 25, or samples x voters, as 391x30,8x29; \
-                      nowhere more than there are teachers",
+            allowed: "give the fewest voters of a sample, as 25, or samples x voters, as \
+                      391x30,8x29; nowhere more than there are teachers",
         };
         let voters = |text: &str| {
             let count = text.trim().parse().map_err(|_| refused(text))?;

@@ -10,12 +10,12 @@
 //! are short, and every trustee's S_j makes `B_j + a S_j` and `B'_j + a' S_j` short, then the S_j
 //! are values of one polynomial of degree t - 1 with `P(0) = D s_i`.
 //!
-//! **Proof.** Let x be `v_0 D s_i` plus the sum of all `v_j S_j`: both `a x` and `a' x` are short,
-//! with coefficients of at most b, the sum of the bounds. For a fixed x other than 0 that holds with
-//! probability `((2b + 1) / Q)^2N` over uniform a and a', there are Q^N such x, and the plan takes
-//! care that `4 (2b + 1)^2 <= Q`: so with a chance of at least `1 - 4^-N`, x is 0 for every v, and
-//! the dual vectors span everything that is orthogonal to the code modulo each prime. [] (One a
-//! would not do: whoever adds 1/a times something short to a share passes.)
+//! **Proof.** Let x be `v_0 D s_i` plus the sum of all `v_j S_j`: both `a x` and `a' x` are
+//! short, with coefficients of at most b, the sum of the bounds. For a fixed x other than 0 that
+//! holds with probability `((2b + 1) / Q)^2N` over uniform a and a', there are Q^N such x, and
+//! the plan takes care that `4 (2b + 1)^2 <= Q`: so with a chance of at least `1 - 4^-N`, x is 0
+//! for every v, and the dual vectors span everything that is orthogonal to the code modulo each
+//! prime. [] (One a would not do: whoever adds 1/a times something short to a share passes.)
 
 use shield_core::framing::Kind;
 use zeroize::Zeroizing;

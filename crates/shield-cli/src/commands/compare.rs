@@ -73,11 +73,11 @@ fn describe(comparison: &Comparison) -> String {
     let table = console::table_within(WIDTH, &header, comparison.rows.iter().map(row));
     let mut notes = comparison.verdicts();
     notes.push(format!(
-        "* the best of its kind. Epsilons are those of {} labels at delta {:e}, proven; \"server\": \
-         whether they hold against the server, too. \"if sure\": no label where votes are not \
-         clear, by thresholds chosen on these votes, which an election's must not be. A sample \
-         takes so long encrypted, on one core; - is for mechanisms that need someone who sees the \
-         votes.",
+        "* the best of its kind. Epsilons are those of {} labels at delta {:e}, proven; \
+         \"server\": whether they hold against the server, too. \"if sure\": no label where \
+         votes are not clear, by thresholds chosen on these votes, which an election's must not \
+         be. A sample takes so long encrypted, on one core; - is for mechanisms that need someone \
+         who sees the votes.",
         comparison.queries, comparison.delta
     ));
     table + &notes.iter().map(|note| wrapped(note)).collect::<String>()

@@ -56,13 +56,6 @@ pub(super) fn plan(
         "server_bytes": plan.server_bytes(),
         "student_bytes": plan.student_bytes(),
     });
-    let ring = format!(
-        "{} coefficients, {} primes of {} bits, plaintext modulus {}",
-        plan.ring_degree(),
-        moduli.len(),
-        moduli[0],
-        plan.plaintext_modulus()
-    );
     let layout = format!(
         "{} samples per batch, {} slots per sample, {} round{} per ciphertext, {} ciphertexts",
         plan.samples_per_batch(),
@@ -93,7 +86,7 @@ pub(super) fn plan(
         megabytes(plan.student_bytes())
     );
     let rows = [
-        ("ring", ring),
+        ("ring", ring(&plan)),
         ("security", format!("{} bits (log q = {})", plan.security_bits(), plan.log_q())),
         ("layout", layout),
         ("classes", format!("{}: {}", plan.coding(), plan.coding_reason())),
@@ -131,4 +124,16 @@ fn opened(
         BfvEngine::with_trustees(election, trustees)
     };
     of_trustees(report, &engine.map_err(Failure::bad_input)?)
+}
+
+/// The ring, for people.
+fn ring(plan: &shield_bfv::Plan) -> String {
+    let moduli = plan.moduli_bits();
+    format!(
+        "{} coefficients, {} primes of {} bits, plaintext modulus {}",
+        plan.ring_degree(),
+        moduli.len(),
+        moduli[0],
+        plan.plaintext_modulus()
+    )
 }
