@@ -54,7 +54,8 @@ fn a_plan_states_the_bytes_of_a_vote() {
 fn noise_that_an_epsilon_chose_keeps_the_ballots() {
     let folder = Folder::new();
     folder.write("votes.csv", VOTES);
-    let within = |epsilon| format!("label --votes votes.csv --classes 2 --epsilon {epsilon}");
+    let seven = "label --backend bfv --votes votes.csv --classes 2";
+    let within = |epsilon| format!("{seven} --epsilon {epsilon}");
     let argmax = |epsilon| format!("{} --mechanism noisy-argmax", within(epsilon));
     let tiny = format!("{} --ballots tiny", argmax(3));
     assert_eq!(folder.json(&tiny)["labels"].as_array().map(Vec::len), Some(3));

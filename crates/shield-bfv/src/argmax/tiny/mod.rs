@@ -75,13 +75,13 @@
 //!
 //! # What is not checked
 //!
-//! - A teacher can send any residues, as it can in a checked ballot of this version: votes that are
-//!   none, noise that is too little.
+//! - A teacher can send any residues: votes that are none, noise that is too little. Tiny ballots
+//!   carry no proof.
 //! - A student that departs from the protocol chooses what it encrypts in place of S, and so shifts
 //!   counts, also out of the range that the circuit compares. All that it ever sees follows from
 //!   the noisy counts, so against it the price of the noisy counts holds, not that of the label.
 //! - Ballots are not signed: a server can make ballots of its own in the place of teachers who sent
-//!   none, as it can with checked ones.
+//!   none, as it can with checked ones that are not signed.
 //!
 //! # Size and time
 //!
