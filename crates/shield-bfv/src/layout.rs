@@ -324,6 +324,13 @@ impl Places {
         Self { table, run, samples }
     }
 
+    /// The same for some of the positions, in this order, as samples of one group.
+    pub(crate) fn only(&self, positions: impl Iterator<Item = usize>) -> Self {
+        let runs = positions.flat_map(|position| &self.table[position * self.run..][..self.run]);
+        let table: Vec<u32> = runs.copied().collect();
+        Self { samples: table.len() / self.run, table, run: self.run }
+    }
+
     /// The places of all runs, one after the other.
     pub(crate) fn all(&self) -> &[u32] {
         &self.table

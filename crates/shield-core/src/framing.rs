@@ -96,11 +96,15 @@ pub enum Kind {
     TrusteeKey,
     /// A trustee's part in reading a release.
     Opening,
+    /// What the student needs of the ballots of a batch to unlock it.
+    Request,
+    /// What the server needs of the student to aggregate a batch.
+    Unlocking,
 }
 
 impl Kind {
     /// Every kind, in the order of the format's numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::SecretKey,
         Self::PublicKey,
         Self::EvaluationKey,
@@ -114,6 +118,8 @@ impl Kind {
         Self::DealtShare,
         Self::TrusteeKey,
         Self::Opening,
+        Self::Request,
+        Self::Unlocking,
     ];
 
     /// The kinds that every engine has.
@@ -147,13 +153,15 @@ impl fmt::Display for Kind {
             Self::DealtShare => "dealt share",
             Self::TrusteeKey => "trustee's key",
             Self::Opening => "opening",
+            Self::Request => "request to unlock a batch",
+            Self::Unlocking => "unlocking of a batch",
         })
     }
 }
 
 /// With its article.
 fn one(kind: Kind) -> String {
-    let vowel = matches!(kind, Kind::EvaluationKey | Kind::Audit | Kind::Opening);
+    let vowel = matches!(kind, Kind::EvaluationKey | Kind::Audit | Kind::Opening | Kind::Unlocking);
     let article = if vowel { "an" } else { "a" };
     format!("{article} {kind}")
 }

@@ -4,6 +4,7 @@
 //! votes and the server's draws are all here, so nothing is hidden from whoever runs it; what is
 //! private are the labels.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use rand::rngs::{OsRng, StdRng};
@@ -37,7 +38,8 @@ pub struct Seconds {
     pub encrypt: f64,
     /// What the server did with ballots when they arrived.
     pub receive: f64,
-    /// The aggregation, which is what the paper reports.
+    /// The aggregation, which is what the paper reports, with the student's part in it where an
+    /// engine has one.
     pub aggregate: f64,
     /// The student's labels, from openings of all trustees where they hold the key.
     pub decrypt: f64,
@@ -116,6 +118,8 @@ pub struct Held<E: Engine, R> {
     pub public: E::PublicKey,
     /// For the server.
     pub evaluation: E::EvaluationKey,
+    /// The student's own key, where it has one: for engines whose batches it unlocks.
+    pub secret: Option<Arc<E::SecretKey>>,
     /// Reads the release of a batch.
     pub reveal: R,
 }
@@ -131,10 +135,11 @@ pub fn label<E: Engine>(
 ) -> Result<Labelled, LabellingError<E::Error>> {
     let make = |rng: &mut StdRng| {
         let keys = engine.generate_keys(rng)?;
-        let secret = keys.secret;
+        let secret = Arc::new(keys.secret);
+        let own = Some(Arc::clone(&secret));
         let reveal =
             move |batch: usize, release: &E::Release| engine.decrypt(&secret, batch, release);
-        Ok(Held { public: keys.public, evaluation: keys.evaluation, reveal })
+        Ok(Held { public: keys.public, evaluation: keys.evaluation, secret: own, reveal })
     };
     let run = Run { votes, seed, ballots: randomness, watch };
     label_with(engine, run, |error| error, make)
@@ -178,7 +183,8 @@ where
         });
         let releases = timed(&mut seconds.aggregate, || {
             let aggregate = |(&batch, ballots): (&usize, &MemoryBallotBox<_>)| {
-                engine.aggregate(&keys.evaluation, batch, ballots, seed)
+                let held = (keys.secret.as_deref(), &keys.evaluation);
+                engine.aggregate_here(held, batch, ballots, seed, &mut system_rng())
             };
             batches.par_iter().zip(&ballots).map(aggregate).collect::<Result<Vec<_>, _>>()
         })

@@ -61,11 +61,15 @@ impl Aggregation<'_> {
     pub(crate) fn run(&self, ballots: &dyn BallotBox<BfvBallot>) -> Result<Release, ArgmaxError> {
         let tally = self.tally(ballots)?;
         let fresh = self.bound_to(&tally);
-        let signs = self.signs(self.differences(&tally));
-        let released = self.reveal(&signs, &fresh);
-        let mut covered = self.cover(released, &fresh);
+        Ok(self.release(self.differences(&tally), &fresh))
+    }
+
+    /// The release of all differences.
+    pub(crate) fn release(&self, differences: Vec<Ciphertext>, fresh: &Seed) -> Release {
+        let released = self.reveal(&self.signs(differences), fresh);
+        let mut covered = self.cover(released, fresh);
         covered.drop_to(self.context, self.plan.released_limbs());
-        Ok(Release { ciphertexts: vec![covered], batch: self.batch, key: self.key.id })
+        Release { ciphertexts: vec![covered], batch: self.batch, key: self.key.id }
     }
 
     /// The sum of all ballots, which are opened one by one and not kept.
@@ -103,7 +107,7 @@ impl Aggregation<'_> {
     /// A seed for masks and flooding that follows from the seed and from everything that is
     /// released under them. Should one seed ever meet two sets of ballots, against all rules, the
     /// two releases at least do not share their masks.
-    fn bound_to(&self, tally: &Ciphertext) -> Seed {
+    pub(crate) fn bound_to(&self, tally: &Ciphertext) -> Seed {
         let mut hasher = blake3::Hasher::new_derive_key(BOUND);
         hasher.update(self.seed.as_bytes());
         hasher.update(self.key.id.as_bytes());

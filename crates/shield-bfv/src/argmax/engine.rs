@@ -10,17 +10,15 @@ use shield_core::engine::{
     check_key_fits,
 };
 use shield_core::framing::{Kind, MadeFor, Reader};
-use shield_core::shared_noise::SharedNoise;
-use shield_core::shared_noise::Shares;
+use shield_core::shared_noise::{SharedNoise, Shares};
 use shield_core::votes::Vote;
 use shield_core::{Class, Election, Label, Seed};
 use shield_privacy::skellam::Sensitivity;
-use zeroize::Zeroizing;
 
 use super::aggregation::{Aggregation, Safeguards};
 use super::error::ArgmaxError;
 use super::keys::{self, ArgmaxEvaluationKey};
-use super::plan::{ArgmaxPlan, Rings};
+use super::plan::{ArgmaxPlan, BallotKind, Rings};
 use super::sign;
 use crate::ballot::{self, BfvBallot, Maker};
 use crate::bytes;
@@ -36,9 +34,9 @@ use crate::scheme::Ciphertext;
 /// The engine, set up for one election and some noise.
 pub struct ArgmaxEngine {
     setup: Setup,
-    noise: SharedNoise,
+    pub(super) noise: SharedNoise,
     sensitivity: Sensitivity,
-    threshold: Option<u32>,
+    pub(super) threshold: Option<u32>,
     shares: Shares,
     plan: ArgmaxPlan,
     pub(crate) context: Context,
@@ -85,7 +83,8 @@ impl ArgmaxEngine {
         trustees: Trustees,
     ) -> Result<Self, ArgmaxError> {
         let of = (sensitivity, threshold);
-        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), Lengths::Assumed)
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Assumed);
+        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), kind, lengths)
     }
 
     /// For ballots of votes that carry a proof that they are short and that their makers know them:
@@ -97,7 +96,8 @@ impl ArgmaxEngine {
         trustees: Option<Trustees>,
     ) -> Result<Self, ArgmaxError> {
         let of = (Sensitivity::Vote, threshold);
-        Self::held_by(election, noise, of, Rings::Secure, trustees, Lengths::Proven)
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Proven);
+        Self::held_by(election, noise, of, Rings::Secure, trustees, kind, lengths)
     }
 
     pub(crate) fn in_rings(
@@ -108,15 +108,18 @@ impl ArgmaxEngine {
         rings: Rings,
     ) -> Result<Self, ArgmaxError> {
         let of = (sensitivity, threshold);
-        Self::held_by(election, noise, of, rings, None, Lengths::Assumed)
+        Self::held_by(election, noise, of, rings, None, BallotKind::Checked, Lengths::Assumed)
     }
 
+    /// The engine for either holder of the key and either kind of ballots: for tiny ones, what
+    /// follows the differences.
     pub(crate) fn held_by(
         election: Election,
         noise: SharedNoise,
         (sensitivity, threshold): (Sensitivity, Option<u32>),
         rings: Rings,
         trustees: Option<Trustees>,
+        kind: BallotKind,
         lengths: Lengths,
     ) -> Result<Self, ArgmaxError> {
         if election.teachers() != noise.teachers() {
@@ -124,12 +127,12 @@ impl ArgmaxEngine {
             return Err(ArgmaxError::Teachers { noise, election });
         }
         let of = (sensitivity, threshold);
-        let plan = ArgmaxPlan::held_by(&election, &noise, of, rings, trustees, lengths)?;
+        let plan = ArgmaxPlan::held_by(&election, &noise, of, rings, trustees, kind, lengths)?;
         let ring = plan.ring();
         let context = Context::new(ring.degree, ring.prime_bits, ring.limbs);
         let binding = binding(&election, &noise, sensitivity, threshold, &plan);
         Ok(Self {
-            places: Places::of_runs(ring.degree, plan.pairing().run(), plan.samples_per_batch()),
+            places: plan.places(),
             coefficients: sign::coefficients(plan.range()),
             shares: Shares::new(&noise),
             safeguards: Safeguards::Whole,
@@ -226,6 +229,9 @@ fn binding(
         plan.start(),
         plan.wins(),
     ];
+    if let Some(dimension) = plan.dimension() {
+        hasher.update(b"tiny").update(&(dimension as u64).to_le_bytes());
+    }
     for number in numbers {
         hasher.update(&(number as u64).to_le_bytes());
     }
@@ -268,7 +274,8 @@ impl Engine for ArgmaxEngine {
         if self.plan.proofs() {
             return Err(BallotError::Unnamed.into());
         }
-        let numbers = self.noisy(key, batch, votes, rng)?;
+        check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
+        let numbers = self.noisy_votes(batch, votes, rng)?;
         Ok(self.encrypt_numbers(key, batch, &numbers, rng))
     }
 
@@ -283,7 +290,8 @@ impl Engine for ArgmaxEngine {
         if !self.plan.proofs() {
             return self.encrypt(key, batch, votes, rng);
         }
-        let numbers = self.noisy(key, batch, votes, rng)?;
+        check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
+        let numbers = self.noisy_votes(batch, votes, rng)?;
         Ok(self.prove_numbers(key, batch, teacher, &numbers, rng))
     }
 
@@ -339,8 +347,8 @@ impl Engine for ArgmaxEngine {
         (!self.plan.proofs()).then_some(self)
     }
 
-    fn payload_bytes(&self, kind: Kind, _samples: usize) -> usize {
-        self.plan.payload_bytes(kind)
+    fn payload_bytes(&self, kind: Kind, samples: usize) -> usize {
+        self.plan.payload_bytes(kind, samples)
     }
 
     fn memory_bytes(&self, threads: usize) -> usize {
@@ -398,7 +406,7 @@ impl Engine for ArgmaxEngine {
         let mut rotation = |by: usize, limbs: usize| {
             bytes::read_rotation(payload, context, keys::exponent(plan, by), limbs)
         };
-        let step = rotation(1, context.limbs())?;
+        let step = rotation(1, plan.step())?;
         let leap = rotation(plan.steps().leap(), plan.wins())?;
         Some(ArgmaxEvaluationKey { public, relinearisation, step, leap, id })
     }
@@ -434,23 +442,8 @@ impl Counts<Self> for ArgmaxEngine {
         counts: &[Vec<u32>],
         mut rng: &mut dyn CryptoRng,
     ) -> Result<BfvBallot, ArgmaxError> {
-        // Whether there is such a batch, and one histogram for each of its samples.
-        self.setup.check_votes(batch, &vec![None; counts.len()])?;
         check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
-        let (classes, bound) = (self.plan.classes(), self.sensitivity.bound());
-        let mut numbers = Zeroizing::new(Vec::with_capacity(counts.len() * classes));
-        for (sample, counts) in counts.iter().enumerate() {
-            let bad = |found| Err(ArgmaxError::Counts { sample, found, classes, bound });
-            if counts.len() != classes {
-                return bad(format!("{} counts", counts.len()));
-            }
-            let sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-            if sum > u64::from(bound) {
-                return bad("the counts sum to more than the bound".to_owned());
-            }
-            numbers
-                .extend(counts.iter().map(|&count| i64::from(count) + self.shares.share(&mut rng)));
-        }
+        let numbers = self.noisy_counts(batch, counts, rng)?;
         Ok(self.encrypt_numbers(key, batch, &numbers, &mut rng))
     }
 }

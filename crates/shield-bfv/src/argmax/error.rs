@@ -49,6 +49,35 @@ pub enum ArgmaxError {
     /// Nobody has the key that was to be made or used.
     #[error(transparent)]
     Trustees(#[from] HeldByTrustees),
+    /// Tiny ballots whose secrets the student has not summed up yet.
+    #[error(
+        "the student must unlock batch {batch} first: with tiny ballots the server asks for the \
+         sum of the secrets of those who sent one"
+    )]
+    Locked {
+        /// The batch.
+        batch: usize,
+    },
+    /// What the student summed up are the secrets of other ballots.
+    #[error(
+        "the student unlocked other ballots of batch {batch} than these; aggregate those that it \
+         was asked about"
+    )]
+    OtherBallots {
+        /// The batch.
+        batch: usize,
+    },
+    /// The same sealed seed twice: a copy of a ballot.
+    #[error(
+        "teachers {first} and {second} sealed the same seed, so one ballot is a copy of the \
+         other's; leave one out, or ask both to vote again"
+    )]
+    Copied {
+        /// The one before.
+        first: u32,
+        /// The one after.
+        second: u32,
+    },
     /// Bytes that are not what they should be.
     #[error(transparent)]
     Decode(#[from] DecodeError),

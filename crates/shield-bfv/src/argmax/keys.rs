@@ -49,7 +49,7 @@ impl ArgmaxEvaluationKey {
         public.degree() == ring.degree
             && public.limbs() == ring.limbs
             && self.relinearisation.digits.len() == plan.start()
-            && self.step.key.digits.len() == ring.limbs
+            && self.step.key.digits.len() == plan.step()
             && self.leap.key.digits.len() == plan.wins()
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn generate<R: RngCore + CryptoRng>(
     let mut rotation = |by: usize, limbs: usize| {
         Rotation::generate(context, limbs, &secret, exponent(plan, by), rng)
     };
-    let step = rotation(1, context.limbs());
+    let step = rotation(1, plan.step());
     let leap = rotation(plan.steps().leap(), plan.wins());
     let evaluation =
         ArgmaxEvaluationKey { public: public.clone(), relinearisation, step, leap, id };

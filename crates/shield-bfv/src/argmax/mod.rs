@@ -8,6 +8,8 @@
 //! | module | subject |
 //! |---|---|
 //! | [`plan`] | what is decided before any key is made |
+//! | [`tiny`] | ballots of 22 bytes per vote in place of ciphertexts, with their proof |
+//! | `mlwe` | tiny ballots' module: its hardness, its slots, its noise |
 //! | `pairing` | which pairs of classes are compared in which slot |
 //! | `keys`, `engine` | the server's key; ballots; all of it behind the trait that engines share |
 //! | `aggregation` | the server's work on a batch: sum, differences, signs, wins, flooding |
@@ -20,10 +22,12 @@ mod comparison;
 mod engine;
 mod error;
 mod keys;
+mod mlwe;
 mod pairing;
 pub mod plan;
 mod sign;
 mod sizes;
+pub mod tiny;
 mod wins;
 
 pub use engine::ArgmaxEngine;
@@ -31,7 +35,7 @@ pub use error::ArgmaxError;
 pub use keys::ArgmaxEvaluationKey;
 #[cfg(test)]
 pub(crate) use plan::Rings;
-pub use plan::{ArgmaxPlan, ArgmaxPlanError};
+pub use plan::{ArgmaxPlan, ArgmaxPlanError, BallotKind};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

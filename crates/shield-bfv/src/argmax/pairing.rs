@@ -31,22 +31,38 @@ pub(crate) struct Pairing {
 impl Pairing {
     /// The pairing of `classes` classes in runs of `run` slots, a power of two that holds them all.
     pub(crate) fn new(classes: usize, run: usize) -> Self {
+        Self::sparing(classes, run, usize::MAX)
+    }
+
+    /// The same with nothing in the last of every `spared` slots.
+    pub(crate) fn sparing(classes: usize, run: usize, spared: usize) -> Self {
         let pairs = classes * (classes - 1) / 2;
         let fewest = pairs.div_ceil(run).max(1);
         // Near distances first: the server reaches distance d with d rotations. At half the classes
         // every pair is in reach where a run holds them twice, at half the run in any case.
         let near = (classes / 2).max(1);
-        (fewest..=run)
+        (fewest..=2 * run)
             .flat_map(|evaluations| [(evaluations, near), (evaluations, (run / 2).max(near))])
-            .find_map(|(evaluations, furthest)| Self::matching(classes, run, evaluations, furthest))
+            .find_map(|(evaluations, furthest)| {
+                Self::matching(classes, run, [evaluations, furthest, spared])
+            })
             .unwrap_or(Self { classes, run, evaluations: Vec::new() })
     }
 
-    fn matching(classes: usize, run: usize, evaluations: usize, furthest: usize) -> Option<Self> {
+    /// Whether there is nothing in the last of every `spared` slots.
+    pub(crate) fn spares(&self, spared: usize) -> bool {
+        self.evaluations.iter().flatten().all(|c| c.slot % spared != spared - 1)
+    }
+
+    fn matching(
+        classes: usize,
+        run: usize,
+        [evaluations, furthest, spared]: [usize; 3],
+    ) -> Option<Self> {
         let class = |slot: usize| slot % run % classes;
         let mut candidates: Vec<Vec<Comparison>> = vec![Vec::new(); classes * classes];
         for distance in 1..=furthest.min(run - 1) {
-            for slot in 0..run {
+            for slot in (0..run).filter(|slot| slot % spared != spared - 1) {
                 let (first, second) = (class(slot), class(slot + distance));
                 if first != second {
                     let pair = first.min(second) * classes + first.max(second);

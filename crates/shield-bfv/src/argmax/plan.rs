@@ -13,9 +13,11 @@
 //! by running the circuit on bounds alone (`circuit::Estimate`). Of all that leave room
 //! for noise and flooding at 128 bits of security, the fastest is taken.
 
+mod figures;
+mod kind;
 mod refusal;
+mod rings;
 
-pub use refusal::ArgmaxPlanError;
 use shield_core::Election;
 use shield_core::shared_noise::SharedNoise;
 use shield_privacy::shared_argmax::SHOWN;
@@ -23,6 +25,7 @@ use shield_privacy::skellam::Sensitivity;
 
 use super::circuit::{Bounded, Circuit, Estimate};
 use super::comparison::Blocks;
+use super::mlwe::{Grid, Module, Route};
 use super::pairing::Pairing;
 use super::sign::MAX_RANGE;
 use super::wins::Steps;
@@ -30,7 +33,11 @@ use crate::flooding;
 use crate::noise::{Lengths, Noise, Ring};
 use crate::proof::REPETITIONS;
 use crate::quorum::{OpeningPlan, Trustees};
-use crate::security::security_bits;
+
+pub use kind::BallotKind;
+pub use refusal::ArgmaxPlanError;
+use rings::Candidate;
+pub(crate) use rings::Rings;
 
 /// Most classes: the comparisons grow with their square.
 pub const MAX_CLASSES: usize = 64;
@@ -47,55 +54,6 @@ fn votes_of(teachers: u32, sensitivity: Sensitivity) -> u64 {
     u64::from(teachers) * u64::from(sensitivity.bound())
 }
 
-/// What is tried out.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    degree: usize,
-    limbs: usize,
-    start: usize,
-    babies: usize,
-}
-
-/// Which rings may be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rings {
-    /// Those with 128 bits of security or more.
-    Secure,
-    /// One small ring without any security, to test the circuit with.
-    #[cfg(test)]
-    Tiny(usize),
-}
-
-impl Rings {
-    fn candidates(self) -> Vec<Candidate> {
-        let rings: Vec<(usize, usize)> = match self {
-            Self::Secure => (4..=8)
-                .map(|limbs| (16_384, limbs))
-                .chain((7..=17).map(|limbs| (32_768, limbs)))
-                .collect(),
-            #[cfg(test)]
-            Self::Tiny(degree) => (5..=17).map(|limbs| (degree, limbs)).collect(),
-        };
-        let start = |&(degree, limbs): &(usize, usize)| [(degree, limbs, 0), (degree, limbs, 1)];
-        rings
-            .iter()
-            .flat_map(start)
-            .flat_map(|(degree, limbs, dropped)| {
-                let start = limbs - dropped;
-                [2, 4, 8, 16, 32].map(|babies| Candidate { degree, limbs, start, babies })
-            })
-            .collect()
-    }
-
-    fn accepts(self, degree: usize, log_q: u32) -> bool {
-        match self {
-            Self::Secure => security_bits(degree, log_q).is_some(),
-            #[cfg(test)]
-            Self::Tiny(_) => true,
-        }
-    }
-}
-
 /// The bound on the noise after each stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stages {
@@ -110,6 +68,8 @@ pub(crate) struct Stages {
 pub struct ArgmaxPlan {
     ring: Ring,
     pairing: Pairing,
+    grid: Option<Grid>,
+    teachers: usize,
     blocks: Blocks,
     start: usize,
     wins: usize,
@@ -128,6 +88,14 @@ pub struct ArgmaxPlan {
     opening: Option<OpeningPlan>,
 }
 
+/// The pairings that are worth a try in runs of that many slots.
+fn pairings(classes: usize, run: usize, module: Option<Module>) -> Vec<Pairing> {
+    let block = module.map_or(1, |module| run / module.degree());
+    let sparing = (block > 2).then(|| Pairing::sparing(classes, run, block));
+    let all = std::iter::once(Pairing::new(classes, run)).chain(sparing);
+    all.filter(|pairing| !pairing.evaluations().is_empty()).collect()
+}
+
 /// The numbers of an election that a plan depends on.
 #[derive(Clone, Copy)]
 struct Demand {
@@ -137,18 +105,19 @@ struct Demand {
     range: usize,
     trustees: Option<Trustees>,
     lengths: Lengths,
+    /// Of tiny ballots: the module, and how many classes are voted for.
+    module: Option<(Module, usize)>,
 }
 
 impl ArgmaxPlan {
-    /// The plan for an election's teachers, classes and samples.
+    /// The plan for an election's teachers, classes and samples, with checked ballots.
     pub fn new(
         election: &Election,
         noise: &SharedNoise,
         sensitivity: Sensitivity,
         threshold: Option<u32>,
     ) -> Result<Self, ArgmaxPlanError> {
-        let of = (sensitivity, threshold);
-        Self::held_by(election, noise, of, Rings::Secure, None, Lengths::Assumed)
+        Self::of_kind(BallotKind::Checked, election, noise, sensitivity, threshold)
     }
 
     /// The same for an election whose key trustees hold.
@@ -160,7 +129,20 @@ impl ArgmaxPlan {
         trustees: Trustees,
     ) -> Result<Self, ArgmaxPlanError> {
         let of = (sensitivity, threshold);
-        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), Lengths::Assumed)
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Assumed);
+        Self::held_by(election, noise, of, Rings::Secure, Some(trustees), kind, lengths)
+    }
+
+    /// The plan with either kind of ballots.
+    pub fn of_kind(
+        kind: BallotKind,
+        election: &Election,
+        noise: &SharedNoise,
+        sensitivity: Sensitivity,
+        threshold: Option<u32>,
+    ) -> Result<Self, ArgmaxPlanError> {
+        let of = (sensitivity, threshold);
+        Self::held_by(election, noise, of, Rings::Secure, None, kind, Lengths::Assumed)
     }
 
     /// The same for ballots of votes with a proof, for whatever such ballots hold: see `proof`.
@@ -171,7 +153,8 @@ impl ArgmaxPlan {
         trustees: Option<Trustees>,
     ) -> Result<Self, ArgmaxPlanError> {
         let of = (Sensitivity::Vote, threshold);
-        Self::held_by(election, noise, of, Rings::Secure, trustees, Lengths::Proven)
+        let (kind, lengths) = (BallotKind::Checked, Lengths::Proven);
+        Self::held_by(election, noise, of, Rings::Secure, trustees, kind, lengths)
     }
 
     pub(crate) fn held_by(
@@ -180,6 +163,7 @@ impl ArgmaxPlan {
         (sensitivity, threshold): (Sensitivity, Option<u32>),
         rings: Rings,
         trustees: Option<Trustees>,
+        kind: BallotKind,
         lengths: Lengths,
     ) -> Result<Self, ArgmaxPlanError> {
         // A threshold is the count of a class more.
@@ -206,20 +190,28 @@ impl ArgmaxPlan {
             .find(|&range| range as u64 >= votes && failure(range) <= SHOWN)
             .ok_or(ArgmaxPlanError::Range { votes, noise: noise.scale().get() })?;
         let (teachers, samples) = (teachers as usize, election.samples());
-        let demand = Demand { teachers, classes, samples, range, trustees, lengths };
+        let voted = election.classes().count();
+        let module = match kind {
+            BallotKind::Checked => None,
+            BallotKind::Tiny => Some((rings.module(noise, voted)?, voted)),
+        };
+        let demand = Demand { teachers, classes, samples, range, trustees, lengths, module };
         let mut best: Option<Self> = None;
         let candidates = rings.candidates();
         let mut run = classes.next_power_of_two();
         loop {
-            let pairing = Pairing::new(classes, run);
-            for &candidate in &candidates {
-                if let Some(plan) = Self::try_out(demand, &pairing, candidate, rings)
+            let pairings = pairings(classes, run, module.map(|(module, _)| module));
+            for (pairing, &candidate) in
+                pairings.iter().flat_map(|p| candidates.iter().map(move |c| (p, c)))
+            {
+                if let Some(plan) = Self::try_out(demand, pairing, candidate, rings)
                     && best.as_ref().is_none_or(|best| plan.total() < best.total())
                 {
                     best = Some(plan);
                 }
             }
-            if pairing.evaluations().len() == 1 || run >= 4_096 {
+            let single = pairings.iter().all(|pairing| pairing.evaluations().len() == 1);
+            if single || run >= 4_096 {
                 break;
             }
             run *= 2;
@@ -241,8 +233,16 @@ impl ArgmaxPlan {
         candidate: Candidate,
         rings: Rings,
     ) -> Option<Self> {
-        let Candidate { degree, limbs, start, babies } = candidate;
+        let Candidate { degree, limbs, mut start, babies } = candidate;
         let blocks = Blocks { babies, count: (demand.range + 1).div_ceil(babies).max(2) };
+        let grid = match demand.module {
+            None => None,
+            Some((module, voted)) => {
+                // The differences of tiny ballots begin one prime lower.
+                start -= 1;
+                Some(Grid::new(module, degree, voted, pairing)?)
+            }
+        };
         let positions = degree / pairing.run();
         let log_q = PRIME_BITS * limbs as u32;
         if positions < 2 || blocks.range() > MAX_RANGE || !rings.accepts(degree, log_q) {
@@ -251,7 +251,10 @@ impl ArgmaxPlan {
         let evaluations = pairing.evaluations().len();
         let steps = Steps::new(pairing);
         // More random polynomials than the bounds of a batch speak of.
-        let operations = evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64;
+        let route = grid.map(|grid| Route::new(grid.module(), evaluations));
+        let front = route.map_or(0, |route| route.events(evaluations));
+        let operations =
+            evaluations * (4 * (babies + blocks.count) + 64) + steps.masks() + 64 + front;
         let events = ((8 * operations + 4 * demand.teachers) as f64).log2().max(12.0);
         let trustees = demand.trustees.map_or(0, |trustees| trustees.count() as u32);
         let lengths = demand.lengths;
@@ -259,26 +262,18 @@ impl ArgmaxPlan {
         let estimate = Estimate::default();
         let circuit = Circuit { ring, arithmetic: &estimate };
 
-        let (fresh, teachers) = (ring.fresh(), demand.teachers as f64);
-        let tally = Noise::new(teachers * (ring.ballot().bound() + ring.wrap()), limbs);
-        estimate.spend(teachers * 1.6 * limbs as f64);
-        if lengths == Lengths::Proven {
-            // Three transforms an answer, and about as much again to turn, round and hash.
-            estimate.spend(teachers * 6.0 * REPETITIONS as f64 * limbs as f64);
-        }
-        let furthest = (0..pairing.furthest()).fold(tally, |e, _| ring.rotation(e));
-        (0..pairing.furthest()).for_each(|_| estimate.rotation(limbs));
-        let distances = |i| pairing.distances(i).len();
-        let most = (0..evaluations).map(distances).max().unwrap_or(1);
-        let difference = if most == 1 {
-            ring.combine(tally, furthest, 1.0)
-        } else {
-            (0..evaluations).for_each(|i| (0..distances(i)).for_each(|_| estimate.masked(limbs)));
-            ring.masked(tally, furthest, most)
+        let fresh = ring.fresh();
+        let [tally, difference] = match route {
+            None => Self::differences(demand.teachers, pairing, ring, &estimate),
+            Some(route) => {
+                route.spend(&estimate, limbs, evaluations);
+                route.noise(ring)
+            }
         };
         let dropped = ring.drop_to(difference, start);
-        let doubled = ring.combine(Noise::new(0.0, start), dropped, 2.0);
-        let difference = Noise::new(doubled.bound() + ring.wrap(), start);
+        let factor = if route.is_some() { 1.0 } else { 2.0 };
+        let scaled = ring.combine(Noise::new(0.0, start), dropped, factor);
+        let difference = Noise::new(scaled.bound() + ring.wrap(), start);
 
         let coefficients = vec![0; blocks.babies * blocks.count];
         let y = || Bounded { value: (), noise: difference };
@@ -309,6 +304,8 @@ impl ArgmaxPlan {
         (margin >= 0.0 && margin.is_finite()).then(|| Self {
             ring,
             pairing: pairing.clone(),
+            grid,
+            teachers: demand.teachers,
             blocks,
             start,
             wins,
@@ -319,7 +316,8 @@ impl ArgmaxPlan {
             failure_bits: 0.0,
             products: estimate.products(),
             relinearisations: estimate.relinearisations(),
-            rotations: rotations + pairing.furthest(),
+            rotations: rotations
+                + route.map_or(pairing.furthest(), |route| route.rotations(evaluations)),
             seconds,
             samples: demand.samples,
             classes: demand.classes,
@@ -327,150 +325,31 @@ impl ArgmaxPlan {
         })
     }
 
-    /// Coefficients of the ring.
-    pub fn ring_degree(&self) -> usize {
-        self.ring.degree
-    }
-
-    /// Bits of each prime of the ciphertext modulus.
-    pub fn moduli_bits(&self) -> Vec<u32> {
-        self.ring.moduli_bits()
-    }
-
-    /// Bits of the ciphertext modulus.
-    pub fn log_q(&self) -> u32 {
-        self.ring.modulus_bits()
-    }
-
-    /// Security by the standard's table.
-    pub fn security_bits(&self) -> u32 {
-        self.ring.security_bits()
-    }
-
-    /// Samples in a full batch.
-    pub fn samples_per_batch(&self) -> usize {
-        self.ring.degree / self.pairing.run()
-    }
-
-    /// Batches of the election.
-    pub fn batches(&self) -> usize {
-        self.samples.div_ceil(self.samples_per_batch())
-    }
-
-    /// R: differences from -R-1 to R are compared rightly.
-    pub fn range(&self) -> usize {
-        self.blocks.range()
-    }
-
-    /// Degree of the polynomial that compares.
-    pub fn degree(&self) -> usize {
-        2 * self.range() + 1
-    }
-
-    /// log2 of the chance per sample that noise makes a label wrong, with its sign changed.
-    pub fn failure_bits(&self) -> f64 {
-        self.failure_bits
-    }
-
-    /// Evaluations of the comparison per batch.
-    pub fn evaluations(&self) -> usize {
-        self.pairing.evaluations().len()
-    }
-
-    /// Products of ciphertexts per batch.
-    pub fn products(&self) -> usize {
-        self.products
-    }
-
-    /// Relinearisations per batch: sums of products share one.
-    pub fn relinearisations(&self) -> usize {
-        self.relinearisations
-    }
-
-    /// Rotations of ciphertexts per batch.
-    pub fn rotations(&self) -> usize {
-        self.rotations
-    }
-
-    /// Bits by which the released noise stays below what would spoil a slot, at worst.
-    pub fn noise_margin_bits(&self) -> f64 {
-        self.margin
-    }
-
-    /// Bits of each of the three uniform integers that flood a coefficient.
-    pub fn flooding_bits(&self) -> u32 {
-        self.flooding
-    }
-
-    /// Seconds of one core with AVX-512 IFMA for one batch, roughly; about eight times as many
-    /// without.
-    pub fn seconds_per_batch(&self) -> f64 {
-        self.seconds
-    }
-
-    /// Bits of the noise bound after each stage, with the limbs that are left.
-    pub fn noise_bits(&self) -> [(&'static str, f64, usize); 4] {
-        let Stages { tally, difference, sign, released } = self.stages;
-        [
-            ("sum of the ballots", tally.bits(), tally.limbs()),
-            ("differences", difference.bits(), difference.limbs()),
-            ("signs", sign.bits(), sign.limbs()),
-            ("release, before flooding", released.bits(), released.limbs()),
-        ]
-    }
-
-    /// Limbs of a released ciphertext: one, unless trustees still have to flood it.
-    pub(crate) fn released_limbs(&self) -> usize {
-        self.opening.map_or(1, |opening| opening.limbs)
-    }
-
-    /// How trustees open a release, where they hold the key.
-    pub(crate) fn opening(&self) -> Option<OpeningPlan> {
-        self.opening
-    }
-
-    /// The trustees who hold the key, if the student does not.
-    pub fn trustees(&self) -> Option<Trustees> {
-        self.opening.map(|opening| opening.trustees)
-    }
-
-    /// Whether ballots carry a proof that they are short and that their makers know them.
-    pub fn proofs(&self) -> bool {
-        self.ring.lengths == Lengths::Proven
-    }
-
-    /// Classes, a threshold's included.
-    pub(crate) fn classes(&self) -> usize {
-        self.classes
-    }
-
-    pub(crate) fn ring(&self) -> Ring {
-        self.ring
-    }
-
-    pub(crate) fn pairing(&self) -> &Pairing {
-        &self.pairing
-    }
-
-    pub(crate) fn blocks(&self) -> Blocks {
-        self.blocks
-    }
-
-    /// Limbs of a difference.
-    pub(crate) fn start(&self) -> usize {
-        self.start
-    }
-
-    /// Limbs at which wins are added up.
-    pub(crate) fn wins(&self) -> usize {
-        self.wins
-    }
-
-    pub(crate) fn steps(&self) -> &Steps {
-        &self.steps
-    }
-
-    pub(crate) fn stages(&self) -> Stages {
-        self.stages
+    /// The noise of the sum of checked ballots and of its differences, whose cost is counted.
+    fn differences(
+        teachers: usize,
+        pairing: &Pairing,
+        ring: Ring,
+        estimate: &Estimate,
+    ) -> [Noise; 2] {
+        let (limbs, evaluations) = (ring.limbs, pairing.evaluations().len());
+        let teachers = teachers as f64;
+        let tally = Noise::new(teachers * (ring.ballot().bound() + ring.wrap()), limbs);
+        estimate.spend(teachers * 1.6 * limbs as f64);
+        if ring.lengths == Lengths::Proven {
+            // Three transforms an answer, and about as much again to turn, round and hash.
+            estimate.spend(teachers * 6.0 * REPETITIONS as f64 * limbs as f64);
+        }
+        let furthest = (0..pairing.furthest()).fold(tally, |e, _| ring.rotation(e));
+        (0..pairing.furthest()).for_each(|_| estimate.rotation(limbs));
+        let distances = |i| pairing.distances(i).len();
+        let most = (0..evaluations).map(distances).max().unwrap_or(1);
+        let difference = if most == 1 {
+            ring.combine(tally, furthest, 1.0)
+        } else {
+            (0..evaluations).for_each(|i| (0..distances(i)).for_each(|_| estimate.masked(limbs)));
+            ring.masked(tally, furthest, most)
+        };
+        [tally, difference]
     }
 }

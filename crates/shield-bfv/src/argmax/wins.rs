@@ -43,7 +43,7 @@ use rand::{CryptoRng, RngCore};
 
 use super::pairing::Pairing;
 use crate::noise::{Noise, Ring};
-use crate::ring::{Buffer, Context, PLAINTEXT, limb};
+use crate::ring::{Buffer, Context, PLAINTEXT};
 use crate::scheme::Ciphertext;
 
 /// One entry of the linear map: from a slot of an evaluation to a class's slot.
@@ -153,17 +153,7 @@ impl Steps {
                     slots[place as usize] = if entry.win { (PLAINTEXT - r) % PLAINTEXT } else { r };
                 }
             }
-            context.encode(&mut slots);
-            let mut values = Buffer::stale(context.degree());
-            for i in 0..sum.limbs() {
-                let ntt = &context.q()[i];
-                context.lift_multiplier(i, &slots, &mut values);
-                ntt.forward(&mut values);
-                for (part, source) in sum.parts.iter_mut().zip(&source.parts) {
-                    let terms: [(&[u64], &[u64]); 1] = [(source.limb(i), &values)];
-                    limb::add_products(ntt.modulus(), part.limb_mut(i), &terms);
-                }
-            }
+            sum.add_times(context, source, slots);
         }
     }
 }

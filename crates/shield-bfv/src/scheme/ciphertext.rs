@@ -60,6 +60,15 @@ impl EncryptionKey {
         Self { seed, parts: [b, a] }
     }
 
+    /// The key as the encryption of zero that it is: for whoever has the secret, and made this key
+    /// for one plaintext alone.
+    pub(crate) fn into_zero(self, context: &Context) -> Ciphertext {
+        let mut one = vec![0; context.degree()];
+        one[0] = 1;
+        let one = context.small(&one, self.parts[0].limbs());
+        Ciphertext { parts: self.parts.map(|part| context.product(&one, &part)) }
+    }
+
     /// A fresh encryption of zero at level `limbs`.
     pub(crate) fn zero<R: RngCore + CryptoRng>(
         &self,

@@ -4,7 +4,7 @@ use rand::{CryptoRng, RngCore};
 
 use super::Ciphertext;
 use super::sampling::below;
-use crate::ring::{Context, PLAINTEXT, Poly, Values};
+use crate::ring::{Buffer, Context, PLAINTEXT, Poly, Values, limb};
 
 /// The product with a plaintext.
 pub(crate) fn times(context: &Context, c: &Ciphertext, mut slots: Vec<u64>) -> Ciphertext {
@@ -47,6 +47,22 @@ impl Raised {
 }
 
 impl Ciphertext {
+    /// Adds the product of another ciphertext, at this level or above, with a plaintext that is
+    /// given by its slots.
+    pub(crate) fn add_times(&mut self, context: &Context, source: &Self, mut slots: Buffer) {
+        context.encode(&mut slots);
+        let mut values = Buffer::stale(context.degree());
+        for i in 0..self.limbs() {
+            let ntt = &context.q()[i];
+            context.lift_multiplier(i, &slots, &mut values);
+            ntt.forward(&mut values);
+            for (part, source) in self.parts.iter_mut().zip(&source.parts) {
+                let terms: [(&[u64], &[u64]); 1] = [(source.limb(i), &values)];
+                limb::add_products(ntt.modulus(), part.limb_mut(i), &terms);
+            }
+        }
+    }
+
     /// The product with a polynomial in Montgomery's form.
     fn times(&self, context: &Context, multiplier: &Poly<Values>) -> Self {
         Self { parts: self.parts.each_ref().map(|part| context.product(part, multiplier)) }

@@ -11,7 +11,7 @@ use shield_core::shared_noise::{NoiseFamily, SharedNoise};
 use shield_core::{Epsilon, Setting, Votes};
 use shield_privacy::mechanism::ArgmaxOfShares;
 use shield_privacy::{Mechanism, Usage, calibrate};
-use shield_protocol::engine::{EngineName, EngineSpec, MechanismName, NoisyArgmax};
+use shield_protocol::engine::{BallotKind, EngineName, EngineSpec, MechanismName, NoisyArgmax};
 
 use super::MechanismArgs;
 use crate::failure::Failure;
@@ -32,6 +32,11 @@ pub(crate) struct SpecArgs {
 
     #[command(flatten)]
     noise: NoiseArgs,
+
+    /// What a teacher of a noisy-argmax on bfv sends: checked (a ciphertext of megabytes per batch)
+    /// or tiny (about 22 bytes per vote, hidden by its own share of the noise)
+    #[arg(long, value_name = "KIND", default_value = "checked")]
+    ballots: BallotKind,
 
     /// Ballots prove that they are well formed and that their makers know them; for votes on bfv
     #[arg(long)]
@@ -83,13 +88,14 @@ impl SpecArgs {
         self.named(engine, argmax)
     }
 
-    /// A mechanism on an engine, with the trustees and the proofs that were asked for.
-    fn named(
+    /// A mechanism on an engine, with the trustees, the proofs and the ballots that were asked for.
+    pub(crate) fn named(
         &self,
         engine: EngineName,
         argmax: Option<NoisyArgmax>,
     ) -> Result<EngineSpec, Failure> {
-        Ok(EngineSpec::new(engine, argmax)?.held_by(self.trustees)?.with_proofs(self.proofs)?)
+        let spec = EngineSpec::new(engine, argmax)?.held_by(self.trustees)?;
+        Ok(spec.with_proofs(self.proofs)?.with_ballots(self.ballots)?)
     }
 
     /// Whether the mechanism is left to choose.

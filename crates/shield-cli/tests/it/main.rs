@@ -23,5 +23,6 @@ mod program;
 mod signed;
 #[cfg(feature = "tfhe")]
 mod tfhe;
+mod tiny;
 #[cfg(feature = "forgery")]
 mod trust;

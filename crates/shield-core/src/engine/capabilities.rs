@@ -1,5 +1,5 @@
-//! What only some engines can do: shards of teachers, audits, ballots of counts. And the alarms
-//! that audits are for.
+//! What only some engines can do: shards of teachers, audits, ballots of counts, batches that the
+//! student unlocks. And the alarms that audits are for.
 
 use std::fmt;
 use std::ops::Range;
@@ -88,6 +88,40 @@ pub trait Counts<E: Engine> {
         counts: &[Vec<u32>],
         rng: &mut dyn CryptoRng,
     ) -> Result<E::Ballot, E::Error>;
+}
+
+/// Batches that the student unlocks: it turns what the teachers sealed to it into one message for
+/// the server, once it is known whose ballots count.
+///
+/// The student unlocks one set of ballots per batch, ever: the labels of two sets that differ in
+/// one ballot say more than the price of one.
+pub trait Unlocks<E: Engine> {
+    /// For the server: what the teachers sealed to the student, without their votes, as bytes.
+    fn request(
+        &self,
+        key: &E::EvaluationKey,
+        batch: usize,
+        ballots: &dyn BallotBox<E::Ballot>,
+    ) -> Result<Vec<u8>, E::Error>;
+
+    /// For the student: the message that the request asks for, as bytes.
+    fn unlock(
+        &self,
+        key: &E::SecretKey,
+        batch: usize,
+        request: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Vec<u8>, E::Error>;
+
+    /// For the server: [`Engine::aggregate`] with the student's message.
+    fn aggregate_unlocked(
+        &self,
+        key: &E::EvaluationKey,
+        batch: usize,
+        ballots: &dyn BallotBox<E::Ballot>,
+        seed: &Seed,
+        unlocking: &[u8],
+    ) -> Result<E::Release, E::Error>;
 }
 
 /// What is aggregated a second time.

@@ -12,7 +12,8 @@
 //! labels of the [`ClearEngine`]: the suite in `engine::suite` holds them to that.
 //!
 //! An engine writes and reads payloads; [`Encoding`] frames them, the same way for every engine.
-//! [`Shards`], [`Audits`] and [`Counts`] are capabilities: an engine without one says `None`.
+//! [`Shards`], [`Audits`], [`Counts`] and [`Unlocks`] are capabilities: an engine without one says
+//! `None`.
 
 mod ballot_box;
 mod bytes;
@@ -31,7 +32,7 @@ use rand::{CryptoRng, RngCore};
 
 pub use ballot_box::{Ballot, BallotBox, BallotBoxError, MemoryBallotBox, open_ballot, urns};
 pub use bytes::Encoding;
-pub use capabilities::{Again, Alarm, Audits, Counts, Revealed, Shards};
+pub use capabilities::{Again, Alarm, Audits, Counts, Revealed, Shards, Unlocks};
 pub use clear::{ClearBallot, ClearEngine, ClearError, ClearKey, ClearRelease};
 pub use error::{AuditError, BallotError, Scope, ShardError, check_key_fits};
 pub use setup::Setup;
@@ -210,6 +211,29 @@ pub trait Engine: Send + Sync + Sized + 'static {
     /// Ballots of counts in place of votes.
     fn counts(&self) -> Option<&dyn Counts<Self>> {
         None
+    }
+
+    /// Batches that the student must unlock before they are aggregated.
+    fn unlocks(&self) -> Option<&dyn Unlocks<Self>> {
+        None
+    }
+
+    /// The whole way of a batch from ballots to release where one process holds all keys: the
+    /// student's part first, for an engine that has one.
+    fn aggregate_here(
+        &self,
+        (secret, evaluation): (Option<&Self::SecretKey>, &Self::EvaluationKey),
+        batch: usize,
+        ballots: &dyn BallotBox<Self::Ballot>,
+        seed: &Seed,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self::Release, Self::Error> {
+        let (Some(unlocks), Some(secret)) = (self.unlocks(), secret) else {
+            return self.aggregate(evaluation, batch, ballots, seed);
+        };
+        let request = unlocks.request(evaluation, batch, ballots)?;
+        let unlocking = unlocks.unlock(secret, batch, &request, rng)?;
+        unlocks.aggregate_unlocked(evaluation, batch, ballots, seed, &unlocking)
     }
 
     /// Bytes of a key, of a ballot's votes (its presence left out), or of a release, for a batch of

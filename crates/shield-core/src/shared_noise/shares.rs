@@ -4,7 +4,8 @@
 //! law on whole numbers ([`super::polya`]: negative binomial, [`super::skellam`]: Poisson). A table
 //! holds the weights of a stretch of whole numbers; where the stretch starts cancels in the
 //! difference. A draw inverts the table with as many random bits as its weights have: no floating
-//! point is involved in a draw.
+//! point is involved in a draw. Short tables, those of shares among more than a few teachers, are
+//! read from end to end, so that neither the time nor the memory that a draw touches depends on it.
 
 use std::fmt;
 
@@ -14,6 +15,9 @@ use super::bits::WeightedBits;
 
 /// log2 of what is left out at the ends of a table, at most.
 pub(super) const LEFT: f64 = -75.0;
+
+/// Entries up to which a table is read from end to end.
+const SHORT: usize = 512;
 
 /// Draws shares of one noise.
 #[derive(Clone)]
@@ -72,7 +76,13 @@ impl Shares {
             let (high, low) = (u128::from(rng.next_u64()), u128::from(rng.next_u64()));
             let uniform = (high << 64 | low) & mask;
             if uniform < total {
-                let number = self.cumulative.partition_point(|&weight| weight <= uniform);
+                let number = if self.len() <= SHORT {
+                    let below =
+                        self.cumulative.iter().map(|&weight| usize::from(weight <= uniform));
+                    below.sum()
+                } else {
+                    self.cumulative.partition_point(|&weight| weight <= uniform)
+                };
                 return i64::try_from(number).expect("tables are short");
             }
         }

@@ -41,7 +41,7 @@ impl UseEngine for Labelling<'_> {
                 let revealed = openers.reveal(engine, batch, release);
                 Ok(revealed.map_err(EngineError::new)?.labels)
             };
-            Ok(Held { public: keys.public, evaluation: keys.evaluation, reveal })
+            Ok(Held { public: keys.public, evaluation: keys.evaluation, secret: None, reveal })
         };
         labelling::label_with(&engine, run, EngineError::new, held).map_err(EngineError::new)
     }

@@ -8,6 +8,7 @@ mod adapter;
 #[cfg(any(test, feature = "test-engine"))]
 pub mod faults;
 mod labelling;
+mod names;
 mod spec;
 
 use std::error::Error;
@@ -23,11 +24,10 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 pub use labelling::Labelling;
+pub use names::{EngineName, MechanismName, Protects};
+pub use shield_bfv::argmax::BallotKind;
 pub use shield_core::engine::{Again, Alarm, Revealed};
-pub use spec::{
-    Counts, EngineName, EngineSpec, MechanismName, NoisyArgmax, Outline, Protects, SpecError,
-    UseEngine,
-};
+pub use spec::{Counts, EngineSpec, NoisyArgmax, Outline, SpecError, UseEngine};
 
 /// Random bytes at the end of every ballot: its teacher's part of the seed. Whatever the engine
 /// does, no two ballots are the same, and nobody knows their digests before they are sent.

@@ -14,12 +14,12 @@
 //!   together, such as how a whole ward voted, is *not* protected.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
+use shield_bfv::argmax::tiny::TinyEngine;
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan, BallotKind};
 use shield_bfv::trustees::{Jointly, Trustees};
 use shield_bfv::{BfvEngine, Plan};
 use shield_core::engine::{self, BATCH_DISTANCE, ClearEngine};
@@ -37,75 +37,7 @@ use super::Engine;
 use super::adapter::Adapter;
 #[cfg(any(test, feature = "test-engine"))]
 use super::faults;
-
-/// An engine, by the name that users type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineName {
-    /// Many samples in a ciphertext: the fastest for more than a few samples.
-    #[default]
-    Bfv,
-    /// One vote in a ciphertext: a single sample in milliseconds.
-    Tfhe,
-    /// No encryption: the reference that `label` can compare with, never for an election.
-    Clear,
-}
-
-/// A mechanism that runs encrypted, by the name that users type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MechanismName {
-    /// SHIELD's rounds of draws.
-    #[default]
-    Shield,
-    /// SPEED's argmax, with noise that the teachers add in shares.
-    NoisyArgmax,
-}
-
-/// Whose participation a privacy cost is stated for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protects {
-    /// A teacher with all voters behind it.
-    #[default]
-    Teacher,
-    /// One voter behind a teacher.
-    Voter,
-}
-
-/// Gives the values of an enum their names.
-macro_rules! names {
-    ($name:ident, $kind:literal, $($value:ident = $text:literal),+) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$value => $text),+ })
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let known = [$($text),+].join(", ");
-                match text {
-                    $($text => Ok(Self::$value),)+
-                    _ => Err(format!("`{text}` is not {}; it must be one of {known}", $kind)),
-                }
-            }
-        }
-    };
-}
-
-impl EngineName {
-    /// The law of the noise in shares that suits the engine: the one wherever none is named.
-    pub fn noise_law(self) -> NoiseFamily {
-        match self {
-            Self::Bfv => NoiseFamily::Skellam,
-            Self::Tfhe | Self::Clear => NoiseFamily::Laplace,
-        }
-    }
-}
-
-names!(EngineName, "an engine", Bfv = "bfv", Tfhe = "tfhe", Clear = "clear");
-names!(MechanismName, "a mechanism", Shield = "shield", NoisyArgmax = "noisy-argmax");
-names!(Protects, "whom the privacy cost protects", Teacher = "teacher", Voter = "voter");
+use super::names::{EngineName, MechanismName, Protects};
 
 /// Counts per class that teachers send, each of several voters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +113,7 @@ impl NoisyArgmax {
 pub struct EngineSpec {
     engine: EngineName,
     argmax: Option<NoisyArgmax>,
+    ballots: BallotKind,
     trustees: Option<Trustees>,
     proofs: bool,
 }
@@ -209,6 +142,19 @@ pub enum SpecError {
         /// The engine.
         engine: EngineName,
     },
+    /// Tiny ballots of another engine or mechanism, under trustees' keys or with proofs.
+    #[error(
+        "tiny ballots are for --mechanism noisy-argmax with --backend bfv, for a key that the \
+         student holds, and carry no proof; take --ballots checked, or leave --trustees and \
+         --proofs out"
+    )]
+    Ballots,
+    /// Tiny ballots of an election whose roles are in different places.
+    #[error(
+        "tiny ballots only run in one process so far (label, bench): in an election the student \
+         would have to unlock every batch; take checked ballots"
+    )]
+    Unlocking,
     /// The engine has no keys that several parties make.
     #[error(
         "the engine `{engine}` has no key that trustees hold together: `tfhe` has no room for the \
@@ -281,7 +227,7 @@ impl EngineSpec {
         if engine == EngineName::Tfhe && argmax.is_some() {
             return Err(SpecError::Mechanism { engine });
         }
-        Ok(Self { engine, argmax, trustees: None, proofs: false })
+        Ok(Self { engine, argmax, ..Self::default() })
     }
 
     /// The same with a key that trustees hold, if there are any.
@@ -289,12 +235,22 @@ impl EngineSpec {
         if trustees.is_some() && self.engine != EngineName::Bfv {
             return Err(SpecError::Trustees { engine: self.engine });
         }
-        Ok(Self { trustees, ..self })
+        Self { trustees, ..self }.whole()
     }
 
     /// The trustees who hold the key; `None` where the student does.
     pub fn trustees(&self) -> Option<Trustees> {
         self.trustees
+    }
+
+    /// The same with ballots of some kind, which the BFV engine's noisy argmax has.
+    pub fn with_ballots(self, ballots: BallotKind) -> Result<Self, SpecError> {
+        Self { ballots, ..self }.whole()
+    }
+
+    /// What a teacher of a noisy argmax sends.
+    pub fn ballots(&self) -> BallotKind {
+        self.ballots
     }
 
     /// The same whose ballots carry a proof that they are well formed and that their makers know
@@ -303,12 +259,22 @@ impl EngineSpec {
         if proofs && (self.engine != EngineName::Bfv || self.counts().is_some()) {
             return Err(SpecError::Proofs);
         }
-        Ok(Self { proofs, ..self })
+        Self { proofs, ..self }.whole()
     }
 
     /// Whether ballots carry a proof.
     pub fn proofs(&self) -> bool {
         self.proofs
+    }
+
+    /// What was put together, if tiny ballots are part of it only where there are any.
+    fn whole(self) -> Result<Self, SpecError> {
+        let bfv = self.engine == EngineName::Bfv && self.argmax.is_some();
+        let able = bfv && self.trustees.is_none() && !self.proofs;
+        if self.ballots == BallotKind::Tiny && !able {
+            return Err(SpecError::Ballots);
+        }
+        Ok(self)
     }
 
     /// The engine's name.
@@ -357,6 +323,10 @@ impl EngineSpec {
             (EngineName::Bfv, Some(argmax)) => {
                 let NoisyArgmax { noise, threshold, .. } = argmax;
                 let ballot = argmax.ballot();
+                if self.ballots == BallotKind::Tiny {
+                    let engine = TinyEngine::with_counts(election, noise, ballot, threshold);
+                    return Ok(then.run(engine.map_err(SpecError::plan)?));
+                }
                 let engine = match (self.trustees, self.proofs) {
                     (held, true) => ArgmaxEngine::with_proofs(election, noise, threshold, held),
                     (Some(trustees), false) => {
@@ -394,7 +364,7 @@ impl EngineSpec {
             (Some(trustees), false) => {
                 ArgmaxPlan::with_trustees(election, noise, ballot, *threshold, trustees)
             }
-            (None, false) => ArgmaxPlan::new(election, noise, ballot, *threshold),
+            (None, false) => ArgmaxPlan::of_kind(self.ballots, election, noise, ballot, *threshold),
         };
         plan.map_err(SpecError::plan)
     }
@@ -434,6 +404,9 @@ impl EngineSpec {
         }
         if self.engine == EngineName::Clear {
             return Err(SpecError::Clear);
+        }
+        if self.ballots == BallotKind::Tiny {
+            return Err(SpecError::Unlocking);
         }
         self.with(election, Adapting)
     }
@@ -488,6 +461,9 @@ impl Serialize for EngineSpec {
             }
             if let Some(threshold) = argmax.threshold {
                 map.serialize_entry("threshold", &threshold)?;
+            }
+            if self.ballots != BallotKind::Checked {
+                map.serialize_entry("ballots", self.ballots.name())?;
             }
             map.serialize_entry("protects", &argmax.protects().to_string())?;
         }

@@ -2,15 +2,13 @@
 
 use rand::{CryptoRng, RngCore};
 use shield_core::engine::noisy_argmax::noisy_one_hot;
-use shield_core::engine::{Engine, Presence, check_key_fits};
-use shield_core::framing::Kind;
+use shield_core::engine::{Engine, Presence};
 use shield_core::votes::Vote;
 use zeroize::Zeroizing;
 
 use super::ArgmaxEngine;
 use crate::argmax::error::ArgmaxError;
 use crate::ballot::{self, BfvBallot, HALF, Maker};
-use crate::bytes;
 use crate::keys::{KeyId, PublicKey};
 use crate::proof::Opening;
 use crate::ring::PLAINTEXT;
@@ -70,17 +68,40 @@ impl ArgmaxEngine {
         ballot::prove(context, &key.key, maker, ballot, &[opening], rng)
     }
 
-    /// Votes, one-hot, each number with its share of the noise.
-    pub(super) fn noisy<R: RngCore + CryptoRng>(
+    /// Votes with a share of the noise each, sample by sample and class by class.
+    pub(in crate::argmax) fn noisy_votes<R: RngCore + CryptoRng>(
         &self,
-        key: &PublicKey,
         batch: usize,
         votes: &[Vote],
         rng: &mut R,
     ) -> Result<Zeroizing<Vec<i64>>, ArgmaxError> {
         self.setup.check_votes(batch, votes)?;
-        check_key_fits(Kind::PublicKey, bytes::fits(&self.context, key))?;
-        let classes = self.election().classes();
-        Ok(Zeroizing::new(noisy_one_hot(classes, votes, &self.shares, rng)))
+        Ok(Zeroizing::new(noisy_one_hot(self.election().classes(), votes, &self.shares, rng)))
+    }
+
+    /// The same of counts, which may sum to as much as the election's bound on every sample.
+    pub(in crate::argmax) fn noisy_counts(
+        &self,
+        batch: usize,
+        counts: &[Vec<u32>],
+        mut rng: &mut dyn CryptoRng,
+    ) -> Result<Zeroizing<Vec<i64>>, ArgmaxError> {
+        // Whether there is such a batch, and one histogram for each of its samples.
+        self.setup.check_votes(batch, &vec![None; counts.len()])?;
+        let (classes, bound) = (self.election().classes().count(), self.sensitivity.bound());
+        let mut numbers = Zeroizing::new(Vec::with_capacity(counts.len() * classes));
+        for (sample, counts) in counts.iter().enumerate() {
+            let bad = |found| Err(ArgmaxError::Counts { sample, found, classes, bound });
+            if counts.len() != classes {
+                return bad(format!("{} counts", counts.len()));
+            }
+            let sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+            if sum > u64::from(bound) {
+                return bad("the counts sum to more than the bound".to_owned());
+            }
+            numbers
+                .extend(counts.iter().map(|&count| i64::from(count) + self.shares.share(&mut rng)));
+        }
+        Ok(numbers)
     }
 }

@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
-use super::{MAX_CLASSES, MAX_RANGE};
+use super::MAX_CLASSES;
+use crate::argmax::mlwe::SMALLEST_SHARE;
+use crate::argmax::sign::MAX_RANGE;
 
 /// Why an election cannot be planned, and what to take instead.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -34,6 +36,24 @@ pub enum ArgmaxPlanError {
         /// The largest difference without noise.
         votes: u64,
         /// The noise.
+        noise: f64,
+    },
+    /// Noise whose shares hide no tiny ballot, whatever its amount.
+    #[error(
+        "tiny ballots are hidden by their noise, and only shares of Skellam noise are known to do \
+         so; take --noise-law skellam, or --ballots checked"
+    )]
+    TinyLaw,
+    /// Noise whose shares are too small to hide a tiny ballot.
+    #[error(
+        "tiny ballots are hidden by their noise, and a teacher's share has a deviation of \
+         {share:.2} where {least} are needed; take a --noise of {noise:.2} or more, or \
+         --ballots checked", least = SMALLEST_SHARE
+    )]
+    TinyShare {
+        /// The deviation of a share.
+        share: f64,
+        /// The noise whose shares are large enough.
         noise: f64,
     },
     /// No ring has room for the circuit.

@@ -26,12 +26,12 @@ use super::plan::Rings;
 use super::{ArgmaxEngine, ArgmaxError};
 use crate::ballot::BfvBallot;
 
-pub(super) fn skellam(deviation: f64, teachers: u32, dropouts: u32) -> SharedNoise {
+pub(crate) fn skellam(deviation: f64, teachers: u32, dropouts: u32) -> SharedNoise {
     let amount = Noise::new(deviation).unwrap();
     SharedNoise::of(NoiseFamily::Skellam, amount, teachers, dropouts).unwrap()
 }
 
-pub(super) fn election(teachers: u32, classes: usize, samples: usize) -> Election {
+pub(crate) fn election(teachers: u32, classes: usize, samples: usize) -> Election {
     let classes = Classes::new(classes).unwrap();
     Election::new(teachers as usize, classes, samples, Setting::default()).unwrap()
 }
@@ -48,9 +48,9 @@ pub(super) fn tiny(
 }
 
 /// Ballots of which all but the first are the same one: large sums for the price of two ballots.
-pub(super) struct Padded {
-    pub(super) first: BfvBallot,
-    pub(super) other: BfvBallot,
+pub(crate) struct Padded {
+    pub(crate) first: BfvBallot,
+    pub(crate) other: BfvBallot,
 }
 
 impl BallotBox<BfvBallot> for Padded {
@@ -83,7 +83,7 @@ pub(super) fn expected(counts: &[i64], classes: usize) -> Vec<Label> {
 }
 
 /// Noisy counts with every kind of gap: none, one, two, large, both ends of the range.
-pub(super) fn gaps(classes: usize, samples: usize, range: i64, rng: &mut ChaCha20Rng) -> Vec<i64> {
+pub(crate) fn gaps(classes: usize, samples: usize, range: i64, rng: &mut ChaCha20Rng) -> Vec<i64> {
     let mut counts = Vec::with_capacity(classes * samples);
     for sample in 0..samples {
         let base = rng.random_range(-range..=range);

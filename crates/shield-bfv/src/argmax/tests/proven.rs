@@ -1,6 +1,7 @@
 //! A noisy argmax of proven ballots.
 
 use super::*;
+use crate::argmax::BallotKind;
 use crate::ballot::{self, Maker};
 use crate::noise::Lengths;
 use crate::proof::Opening;
@@ -14,9 +15,9 @@ const SAMPLES: usize = 40;
 fn proven() -> ArgmaxEngine {
     let election = election(TEACHERS, 4, SAMPLES);
     let noise = skellam(2.0, TEACHERS, 0);
-    let votes = (Sensitivity::Vote, None);
-    ArgmaxEngine::held_by(election, noise, votes, Rings::Tiny(1_024), None, Lengths::Proven)
-        .expect("a plan")
+    let (votes, rings) = ((Sensitivity::Vote, None), Rings::Tiny(1_024));
+    let (kind, lengths) = (BallotKind::Checked, Lengths::Proven);
+    ArgmaxEngine::held_by(election, noise, votes, rings, None, kind, lengths).expect("a plan")
 }
 
 /// Ballots of some numbers each, through bytes.

@@ -16,7 +16,7 @@ use shield_core::{Sampling, Seed};
 use shield_privacy::skellam::Sensitivity;
 
 use super::*;
-use crate::argmax::{ArgmaxEngine, Rings};
+use crate::argmax::{ArgmaxEngine, BallotKind, Rings};
 use crate::ballot::BfvBallot;
 use crate::engine::BfvEngine;
 use crate::noise::Lengths;
@@ -48,8 +48,8 @@ pub(super) fn argmax(case: &Case, trustees: Trustees, degree: usize) -> ArgmaxEn
     let amount = Noise::new(0.01).expect("noise");
     let noise = SharedNoise::of(NoiseFamily::Skellam, amount, teachers, 0).expect("noise");
     let (of, rings) = ((Sensitivity::Vote, None), Rings::Tiny(degree));
-    let assumed = Lengths::Assumed;
-    ArgmaxEngine::held_by(case.election.clone(), noise, of, rings, Some(trustees), assumed)
+    let (election, kind, assumed) = (case.election.clone(), BallotKind::Checked, Lengths::Assumed);
+    ArgmaxEngine::held_by(election, noise, of, rings, Some(trustees), kind, assumed)
         .expect("a plan")
 }
 

@@ -2,11 +2,13 @@
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use shield_bfv::argmax::ArgmaxEngine;
+use shield_bfv::argmax::tiny::TinyEngine;
+use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan, BallotKind};
 use shield_core::engine::noisy_argmax::{argmax, noisy_one_hot};
 use shield_core::engine::{Engine, Setup};
 use shield_core::shared_noise::{SharedNoise, Shares};
 use shield_core::{Label, Seed, Votes};
+use shield_protocol::engine::EngineSpec;
 
 use super::measuring::{Case, Kept, ballot_rng, measure};
 use super::{BenchArgs, plural};
@@ -26,25 +28,52 @@ struct Row {
     labels_agree: bool,
 }
 
-/// Runs both engines, or BFV alone in a program without TFHE.
+/// What the batched argmax took with one kind of ballots.
+struct Batched {
+    row: Row,
+    bytes_per_vote: f64,
+    /// A teacher's, for one batch.
+    seconds_per_ballot: f64,
+}
+
+/// Runs both engines, or BFV alone in a program without TFHE; with tiny ballots also the batched
+/// argmax of checked ones, unless only ours is asked for.
 pub(super) fn run(
     args: &BenchArgs,
     noise: SharedNoise,
-    proofs: bool,
+    spec: EngineSpec,
     output: Output,
 ) -> Result<(), Failure> {
     let samples = args.samples.unwrap_or(2048);
     let (election, votes) = args.election(samples)?;
-    let engine = if proofs {
-        ArgmaxEngine::with_proofs(election, noise, None, None)
-    } else {
-        ArgmaxEngine::new(election, noise)
+    let kind = spec.ballots();
+    let checked = || -> Result<Batched, Failure> {
+        let election = election.clone();
+        let engine = if spec.proofs() {
+            ArgmaxEngine::with_proofs(election, noise, None, None)
+        } else {
+            ArgmaxEngine::new(election, noise)
+        };
+        let engine = engine.map_err(Failure::bad_input)?;
+        bfv(&engine, engine.plan(), noise, &votes)
     };
-    let engine = engine.map_err(Failure::bad_input)?;
-    let (bfv, tfhe) = (bfv(&engine, noise, &votes)?, tfhe(noise, &votes)?);
+    let (batched, beside) = match kind {
+        BallotKind::Checked => (checked()?, None),
+        BallotKind::Tiny => {
+            let engine = TinyEngine::new(election.clone(), noise).map_err(Failure::bad_input)?;
+            let batched = bfv(&engine, engine.plan(), noise, &votes)?;
+            drop(engine);
+            (batched, (!args.ours_only).then(checked).transpose()?)
+        }
+    };
+    let tfhe = if args.ours_only { None } else { tfhe(noise, &votes)? };
+    let bfv = batched.row;
     let threads = rayon::current_num_threads();
     let ratio = tfhe.as_ref().map(|tfhe| tfhe.seconds_per_sample / bfv.seconds_per_sample);
-    let agree = bfv.labels_agree && tfhe.as_ref().is_none_or(|tfhe| tfhe.labels_agree);
+    let beside_ratio =
+        beside.as_ref().map(|checked| bfv.seconds_per_sample / checked.row.seconds_per_sample);
+    let others = tfhe.iter().chain(beside.iter().map(|checked| &checked.row));
+    let agree = bfv.labels_agree && others.into_iter().all(|other| other.labels_agree);
     let setting = format!(
         "{} teachers, {samples} samples, {} classes, {} noise of {}, {} thread{}",
         args.teachers,
@@ -66,7 +95,13 @@ pub(super) fn run(
         .key("tfhe_samples", tfhe.as_ref().map(|tfhe| tfhe.samples))
         .key("tfhe_seconds_per_sample", tfhe.as_ref().map(|tfhe| tfhe.seconds_per_sample))
         .key("bfv_seconds_per_sample", bfv.seconds_per_sample)
-        .key("ratio", ratio);
+        .key("ratio", ratio)
+        .key("ballots", kind.name())
+        .key("bytes_per_vote", batched.bytes_per_vote)
+        .key("seconds_per_ballot", batched.seconds_per_ballot)
+        .key("checked_seconds_per_sample", beside.as_ref().map(|c| c.row.seconds_per_sample))
+        .key("checked_bytes_per_vote", beside.as_ref().map(|c| c.bytes_per_vote))
+        .key("ratio_to_checked", beside_ratio);
     if let Some(tfhe) = tfhe {
         let seconds = duration(tfhe.seconds_per_sample);
         report = report.row("tfhe", format!("{seconds} per sample, of {}", tfhe.samples));
@@ -74,17 +109,41 @@ pub(super) fn run(
     let seconds = duration(bfv.seconds_per_sample);
     report = report.row("bfv", format!("{seconds} per sample, from stored ballots to the release"));
     report = report.rows(ratio.map(|ratio| ("ratio", format!("{ratio:.0}"))));
+    let ballots = format!(
+        "{}: {:.1} bytes per vote, {} to make one per batch",
+        kind.name(),
+        batched.bytes_per_vote,
+        duration(batched.seconds_per_ballot)
+    );
+    report = report.row("ballots", ballots).rows(beside.iter().zip(beside_ratio).map(
+        |(checked, ratio)| {
+            let seconds = duration(checked.row.seconds_per_sample);
+            let bytes = checked.bytes_per_vote;
+            let took = format!("{seconds} per sample, {bytes:.0} bytes per vote: a factor of");
+            ("checked ballots", format!("{took} {ratio:.2}"))
+        },
+    ));
     let yes = if agree { "yes" } else { "NO" };
     report.said("labels_agree", agree, "the argmax in the clear", yes).print(output)
 }
 
-fn bfv(engine: &ArgmaxEngine, noise: SharedNoise, votes: &Votes) -> Result<Row, Failure> {
+fn bfv<E: Engine>(
+    engine: &E,
+    plan: &ArgmaxPlan,
+    noise: SharedNoise,
+    votes: &Votes,
+) -> Result<Batched, Failure> {
     let seed = Seed::random(&mut OsRng.unwrap_err());
     let case = Case { votes, seed: &seed, runs: 1, ballots: Kept::Stored };
     let found = measure(engine, &case, |_| 0..noise.teachers())?;
     let samples = votes.samples();
     let labels_agree = found.labels == in_the_clear(engine.setup(), noise, votes, &seed);
-    Ok(Row { samples, seconds_per_sample: found.shortest() / samples as f64, labels_agree })
+    let seconds_per_sample = found.shortest() / samples as f64;
+    Ok(Batched {
+        row: Row { samples, seconds_per_sample, labels_agree },
+        bytes_per_vote: plan.bytes_per_vote(),
+        seconds_per_ballot: found.encrypt / found.ballots as f64,
+    })
 }
 
 /// The argmax of the same votes, with the shares that the ballots drew.

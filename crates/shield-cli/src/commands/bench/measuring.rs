@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rand::SeedableRng;
@@ -89,10 +90,12 @@ pub(super) fn measure<E: Engine, Teachers: IntoIterator<Item = u32>>(
     teachers: impl Fn(usize) -> Teachers,
 ) -> Result<Measured, Failure> {
     let keys = engine.generate_keys(&mut StdRng::from_os_rng()).map_err(Failure::failed)?;
+    let secret = Arc::new(keys.secret);
     let reveal = |batch: usize, release: &E::Release| {
-        engine.decrypt(&keys.secret, batch, release).map_err(Failure::failed)
+        engine.decrypt(&secret, batch, release).map_err(Failure::failed)
     };
-    let held = Held { public: keys.public, evaluation: keys.evaluation, reveal };
+    let own = Some(Arc::clone(&secret));
+    let held = Held { public: keys.public, evaluation: keys.evaluation, secret: own, reveal };
     measure_with(engine, case, teachers, &held)
 }
 
@@ -136,7 +139,14 @@ where
         }
         for (run, seconds) in found.aggregate.iter_mut().enumerate() {
             let start = Instant::now();
-            let release = engine.aggregate(&keys.evaluation, batch, &ballots, seed);
+            let mut rng = StdRng::from_os_rng();
+            let release = engine.aggregate_here(
+                (keys.secret.as_deref(), &keys.evaluation),
+                batch,
+                &ballots,
+                seed,
+                &mut rng,
+            );
             *seconds += start.elapsed().as_secs_f64();
             let release = release.map_err(Failure::failed)?;
             if run == 0 {

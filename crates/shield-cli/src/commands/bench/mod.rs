@@ -25,7 +25,8 @@ use crate::inputs::SpecArgs;
     polynomials, and beside it SPEED's argmax and the paper's gates on TFHE, and the BFV engine at \
     1, 100 and 512 samples.\n\n\
     With --mechanism noisy-argmax: SPEED's argmax on TFHE, on two samples, and the batched one of \
-    BFV, from stored ballots to the release.\n\n\
+    BFV, from stored ballots to the release; with --ballots tiny the batched one with both kinds \
+    of ballots.\n\n\
     With --trustees 3: aggregation under a key that three trustees hold beside that under the \
     student's own, and what the trustees do and send.\n\n\
     Without --threads, all of it runs on one thread."
@@ -75,7 +76,7 @@ pub(super) fn run(args: &BenchArgs, output: Output) -> Result<(), Failure> {
         return trustees::run(args, spec, trustees, output);
     }
     match (args.backend, spec.argmax()) {
-        (_, Some(argmax)) => argmax::run(args, argmax.noise, spec.proofs(), output),
+        (_, Some(argmax)) => argmax::run(args, argmax.noise, spec, output),
         (EngineName::Bfv, None) => paper::run(args, output),
         #[cfg(feature = "tfhe")]
         (EngineName::Tfhe, None) => tfhe::run(args, output),

@@ -100,7 +100,7 @@ fn compare<E: Jointly>(
         combining.set(combining.get() + start.elapsed().as_secs_f64());
         Ok(revealed.labels)
     };
-    let held = Held { public: keys.public, evaluation: keys.evaluation, reveal };
+    let held = Held { public: keys.public, evaluation: keys.evaluation, secret: None, reveal };
     let measured = measure_with(joint, &case, |_| 0..teachers, &held)?;
     let batches = joint.batches() as f64;
     let bytes = vec![

@@ -1,7 +1,7 @@
 //! The plan of the batched noisy argmax on BFV, with the keys of the other plans where they mean
 //! something. Products and rotations count one batch.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shield_bfv::argmax::{ArgmaxEngine, ArgmaxPlan};
 use shield_bfv::flooding::STATISTICAL_BITS;
 use shield_bfv::trustees::Trustees;
@@ -29,42 +29,14 @@ pub(super) fn plan(
     let of_counts = accounting.of_counts(usage);
     // Trustees recompute releases, so they and the student know the masks of the reveal.
     let epsilon = if trustees.is_some() { of_counts } else { accounting.tight(usage) };
-    let moduli = plan.moduli_bits();
     let stages = plan.noise_bits();
-    let noise_bits: Vec<_> = stages
-        .iter()
-        .map(|(stage, bits, primes)| json!({ "stage": stage, "bits": bits, "primes": primes }))
-        .collect();
     let memory = plan.memory_bytes(rayon::current_num_threads());
-    let document = json!({
+    let costs = json!({
         "epsilon": epsilon,
         "vector_epsilon": of_counts,
         "delta": usage.delta,
-        "ring_degree": plan.ring_degree(),
-        "moduli_bits": moduli,
-        "log_q": plan.log_q(),
-        "security_bits": plan.security_bits(),
-        "samples_per_batch": plan.samples_per_batch(),
-        "batches": plan.batches(),
-        "range": plan.range(),
-        "degree": plan.degree(),
-        "failure_log2": -plan.failure_bits(),
-        "evaluations": plan.evaluations(),
-        "products": plan.products(),
-        "relinearisations": plan.relinearisations(),
-        "rotations": plan.rotations(),
-        "noise_bits": noise_bits,
-        "noise_margin_bits": plan.noise_margin_bits(),
-        "flooding_bits": plan.flooding_bits(),
-        "statistical_bits": STATISTICAL_BITS,
-        "ballot_bytes": plan.ballot_bytes(),
-        "public_key_bytes": plan.public_key_bytes(),
-        "evaluation_key_bytes": plan.evaluation_key_bytes(),
-        "result_bytes": plan.result_bytes(),
         // At most, on this machine's threads.
         "memory_bytes": memory,
-        // Of one core, estimated.
-        "seconds_per_batch": plan.seconds_per_batch(),
     });
     let (law, amount) = match argmax.noise.family() {
         NoiseFamily::Laplace => ("discrete Laplace", "scale"),
@@ -85,7 +57,7 @@ pub(super) fn plan(
         usage.delta.get(),
         argmax.protects()
     );
-    let circuit = format!(
+    let operations = format!(
         "{} evaluations, {} products, {} relinearisations, {} rotations",
         plan.evaluations(),
         plan.products(),
@@ -97,7 +69,7 @@ pub(super) fn plan(
         "3 uniform integers of {} bits per coefficient; statistical distance 2^-{STATISTICAL_BITS}",
         plan.flooding_bits()
     );
-    let report = report.keys(&document).rows([
+    let report = report.keys(&costs).keys(&circuit(&plan)).keys(&bytes(&plan)).rows([
         ("noise", noise),
         ("a ballot", ballot),
         ("cost", cost),
@@ -107,17 +79,18 @@ pub(super) fn plan(
         ("batches", format!("{} of up to {} samples", plan.batches(), plan.samples_per_batch())),
         ("comparison", comparison(&plan)),
         ("wrong label", format!("probability at most 2^{:.0} per sample", -plan.failure_bits())),
-        ("circuit, per batch", circuit),
+        ("circuit, per batch", operations),
         ("noise bound, bits", stages.join(", ")),
         ("flooding", flooding),
         ("noise margin", format!("{:.1} bits", plan.noise_margin_bits())),
-        ("ballot", format!("{} per teacher and batch", megabytes(plan.ballot_bytes()))),
+        ("ballot", sent(&plan)),
         ("public key", megabytes(plan.public_key_bytes())),
         ("evaluation key", megabytes(plan.evaluation_key_bytes())),
         ("result", format!("{} per batch", megabytes(plan.result_bytes()))),
         ("memory", format!("at most {} to aggregate a batch", megabytes(memory))),
         ("time", format!("{} per batch on one core, roughly", duration(plan.seconds_per_batch()))),
     ]);
+    let report = report.rows(unlocking(&plan));
     match trustees {
         None => Ok(report),
         Some(trustees) => opened(report, election, spec, argmax, trustees),
@@ -134,6 +107,72 @@ fn ring(plan: &ArgmaxPlan) -> String {
 /// The comparison, for people.
 fn comparison(plan: &ArgmaxPlan) -> String {
     format!("differences up to {} by a polynomial of degree {}", plan.range(), plan.degree())
+}
+
+/// The circuit, for machines.
+fn circuit(plan: &ArgmaxPlan) -> Value {
+    let stages = plan.noise_bits();
+    let noise_bits: Vec<_> = stages
+        .iter()
+        .map(|(stage, bits, primes)| json!({ "stage": stage, "bits": bits, "primes": primes }))
+        .collect();
+    json!({
+        "ring_degree": plan.ring_degree(),
+        "moduli_bits": plan.moduli_bits(),
+        "log_q": plan.log_q(),
+        "security_bits": plan.security_bits(),
+        "samples_per_batch": plan.samples_per_batch(),
+        "batches": plan.batches(),
+        "range": plan.range(),
+        "degree": plan.degree(),
+        "failure_log2": -plan.failure_bits(),
+        "evaluations": plan.evaluations(),
+        "products": plan.products(),
+        "relinearisations": plan.relinearisations(),
+        "rotations": plan.rotations(),
+        "noise_bits": noise_bits,
+        "noise_margin_bits": plan.noise_margin_bits(),
+        "flooding_bits": plan.flooding_bits(),
+        "statistical_bits": STATISTICAL_BITS,
+        // Of one core, estimated.
+        "seconds_per_batch": plan.seconds_per_batch(),
+    })
+}
+
+/// What is sent, for machines.
+fn bytes(plan: &ArgmaxPlan) -> Value {
+    json!({
+        "ballots": plan.kind().name(),
+        "ballot_bytes": plan.ballot_bytes(),
+        "bytes_per_vote": plan.bytes_per_vote(),
+        "secret_dimension": plan.dimension(),
+        "unlocking_bytes": plan.unlocking_bytes(),
+        "public_key_bytes": plan.public_key_bytes(),
+        "evaluation_key_bytes": plan.evaluation_key_bytes(),
+        "result_bytes": plan.result_bytes(),
+    })
+}
+
+/// What a teacher sends, for people.
+fn sent(plan: &ArgmaxPlan) -> String {
+    format!(
+        "{}: {} per teacher and batch, {:.1} bytes per vote in all",
+        plan.kind().name(),
+        megabytes(plan.ballot_bytes()),
+        plan.bytes_per_vote()
+    )
+}
+
+/// What only tiny ballots have, for people.
+fn unlocking(plan: &ArgmaxPlan) -> Vec<(&'static str, String)> {
+    let rows = plan.dimension().map(|dimension| {
+        let bytes = megabytes(plan.unlocking_bytes());
+        vec![
+            ("teacher's secret", format!("{dimension} residues, fresh for every ballot")),
+            ("unlocking", format!("{bytes} per batch, from the student to the server")),
+        ]
+    });
+    rows.unwrap_or_default()
 }
 
 /// What trustees add.

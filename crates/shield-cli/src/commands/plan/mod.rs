@@ -60,8 +60,7 @@ impl PlanArgs {
             ));
         };
         let counts = Some(Counts::new(voters, self.protects, argmax.noise.family())?);
-        let held = EngineSpec::new(self.backend, Some(NoisyArgmax { counts, ..argmax }))?;
-        Ok(held.held_by(spec.trustees())?.with_proofs(spec.proofs())?)
+        self.spec.named(self.backend, Some(NoisyArgmax { counts, ..argmax }))
     }
 }
 

@@ -94,7 +94,9 @@ impl Files {
         let voter = ballots.iter().find(|ballot| !ballot.presence().is_nobody()).expect("a voter");
         let bytes = engine.encode_ballot(voter);
         let ballots = MemoryBallotBox::new(samples.len(), ballots.into_iter().map(Some).collect());
-        let release = engine.aggregate(&keys.evaluation, 0, &ballots, seed).expect("a release");
+        let release = engine
+            .aggregate_here((Some(&keys.secret), &keys.evaluation), 0, &ballots, seed, rng)
+            .expect("a release");
         let all = [
             (Kind::SecretKey, engine.encode_secret_key(&keys.secret).to_vec()),
             (Kind::PublicKey, engine.encode_public_key(&keys.public)),

@@ -164,7 +164,7 @@ pub fn labels<E: Engine>(
     for batch in 0..engine.batches() {
         let ballots = ballots(engine, keys, votes, batch, rng);
         let release = engine
-            .aggregate(&keys.evaluation, batch, &ballots, seed)
+            .aggregate_here((Some(&keys.secret), &keys.evaluation), batch, &ballots, seed, rng)
             .expect("the ballots are aggregated");
         let id = keys.secret.id();
         let release = sent_release(engine, &release, batch, id);
