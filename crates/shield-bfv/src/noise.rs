@@ -39,7 +39,7 @@
 //! | operation | bound |
 //! |---|---|
 //! | fresh encryption | `e u + e1 + e2 s`: F = T^2 sigma sqrt(2/3) N + T sigma sqrt(N) (1 + S) |
-//! | twice a proven ballot | the same sum for u and errors as long as [`crate::proof`] allows |
+//! | twice a proven ballot | the same sum for u and errors as long as `proof` allows |
 //! | tally | `M F` plus what wraps around t; M^2 bounds the sum of the masks' squared values over teachers |
 //! | product | `E1 G2 + E2 G1 + E1 E2 t/Q`, rounding `U (1 + S + S^2)`, one key switch |
 //! | key switch | `T (sqrt(L) + T) q / sqrt(12) sigma sqrt(k) N` for L digits of size q |

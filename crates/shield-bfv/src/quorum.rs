@@ -11,7 +11,7 @@
 //! a fraction. Shares of an opening can be checked only while each is seen by itself, with its own
 //! flooding; if c were no integer, say 1/3, then three times that share would show the noise modulo
 //! 3. D makes every c an integer, so the noise enters every share as a multiple of itself, which
-//! the flooding hides: [`Trustees::shift`] is the norm of all these multiples together.
+//! the flooding hides: `Trustees::shift` is the norm of all these multiples together.
 
 use std::fmt;
 

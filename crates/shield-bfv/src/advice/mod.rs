@@ -1,5 +1,5 @@
 //! Advice that needs both the accounting and the engine's plans: which mechanism is best for each
-//! epsilon on given votes ([`Comparison`]), which to take before there are any ([`decide`]), and
+//! epsilon on given votes ([`Comparison`]), which to take before there are any ([`decide()`]), and
 //! what other sizes would give ([`outlook`]).
 
 pub mod decide;

@@ -15,7 +15,7 @@
 //!
 //! # The scheme
 //!
-//! Let R = Z_t[Z]/(Z^d + 1), d at least 16 and the number of classes, and r the rank
+//! Let R be `Z_t[Z]/(Z^d + 1)`, d at least 16 and the number of classes, and r the rank
 //! (`argmax::mlwe`). A *context* c is the digest of the election with all that its teachers were
 //! shown, of the keys and of the batch; it stands for polynomials a_(p,k), k < r, uniform in R, for
 //! every polynomial p of a ballot. A teacher with votes m and shares of the noise e
