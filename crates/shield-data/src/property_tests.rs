@@ -74,6 +74,9 @@ proptest! {
             };
             line(id.into_iter().chain(row.iter().map(cell)).collect());
         }
+        // An empty cell before 0, 1, ... is how a data frame heads its columns.
+        let counts = |row: &[i32]| row.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        prop_assume!(header || ids || rows[0][0] >= 0 || !counts(&rows[0][1..]));
         // A single row of abstentions tells nothing about the others.
         prop_assume!(rows.iter().flatten().any(|&cell| cell >= 0));
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use crate::console::{self, Report};
 use crate::failure::Failure;
 use crate::inputs::{IdentityArgs, system_rng};
 
-/// The signed record of an election: new, add, aggregate, verify, compare
+/// The signed record of an election: new, add, verify, compare, ...
 #[derive(Args, Debug)]
 #[command(after_help = "Example of the operator:\n  \
     shield board new ward-7.board --election ward-7.toml --identity office.identity\n  \

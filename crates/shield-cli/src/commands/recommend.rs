@@ -16,7 +16,7 @@ use crate::console::{self, duration, percent};
 use crate::failure::Failure;
 use crate::inputs::WishArgs;
 
-/// Say what to take before there are votes, and what would make it better
+/// Say what to take before there are votes, and what would help
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     shield recommend --teachers 250 --classes 10 --queries 100 --epsilon 2\n  \

@@ -1,6 +1,7 @@
 //! `tune`: the best polynomials and offsets for given votes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -169,7 +170,9 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
     };
     let interrupted = console::interruption()?;
     let (start, limit) = (Instant::now(), args.time_limit);
-    let stop = move || start.elapsed().as_secs_f64() > limit || interrupted.load(Ordering::Relaxed);
+    let asked_to_end = Arc::clone(&interrupted);
+    let stop =
+        move || start.elapsed().as_secs_f64() > limit || asked_to_end.load(Ordering::Relaxed);
     let budget = args.how(&search, target_epsilon)?;
     let outcome = console::watched_until("searching", stop, |watch| match budget {
         Some(budget) => Ascent { search: &search, budget }.run(histograms, labels.as_ref(), watch),
@@ -191,7 +194,10 @@ pub(super) fn run(args: &TuneArgs, output: Output) -> Result<(), Failure> {
         _ => None,
     };
     let others = match target_epsilon {
-        Some(target) if args.objective == Figures::DataIndependent => {
+        Some(target)
+            if args.objective == Figures::DataIndependent
+                && !interrupted.load(Ordering::Relaxed) =>
+        {
             others(target, histograms, labels.as_ref(), search.usage)
         }
         _ => vec![],
