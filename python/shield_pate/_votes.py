@@ -123,6 +123,11 @@ def as_votes(
     flat = cells.ravel().tolist()
     known: Iterable[Any] = named or categories or _names(flat, truth)
     names = tuple(known)
+    if isinstance(classes, int) and classes != len(names):
+        raise ShieldError(
+            f"the votes name {len(names)} classes and `classes` is {classes}; give all names as"
+            " `classes`"
+        )
     numbers = {name: number for number, name in enumerate(names)}
     found = [-1 if _is_empty(cell) else numbers.get(cell) for cell in flat]
     if None in found:
@@ -177,7 +182,7 @@ def _check_shape(cells: NDArray[Any], truth: Any) -> None:
             f"votes are {samples} x {teachers} and there are {true} true labels: rows are samples"
             " and columns teachers, so give votes.T"
         )
-    if samples < teachers / 8 and true is None:
+    if 0 < samples < teachers / 8 and true is None:
         warnings.warn(
             f"votes are {samples} samples x {teachers} teachers; if it is the other way round, give"
             " votes.T",
