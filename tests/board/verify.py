@@ -68,7 +68,8 @@ def read_lines(board):
         except ValueError:
             raise Wrong(f"line {n} is not JSON") from None
         demand(isinstance(line, dict) and list(line) == KEYS, f"line {n} has other keys")
-        demand(json.dumps(line, separators=(",", ":")).encode() == raw, f"line {n} has another form")
+        form = json.dumps(line, separators=(",", ":")).encode()
+        demand(form == raw, f"line {n} has another form")
         seen = line["seen"]
         fine = (
             is_count(line["n"])

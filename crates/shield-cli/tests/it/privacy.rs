@@ -394,7 +394,9 @@ fn tune_climbs_where_there_is_too_much_to_look_at() {
     // A limit of no time still gives an answer.
     let hasty = json(&[&base[..], &large, &["--time-limit", "0"]].concat());
     assert_eq!(hasty["stopped"], true);
-    assert!(hasty["chosen"].is_object() || hasty["chosen"].is_null(), "{hasty}");
+    // The other mechanisms need no search, so they are the same.
+    assert_eq!(hasty["others"], answer["others"]);
+    assert!(hasty["chosen"]["epsilon"].as_f64().is_none_or(|epsilon| epsilon <= 6.0), "{hasty}");
     refused(&[&base[..], &["--search", "climb"]].concat());
 }
 
